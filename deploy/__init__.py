@@ -1,6 +1,6 @@
-"""Neural networks onto microcontrollers, from Python.
+"""Solder's Python API: compiles neural networks for microcontrollers, and runs and measures them there.
 
-The whole job, with the digits model that comes with Solder:
+A complete example, with the digits model that is included in Solder:
 
     >>> from pathlib import Path
     >>> import numpy as np
@@ -11,16 +11,19 @@ The whole job, with the digits model that comes with Solder:
     >>> [(array.shape, str(array.dtype)) for array in result.outputs.values()]
     [((1, 10), 'int8')]
 
-`load` gives the model as a graph that the reference can run, `graph` begins one without a file, `inspect`
-says what a model needs and whether it fits, `diff` what differs between two compiled models, `verify`
-compares a board with the reference in every bit, `tune` searches faster kernels on a board, `in_process`
-makes the model a function of this process, and `deploy.lang` is the language in which kernels are written.
-`report` makes a page of all that about several boards, `explore` looks at every combination of models, boards
-and options, `evidence` proves what can be proven of compiled code, and `connect` keeps the line to a board
-open.
+Models: `load` reads a model file into a graph that the reference can run. `graph` builds one in Python.
+`in_process` turns a model into a function of this process.
+
+Measuring: `inspect` reports needs and fit. `diff` compares two compiled models. `verify` compares a board's
+outputs with the reference bit for bit. `connect` keeps a connection to a board open. `tune` searches for
+faster kernels. `report` writes a page about a model on several boards. `explore` evaluates all combinations
+of models, boards and options. `evidence` collects proofs about compiled code.
+
 `bench`, `export`, `quantize`, `new`, `new_accelerator`, `build`, `flash`, `boards`, `ops`, `accelerators`,
-`docs`, `doctor`, `cache` and `records` do what the commands of these names do; what they answer has the facts
-of `--json`, and prints as the command's page. What the user must put right is raised as DeployError.
+`docs`, `doctor`, `cache` and `records` match the commands with these names. Their results contain the facts
+of `--json`, and print as the command's page. `deploy.lang` is the language for kernels.
+
+Errors that the user can fix are raised as DeployError.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from importlib.machinery import PathFinder
 
 from deploy.moved import answer_old_imports
 
-TYPE_CHECKING = False  # as typing has it, which would take as long to load as all else here
+TYPE_CHECKING = False  # same as typing.TYPE_CHECKING, whose import would double the loading time
 if TYPE_CHECKING:
     from typing import Any
 
@@ -58,19 +61,19 @@ _HIDEABLE = ("aot", "artifact", "boards", "codegen", "extensions", "platforms", 
 
 
 def _refuse_hidden_packages() -> None:
-    """Raises ImportError if another file or folder would be imported in place of one of Solder's packages.
+    """Raises ImportError if another file or folder would be imported instead of a package of Solder.
 
-    Python looks first in the folder of the program that it runs.
+    Python searches the folder of the running program first.
     """
-    ours = os.path.realpath(f"{__file__}/../..")  # pathlib takes its time
+    ours = os.path.realpath(f"{__file__}/../..")  # pathlib is slow to import
     for name in _HIDEABLE:
         spec = getattr(sys.modules.get(name), "__spec__", None) or PathFinder.find_spec(name)
-        if spec is None:  # of an installation that finds its packages in another way
+        if spec is None:  # an installation with another finder
             continue
         place = spec.origin or next(iter(spec.submodule_search_locations or [""]))
         if not os.path.realpath(place).startswith(f"{ours}{os.sep}{name}{os.sep}"):
             what = f"{place} hides Solder's package {name}: rename it, or start Python in another folder"
-            if sys.argv[:1] == ["-m"]:  # python -m deploy: a line is enough
+            if sys.argv[:1] == ["-m"]:  # for python -m deploy, one line is enough
                 raise SystemExit(f"error: {what}")
             raise ImportError(what)
 
@@ -130,14 +133,14 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Lists what is loaded later, too."""
+    """Lists attributes that are loaded on first use, too."""
     return sorted({*globals(), *__all__})
 
 
-if not TYPE_CHECKING:  # whose imports above say what there is
+if not TYPE_CHECKING:  # type checkers use the imports above
 
     def __getattr__(name: str) -> Any:
-        """Loads the compiler when it is first asked for: `deploy --help` imports this package too."""
+        """Loads attributes on first use, because `deploy --help` imports this package, too."""
         if name == "DeployError":
             return import_module("aot.errors").DeployError
         if name not in _MODULES:

@@ -1,4 +1,4 @@
-"""The command line: finds the command, runs it, and turns what happens into an exit status."""
+"""The command line: finds and runs the command, and converts errors to an exit status."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ try:
     from deploy.cli.parser import Parser, UsageError
     from deploy.cli.process_trace import command_lines_shown
     from deploy.cli.terminal_width import fitted, terminal_columns
-except KeyboardInterrupt:  # loading takes long enough to be interrupted
+except KeyboardInterrupt:  # loading may be slow enough to be interrupted
     print("interrupted", file=sys.stderr)
     raise SystemExit(130) from None
 
 FINE = 0
 USERS_PROBLEM = 1
 WRONG_USAGE = 2
-OUR_BUG = 70  # EX_SOFTWARE of sysexits.h
-INTERRUPTED = 130  # as shells count: 128 + SIGINT
+OUR_BUG = 70  # EX_SOFTWARE in sysexits.h
+INTERRUPTED = 130  # shell convention: 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE
-# What a machine may lack at any time: room, memory, rights, open files.
+# Problems of the machine that may occur anywhere: disk space, memory, permissions, open files.
 _LACKS = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE)
-_COMPLETES = "_ARGCOMPLETE"  # in the environment, where a shell asks how a line may go on
+_COMPLETES = "_ARGCOMPLETE"  # environment variable set by a shell that requests completions
 _ERROR_CODE = re.compile(r"[eE]\d{3}")
-_interrupts: list[int] = []  # what Ctrl-C has sent to this process
+_interrupts: list[int] = []  # SIGINTs received by this process
 _HELP = ("-h", "--help", "help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns the exit status."""
     try:
-        if argv is None:  # a process of our own, not a call from Python
+        if argv is None:  # a separate process, not a call from Python
             _end_in_order()
             signal.signal(signal.SIGINT, _interrupted)
             spell_out_what_cannot_be_shown()
         status = _run(list(sys.argv[1:] if argv is None else argv))
         if argv is None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and Python takes a while to end
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the work is done; Python's exit may be slow
     except UsageError as error:
         print_error(shown(error))
         status = WRONG_USAGE
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         status = _report_interrupt()
     except BrokenPipeError:
-        # The reader of our output has gone, as in `deploy ... | head`. Python would complain at its exit.
+        # stdout was closed, as in `deploy ... | head`. Otherwise Python would report an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = READER_GONE
     except OSError as error:
@@ -68,14 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         print_error(shown(MachineError("this computer has too little memory for that")))
         status = USERS_PROBLEM
-    except Exception:  # whatever it is, it is not the user's problem
-        # NumPy makes an ImportError of an interrupt while it is loaded.
+    except Exception:  # any other exception is a bug in this program
+        # NumPy turns an interrupt during its import into an ImportError.
         status = _report_interrupt() if _interrupts else _report_bug()
     return status
 
 
 def _end_in_order() -> None:
-    """A closed terminal and `timeout` end us as Ctrl-C does: emulators are stopped, locks are given back."""
+    """Handles a closed terminal or `timeout` like Ctrl-C: stops emulators and releases locks."""
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):  # Windows has no SIGHUP
             signal.signal(getattr(signal, name), _ended)
@@ -121,13 +121,13 @@ def _run_command(name: str, rest: list[str]) -> int:
         if arguments.quiet:
             shows.enter_context(progress_hidden())
         command.run(arguments)
-    sys.stdout.flush()  # so that a reader that has gone is noticed here
+    sys.stdout.flush()  # detects a closed stdout here
     return FINE
 
 
 def _take_project_file(parser: Parser, words: list[str]) -> None:
-    """Makes what a project file here says the defaults of a command about a model."""
-    from deploy.cli.project_file import (  # options take time
+    """Sets the values of a project file as defaults of a command about a model."""
+    from deploy.cli.project_file import (  # loading options is slow
         find_project_file,
         model_argument,
         take_project_file,
@@ -169,13 +169,13 @@ def _unknown(name: str) -> UsageError:
 
 
 def _report_interrupt() -> int:
-    exec("")  # else Python ends by the signal, where the interrupt came within another exec of a text
+    exec("")  # otherwise Python ends with the signal if it interrupted another exec of a string
     print("interrupted", file=sys.stderr)
     return INTERRUPTED
 
 
 def _report_machine(error: OSError) -> int:
-    """A full disk is nobody's bug, wherever it is met."""
+    """Reports a machine problem such as a full disk, wherever it occurred; else a bug."""
     if error.errno not in _LACKS:
         return _report_bug()
     print_error(shown(MachineError(os.strerror(error.errno), str(error.filename or ""))))

@@ -1,4 +1,4 @@
-"""The language of kernels: say what is computed, schedule it, run it on any board.
+"""The language for kernels: define a computation, schedule it, run it on any board.
 
     >>> from deploy import lang
     >>> x = lang.placeholder("x", (4, 8), "i8")
@@ -18,8 +18,8 @@
                 y[i * 3 + j] = sum[0]
     <BLANKLINE>
 
-`build(s, board)` makes a function of it that runs on this machine, an emulated board or a real one;
-`search(s, board)` finds a schedule for it; `layer_schedule` is for schedules of the compiler's own layers.
+`build(s, board)` returns a function that runs on this machine, or on an emulated or physical board.
+`search(s, board)` searches for a schedule. `layer_schedule` defines schedules for the compiler's layers.
 """
 
 from __future__ import annotations
@@ -91,14 +91,14 @@ _LATER = {
 
 
 def __dir__() -> list[str]:
-    """Lists what is loaded later, too."""
+    """Lists attributes that are loaded on first use, too."""
     return sorted({*globals(), *__all__})
 
 
-if not TYPE_CHECKING:  # whose imports above say what there is
+if not TYPE_CHECKING:  # type checkers use the imports above
 
     def __getattr__(name: str) -> Any:
-        """Loads what needs boards or kernels when it is first asked for: the language is quick to import."""
+        """Loads modules that need boards or kernels on first use, so that importing the language is fast."""
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(_LATER[name]), name)

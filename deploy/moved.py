@@ -1,4 +1,4 @@
-"""Former names of the modules of deploy: an import of one is answered with the present name."""
+"""Former names of the modules of deploy. Importing one raises an error with the new name."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ _MOVED = {
 
 
 class _OldNames:
-    """Finds nothing: for an old name of a module, raises ModuleNotFoundError with the new one."""
+    """Raises ModuleNotFoundError with the new name for a former module name; finds nothing else."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
@@ -147,5 +147,5 @@ class _OldNames:
 
 
 def answer_old_imports() -> None:
-    """Lets Python ask for old names after it has found nothing else."""
+    """Installs the finder of old names, which Python asks last."""
     sys.meta_path.append(_OldNames)

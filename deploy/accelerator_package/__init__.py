@@ -1,1 +1,1 @@
-"""Packages with an accelerator of one's own; templates have @NAME@ for its name, @LIKE@ for its example's."""
+"""Templates of accelerator packages: @NAME@ is the new accelerator's name, @LIKE@ its example's."""

@@ -1,4 +1,4 @@
-"""Writes a package with an accelerator of the user's own, from one of those that are there to be copied."""
+"""Writes a package for a custom accelerator, starting from a copy of an example."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from deploy.cli.command_result import Answer
 from platforms.folder import write_project
 
 _ENDINGS = (".py", ".c", ".h")
-_COPIED = re.compile(r'\A"""(?P<first>.*?)\n(\n.*?)?"""', re.DOTALL)  # the docstring of a module
+_COPIED = re.compile(r'\A"""(?P<first>.*?)\n(\n.*?)?"""', re.DOTALL)  # matches a module's docstring
 _TEMPLATES = "deploy.accelerator_package"
 
 
 def new_accelerator(name: str, directory: str | Path | None = None, like: str = "vanilla") -> Answer:
-    """Writes a package that declares an accelerator: Python, C, a simulated device and a test that passes.
+    """Writes a package that declares an accelerator: Python, C, a simulated device and a passing test.
 
-    `like` is the one to begin with; the folder is new or empty, and called as the accelerator without one.
+    `like` is the example to copy. The folder must be new or empty; by default it has the accelerator's name.
     """
     _require_name(name)
     if like not in EXAMPLES:
@@ -43,12 +43,12 @@ def new_accelerator(name: str, directory: str | Path | None = None, like: str = 
 
 
 def package_files(name: str, like: str) -> Mapping[str, str]:
-    """The files of the package by path."""
+    """Returns the files of the package by path."""
     return {**dict(_copied(name, like)), **dict(_around(name, like))}
 
 
 def _copied(name: str, like: str) -> Iterator[tuple[str, str]]:
-    """The accelerator's own files, with its name in place of the other's."""
+    """Yields the example's files, with the new accelerator's name."""
     for file in sorted(files(f"extensions.{like}").iterdir(), key=lambda file: file.name):
         if file.name.endswith(_ENDINGS):
             text = file.read_text(encoding="utf-8")
@@ -62,12 +62,12 @@ def _renamed(text: str, name: str, like: str) -> str:
 
 
 def _first_line(found: re.Match[str]) -> str:
-    """The docstring of the copy: why the original is there is of no interest."""
+    """Shortens the docstring: the background of the example does not apply to the copy."""
     return f'"""{found["first"]}"""'
 
 
 def _around(name: str, like: str) -> Iterator[tuple[str, str]]:
-    """The files that make a package of it."""
+    """Yields the files that turn the copy into a package."""
     for template, path in (
         ("pyproject.toml.txt", "pyproject.toml"),
         ("readme.md.txt", "README.md"),
@@ -78,7 +78,7 @@ def _around(name: str, like: str) -> Iterator[tuple[str, str]]:
 
 
 def _require_name(name: str) -> None:
-    """Raises InputError for what cannot be the name of an accelerator, a module and C functions at once."""
+    """Raises InputError for a name that is invalid for an accelerator, a module or C functions."""
     is_word = re.fullmatch(r"[a-z][a-z0-9_]*", name) is not None
     if not is_word or keyword.iskeyword(name) or not is_c_name(name):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Holds costs against a baseline, which `deploy bench --json` printed before: what changed, what is worse."""
+"""Compares costs with a baseline from an earlier `deploy bench --json`: changes, and regressions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from aot.errors import FiguresError, InputError
 from deploy.cli.console import table
 from deploy.cli.markdown_table import LEFT, RIGHT, markdown_table
 
-LIMIT_PERCENT = 1.0  # by which a figure may be larger than the baseline's
+LIMIT_PERCENT = 1.0  # increase over the baseline that is tolerated
 
 Facts = Mapping[str, Any]
-# Heading -> where the figure is in the facts of a case. Times of boards that count nothing are too unsteady.
+# Heading -> keys of the figure in a case. Times of boards without a counter vary too much.
 _FIGURES: Mapping[str, tuple[str, ...]] = {
     "instructions": ("instructions",),
     "cycles": ("cycles",),
@@ -32,18 +32,18 @@ _FIGURES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class FigureChange:
-    """A figure of a model, or of one of its layers, before and now."""
+    """A figure of a model or of one of its layers, before and now."""
 
     model: str
     board: str
-    layer: str  # "" where it is the whole model's
+    layer: str  # "": the whole model
     figure: str
     before: int
     now: int
 
     @property
     def share(self) -> float:
-        """The change as a part of what was before: 0.1 is a tenth more; what comes where nothing was is 1."""
+        """The relative change: 0.1 is an increase by a tenth. An increase from zero counts as 1."""
         return (self.now - self.before) / self.before if self.before else float(self.now > 0)
 
     def as_json(self) -> dict[str, Any]:
@@ -65,22 +65,22 @@ class FigureChange:
 
 @dataclass(frozen=True)
 class BenchChanges:
-    """All figures that are not what they were."""
+    """All figures that changed."""
 
     changes: tuple[FigureChange, ...]
-    cases: int  # that both have
-    new: tuple[str, ...]  # cases that the baseline has not
-    missing: tuple[str, ...]  # cases that only the baseline has
-    other_tools: tuple[str, ...]  # compilers that are others than the baseline's
-    limit: float  # as a share
+    cases: int  # number of cases in both
+    new: tuple[str, ...]  # cases missing in the baseline
+    missing: tuple[str, ...]  # cases only in the baseline
+    other_tools: tuple[str, ...]  # compilers that differ from the baseline's
+    limit: float  # relative increase that is tolerated
 
     @property
     def worse(self) -> tuple[FigureChange, ...]:
-        """The changes of whole models beyond the limit: layers are there to explain them."""
+        """Changes of whole models beyond the limit. Layers only explain them."""
         return tuple(each for each in self.changes if not each.layer and each.share > self.limit)
 
     def require_none_worse(self) -> None:
-        """Raises FiguresError where a figure of a model is worse than the limit allows."""
+        """Raises FiguresError if a figure of a model is worse than the limit allows."""
         if self.worse:
             raise FiguresError(
                 f"{counted(len(self.worse), 'figure')} more than {self.limit * 100:g}% over the baseline",
@@ -101,7 +101,7 @@ class BenchChanges:
 
 
 def read_baseline(path: Path) -> list[Facts]:
-    """The cases that an earlier `deploy bench --json` printed. Raises InputError."""
+    """Returns the cases that an earlier `deploy bench --json` printed. Raises InputError."""
     try:
         cases = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -115,16 +115,16 @@ _HOW = "deploy bench MODEL --board B --json > BASELINE.json makes one"
 
 
 def require_cases(cases: Any, where: str) -> list[Facts]:
-    """The cases of a baseline, or the single one that Python's bench gave. Raises InputError."""
+    """Returns the cases of a baseline, or the single one from Python's bench. Raises InputError."""
     found: list[Any] = cases if isinstance(cases, list) else [cases]
     for case in found:
         if not isinstance(case, Mapping) or not {"model", "board"} <= case.keys():
             raise InputError("the baseline is not what deploy bench --json prints", where, _HOW)
-    return [case for case in found if "error" not in case]  # what could not be measured then is new now
+    return [case for case in found if "error" not in case]  # failed cases of the baseline count as new
 
 
 def changes_since(before: Sequence[Facts], now: Sequence[Facts], limit: float) -> BenchChanges:
-    """Compares the cases that both have, figure by figure and layer by layer."""
+    """Compares cases present in both, by figure and layer."""
     old, new = ({(case["model"], case["board"]): case for case in cases} for cases in (before, now))
     shared = [key for key in new if key in old]
     return BenchChanges(
@@ -164,7 +164,7 @@ def _at(facts: Facts, path: Sequence[str]) -> int | None:
 
 
 def _layer_name(layer: Facts) -> str:
-    """A layer is known by what it computes: its number changes when others come or go."""
+    """Identifies a layer by its computation, because indices change when layers are added or removed."""
     return f"{layer['op']} {layer['shapes']} {layer['origin']}".strip()
 
 
@@ -179,12 +179,12 @@ _SIDES = (LEFT, LEFT, LEFT, LEFT, RIGHT, RIGHT, RIGHT)
 
 
 def changes_page(changes: BenchChanges) -> str:
-    """The changes as people read them in a terminal."""
+    """Formats the changes for a terminal."""
     return "\n".join([*_notes(changes), *([table(_HEADS, _rows(changes))] if changes.changes else [])])
 
 
 def changes_markdown(changes: BenchChanges) -> str:
-    """The changes as a comment on a pull request."""
+    """Formats the changes as a comment for a pull request."""
     lines = [f"- {note}" for note in _notes(changes)]
     if changes.changes:
         lines += ["", *markdown_table(_HEADS, _SIDES, _rows(changes))]

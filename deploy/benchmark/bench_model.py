@@ -1,4 +1,4 @@
-"""Measures a model's cost on a board: instructions, cycles, RAM, flash and the time to compile it."""
+"""Measures a model's cost on a board: instructions, cycles, RAM, flash and compile time."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from platforms.stack_depth import run_stack
 
 @dataclass(frozen=True, slots=True)
 class LayerCost:
-    """The share of a run that a layer takes."""
+    """The cost of one layer in a run."""
 
     layer: LayerInfo
     count: int  # instructions or cycles
     seconds: float | None  # measured; None on a board that counts instructions
-    cycles: Cycles | None  # by the model; None where there is none
-    unplaced: Cycles | None = None  # the same with all constants in flash, where --place has moved some
+    cycles: Cycles | None  # from the cycle model, or None
+    unplaced: Cycles | None = None  # the same with all constants in flash, if --place has moved some
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +59,29 @@ class BoardCost:
 
     model: str
     board: Board
-    count: int | None  # instructions or cycles; None where the board counts neither
+    count: int | None  # instructions or cycles; None if the board counts neither
     seconds: float | None  # measured; None on a board that counts instructions
     macs: int
     arena_bytes: int
     io_bytes: int  # of inputs and outputs in the caller's memory
-    stack_bytes: int | None  # as painted, the timing loop's share in it; None where the firmware cannot tell
-    run_stack_bytes: int | None  # at most, by the compiler's account; None where it gives none
-    code_bytes: int | None  # None where the firmware is the user's own
+    stack_bytes: int | None  # measured by painting, including the timing loop; None if not supported
+    run_stack_bytes: int | None  # upper bound from the compiler, or None
+    code_bytes: int | None  # None for the user's own firmware
     constants_bytes: int
-    compile_s: float | None  # None of an archive
-    toolchain: str  # "" where the firmware is the user's own
-    layers: tuple[LayerCost, ...]  # where they were asked for
-    cycles: ModelCycles | None = None  # by the model of the core and its memory, where it was asked
-    cores: int = 1  # that compute it
+    compile_s: float | None  # None for an archive
+    toolchain: str  # "" for the user's own firmware
+    layers: tuple[LayerCost, ...]  # if requested
+    cycles: ModelCycles | None = None  # from the cycle model, if requested
+    cores: int = 1  # number of cores that compute it
 
     @property
     def time_s(self) -> float | None:
-        """The time of a run: measured, or else by the cycle model; None if neither is known."""
+        """The time of a run: measured, or else from the cycle model; None if neither is known."""
         return self.cycles.seconds if self.seconds is None and self.cycles else self.seconds
 
     @property
     def time_source(self) -> str:
-        """Where the time is from: "measured", "cycle model" or "unknown"."""
+        """The source of the time: "measured", "cycle model" or "unknown"."""
         if self.seconds is not None:
             return "measured"
         return "cycle model" if self.cycles else "unknown"
@@ -121,16 +121,16 @@ def _layer_json(cost: LayerCost, unit: str) -> dict[str, Any]:
 
 
 class Modelled(Enum):
-    """The boards whose cycles are estimated by the cycle model."""
+    """The boards whose cycles are estimated with the cycle model."""
 
     NONE = "none"
-    EMULATED = "emulated"  # those that only count instructions
+    EMULATED = "emulated"  # boards that only count instructions
     ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
 class BenchChoices:
-    """The user's choices for measuring."""
+    """The user's options for measuring."""
 
     options: CompileOptions
     build: BuildChoices
@@ -141,9 +141,9 @@ class BenchChoices:
 
 
 def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
-    """Compiles a model file, writes its archive, and measures it; that is what counts as time to compile.
+    """Compiles a model file, writes its archive, and measures it. Both count as compile time.
 
-    An archive is measured as it is.
+    An archive is measured without compiling.
     """
     if is_archive(path) or path.is_dir():
         return measure(replace(prepare(path, board.name, choices.options), board=board), None, choices)
@@ -156,7 +156,7 @@ def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
 
 
 def measure(prepared: Prepared, compile_s: float | None, choices: BenchChoices) -> BoardCost:
-    """Runs the model on random inputs, in firmware that is built or runs already; the median run counts."""
+    """Runs the model on random inputs in newly built or running firmware; the median run counts."""
     board, artifact = prepared.board, prepared.artifact
     if artifact is None:
         raise InputError(
@@ -220,7 +220,7 @@ def _sample(device: Device) -> Samples:
 
 
 def _code_bytes(artifact: Artifact, board: Board, build: BuildChoices) -> int:
-    """The code of firmware that only runs the model, with startup code and what it uses of the C library."""
+    """Returns the code size of firmware that only runs the model, including startup and C library code."""
     ready = build_source(project_source(artifact), board, build, App.STANDALONE)
     return sizes(ready.built.elf).code - artifact.facts.constants_bytes
 
@@ -250,8 +250,8 @@ def _layer_costs(
 
 
 def _unplaced_layers(compiled: Compiled | None, board: Board, choices: BenchChoices) -> Mapping[int, Cycles]:
-    """The cycles of each layer with all constants where they were; nothing if none was placed."""
-    if compiled is None:  # an archive holds its plan only
+    """Returns the cycles by layer without placed constants, or {} if none were placed."""
+    if compiled is None:  # an archive contains only the plan
         return {}
     placement, job = compiled.artifact.facts.placement, compiled.job
     if placement is None or not placement.layers:

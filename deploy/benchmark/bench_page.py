@@ -1,4 +1,4 @@
-"""The page about the cost of models on boards: a table, what cycles are made of, layers."""
+"""The page about the cost of models on boards: a table, cycles by category, layers."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _measured_cycles(cost: BoardCost) -> int | None:
 
 
 def _cycle_notes(costs: Sequence[BoardCost]) -> list[str]:
-    """Says for each emulated board where its cycles are from, or why there are none."""
+    """Explains for each emulated board the source of its cycles, or why there are none."""
     boards = {cost.board.name: cost for cost in costs if is_emulated(cost.board)}
     return [f"cycles on {name}: {_said_of_cycles(cost)}" for name, cost in boards.items()]
 
@@ -129,7 +129,7 @@ def _layers(cost: BoardCost) -> str:
 
 
 def _waited(cost: BoardCost) -> dict[str, str]:
-    """The columns about flash waits, by the field of a layer's cost; none where nothing waits."""
+    """Returns columns for flash waits, by field of a layer's cost; {} without waits."""
     columns = {"cycles": "flash waits", "unplaced": "without --place"}
     return {name: head for name, head in columns.items() if any(_waits(each, name) for each in cost.layers)}
 
@@ -140,7 +140,7 @@ def _waits(cost: LayerCost, name: str) -> int | None:
 
 
 def _weight(layer: LayerCost) -> float:
-    """The cost whose share is printed: modeled cycles, or else time, or else instructions."""
+    """Returns the cost used for percentages: modeled cycles, else time, else instructions."""
     if layer.cycles:
         return layer.cycles.count
     return layer.count if layer.seconds is None else layer.seconds

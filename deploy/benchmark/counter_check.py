@@ -1,4 +1,4 @@
-"""Finds out whether a counter counts instructions, where somebody else started the emulator behind a line."""
+"""Detects whether the counter of an emulator started by the user counts instructions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from deploy.benchmark.meter import Meter, is_emulated
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.session import Session
 
-_CALLS = 20_000  # of a function that does nothing: half a million instructions, some milliseconds
-_ROUNDS = 9  # one round in twenty-five takes a whole number by chance where this computer's time is told
-_INSTRUCTIONS_A_CALL = range(8, 200)  # the call, the return, and reading the counter between
-_OFF = 0.02  # of an instruction: what the interrupts of a system's clock may add
+_CALLS = 20_000  # of an empty function: half a million instructions, a few milliseconds
+_ROUNDS = 9  # with a clock, one round in twenty-five gives a whole number by chance
+_INSTRUCTIONS_A_CALL = range(8, 200)  # the call, the return, and reading the counter
+_OFF = 0.02  # tolerance in instructions, for interrupts of an operating system's timer
 
 
 def counted_by(session: Session, model: RemoteModel, board: Board) -> Board:
-    """The board as it counts on this line: by a clock where its ticks are not instructions.
+    """Returns the board with the counter of this line: a clock if its ticks are not instructions.
 
-    Calls that are alike take the same whole number of instructions in every round; this computer's time
-    does not stay on one.
+    Equal calls need the same whole number of instructions in every round, but never exactly the same time.
     """
     if not is_emulated(board):
         return board
@@ -32,7 +31,7 @@ def counted_by(session: Session, model: RemoteModel, board: Board) -> Board:
 
 
 def counter_note(asked: Board, counted: Board) -> str:
-    """Says what is shown where the board's counter does not count what was asked for; "" where it does."""
+    """Explains the replacement if the counter lacks what was requested, or returns ""."""
     if not Meter(counted).measures:
         return "no time is shown: the board's clock stands still while code runs"
     if counted is asked:
@@ -44,6 +43,6 @@ def counter_note(asked: Board, counted: Board) -> str:
 
 
 def instruction_shift(board: Board) -> int:
-    """The power of two of nanoseconds that an instruction takes."""
+    """Returns the binary logarithm of an instruction's duration in nanoseconds."""
     assert board.counter.instruction_ns is not None
     return board.counter.instruction_ns.bit_length() - 1

@@ -1,4 +1,4 @@
-"""Estimates the cycles of a compiled model by weighting a recorded run with its board's core and memory."""
+"""Estimates the cycles of a compiled model from a recorded run and the timing of the core and memory."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from platforms.project import project_source
 
 @dataclass(frozen=True, slots=True)
 class ModelCycles:
-    """The cycles that a model takes on a board, as the cycle model estimates them."""
+    """The estimated cycles of a model on a board."""
 
     board: Board
     run: Cycles
-    layers: Mapping[int, Cycles]  # by index, in a build that reports each row; where they were asked for
+    layers: Mapping[int, Cycles]  # by index, from a build that reports each row; if requested
 
     @property
     def seconds(self) -> float:
@@ -49,7 +49,7 @@ class ModelCycles:
 def model_cycles(
     artifact: Artifact, board: Board, toolchain: str | None, line: LineOptions, layers: bool
 ) -> ModelCycles:
-    """Runs the model on random inputs in an emulator that records it."""
+    """Runs the model on random inputs in a recording emulator."""
     require_board(board)
     source, emulated = project_source(artifact), stand_in(board)
     run = _estimate(build_source(source, emulated, BuildChoices(toolchain)), line).run
@@ -61,13 +61,13 @@ def model_cycles(
 def layer_cycles(
     artifact: Artifact, board: Board, toolchain: str | None, line: LineOptions
 ) -> Mapping[int, Cycles]:
-    """The cycles of each layer, by index, in a build that reports each row."""
+    """Returns the cycles by layer index, from a build that reports each row."""
     choices = BuildChoices(toolchain, profile=True)
     return _estimate(build_source(project_source(artifact), stand_in(board), choices), line).layers
 
 
 def cycles_of_sample(ready: Ready, sample: Sequence[Array], line: LineOptions) -> ModelCycles:
-    """Runs built firmware once more, on that sample, in an emulator that records it."""
+    """Runs built firmware again on this sample, in a recording emulator."""
     return ModelCycles(ready.board, _estimate(ready, line, sample).run, {})
 
 
@@ -76,7 +76,7 @@ def _estimate(ready: Ready, line: LineOptions, sample: Sequence[Array] | None = 
 
 
 def recorded_run(ready: Ready, line: LineOptions, sample: Sequence[Array] | None = None) -> Trace:
-    """Records a run of built firmware on that sample, or on a random one, in an emulator."""
+    """Records a run of built firmware in an emulator, on this sample or a random one."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.npz"
         recorded = open_recorded(ready.built, ready.board, f"{ready.model_name}_run", file)

@@ -1,4 +1,4 @@
-"""The counters of a model with --observe, read from the 128 bytes that a board sends, and said in words."""
+"""Decodes and describes the 128 bytes of counters from a model with --observe."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ _HEAD = struct.Struct("<HBBIIIHHHHHHHH8IQQ")
 _WINDOWS = {INTEGERS: struct.Struct("<3Q3i"), REALS: struct.Struct("<3f12x3f")}
 _TIMES = struct.Struct("<III")
 _WHOLE_SHARE = 65535
-_SURE = MARGIN_BUCKETS // 4  # parts of a margin that is narrow: below a quarter
+_SURE = MARGIN_BUCKETS // 4  # a lead below a quarter is narrow
 
 
 @dataclass(frozen=True, slots=True)
 class InputWindow:
-    """The elements of the input in a window of runs, as the model takes them."""
+    """The input's elements in a window of runs, in the model's format."""
 
     mean: float
-    deviation: float  # the root of the mean square distance from the mean
+    deviation: float  # standard deviation
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The counts of runs since the firmware started."""
+    """Statistics of all runs since the firmware started."""
 
     runs: int
-    looked_at: int  # results of layers
-    saturated: int  # of them
-    worst_layer: int | None  # with the largest share of saturated results in a row; None: none was
+    looked_at: int  # layer results examined
+    saturated: int  # number of them
+    worst_layer: int | None  # the layer with the largest fraction of saturated results in a row, or None
     worst_share: float
-    margins: tuple[int, ...]  # runs by best score less second best, in eighths; none of models without scores
-    entropy_bits: float | None  # of a run's scores: the mean
+    margins: tuple[int, ...]  # runs by lead of the best over the second-best score, in eighths; or empty
+    entropy_bits: float | None  # mean over runs of the scores' entropy
     most_entropy_bits: float | None
-    first_window: InputWindow | None  # of the input; None: none is complete
+    first_window: InputWindow | None  # of the input; None: no complete window
     last_window: InputWindow | None
     windows: int  # complete ones, at most 255
     timed_runs: int
@@ -59,7 +59,7 @@ class Observed:
 
     @property
     def drift(self) -> float | None:
-        """The distance of the last window's mean from the first one's, in deviations of the first."""
+        """The distance between the last and the first window's mean, in standard deviations of the first."""
         if self.first_window is None or self.last_window is None:
             return None
         apart = self.last_window.mean - self.first_window.mean
@@ -69,7 +69,7 @@ class Observed:
 
     @property
     def narrow(self) -> int:
-        """The runs whose best class is less than a quarter ahead of the second best."""
+        """The number of runs whose best class leads by less than a quarter."""
         return sum(self.margins[:_SURE])
 
     def as_json(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class Observed:
 
 
 def read_observed(data: bytes) -> Observed:
-    """The counters in the bytes that a board has sent. Raises InputError for those of another version."""
+    """Decodes the counters sent by a board. Raises InputError for another version's format."""
     found = _HEAD.unpack_from(data) if len(data) == OBSERVED_BYTES else (0,)
     if found[0] != OBSERVED_FORMAT:
         raise InputError(
@@ -142,7 +142,7 @@ def _window(total: float, squares: float, elements: int) -> InputWindow:
 
 
 def observed_text(seen: Observed, meter: Meter, layers: Sequence[LayerInfo] = ()) -> str:
-    """The counters in words; the times are those of a board's own counter."""
+    """Describes the counters; times use the board's counter."""
     return "\n".join(observed_lines(seen, _time_by(meter), layers))
 
 
@@ -159,7 +159,7 @@ def _time_by(meter: Meter) -> Callable[[float], str]:
 def observed_lines(
     seen: Observed, time: Callable[[float], str], layers: Sequence[LayerInfo] = ()
 ) -> Iterator[str]:
-    """The counters in words; `time` says ticks, `layers` are those of the model where they are known."""
+    """Yields lines about the counters; `time` formats ticks, `layers` are the model's layers, if known."""
     if not seen.runs:
         yield "observed: no run yet"
         return

@@ -1,4 +1,4 @@
-"""Converts the ticks of a board's counter to instructions, cycles and time, and spreads to five numbers."""
+"""Converts ticks of a board's counter to instructions, cycles and time, and summarizes measurements."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from boards.board import Board
 from platforms.cycles.stand_in import stand_in
 
 _STILL = "still"
-_CLOCKS = ("clock", _STILL)  # which count neither instructions nor cycles
+_CLOCKS = ("clock", _STILL)  # they count neither instructions nor cycles
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Several measurements in five numbers."""
+    """Summary statistics of several measurements."""
 
     mean: float
     median: float
@@ -45,7 +45,7 @@ class Meter:
 
     @property
     def unit(self) -> str:
-        """The unit "instructions" or "cycles"; "" where the counter measures nothing but time."""
+        """The unit "instructions" or "cycles"; "" if the counter measures only time."""
         counter = self.board.own_counter
         if counter is None:
             return ""
@@ -55,35 +55,36 @@ class Meter:
 
     @property
     def measures(self) -> bool:
-        """True where time passes while code runs."""
+        """True if the clock advances while code runs."""
         return self.board.counter.driver != _STILL
 
     def count(self, ticks: int) -> int:
-        """The instructions or cycles that these ticks are."""
+        """Converts ticks to instructions or cycles."""
         counter = self.board.counter
         if counter.instruction_ns is not None:
             return counter.instructions(ticks)
         return round(ticks * self.board.clock_hz / counter.hz)
 
     def measured_seconds(self, ticks: int) -> float | None:
-        """The time that these ticks took; None on a board that counts instructions."""
+        """Converts ticks to seconds; returns None on a board that counts instructions."""
         return None if self.unit == "instructions" else self.seconds(ticks)
 
     def seconds(self, ticks: int) -> float:
-        """At least as long as these ticks take: an instruction takes one cycle or more."""
+        """Converts ticks to seconds; a lower bound for instructions, which need at least one cycle."""
         if self.unit == "instructions":
             return self.count(ticks) / self.board.clock_hz
         return ticks / self.board.counter.hz
 
 
 def emulated_board(board: Board, clock_hz: int | None = None) -> Board:
-    """Returns the board, or an emulated one with the same core; its clock is `clock_hz` or else the
-    board's.
+    """Returns an emulated board with the same core, or the board itself if it is emulated.
+
+    Its clock is `clock_hz` or else the board's.
     """
     here = board if is_emulated(board) else stand_in(board)
     return replace(here, clock_hz=clock_hz or board.clock_hz)
 
 
 def is_emulated(board: Board) -> bool:
-    """True where the board counts instructions and not time."""
+    """Returns whether the board counts instructions instead of time."""
     return Meter(board).unit == "instructions"

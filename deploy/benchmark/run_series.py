@@ -1,4 +1,4 @@
-"""Runs a series of samples on a device and counts each run in the board's own unit."""
+"""Runs a series of samples on a device and measures each run in the board's unit."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from deploy.inputs.samples import Samples
 class Measured:
     """The outputs of a series, and the ticks of each run."""
 
-    outputs: tuple[tuple[Array, ...], ...]  # of each sample
-    ticks: tuple[int, ...]  # of each run, the measuring itself taken off
+    outputs: tuple[tuple[Array, ...], ...]  # by sample
+    ticks: tuple[int, ...]  # by run, without measurement overhead
     specs: tuple[TensorSpec, ...]
 
     def stacked(self, samples: Samples) -> dict[str, Array]:
-        """The outputs as output_0, output_1, ...; those of a series have an axis for the samples."""
+        """Returns the outputs as output_0, output_1, ...; with a sample axis for a series."""
         columns = zip(*self.outputs, strict=True)
         return {f"output_{number}": samples.stacked(column) for number, column in enumerate(columns)}
 
 
 def keep_quiet(_doing: str) -> None:
-    """Does nothing: the progress is not shown."""
+    """Does nothing; for callers without progress display."""
 
 
 def run_series(device: Device, samples: Samples, repeat: int, on_run: Callable[[str], None]) -> Measured:
-    """Runs all samples from the initial state, `repeat` times; the outputs are the same each time."""
+    """Runs all samples from the initial state, `repeat` times. The outputs are the same each time."""
     ticks: list[int] = []
     for _ in range(repeat):
         device.session.reset()
@@ -40,7 +40,7 @@ def run_series(device: Device, samples: Samples, repeat: int, on_run: Callable[[
 
 
 def run_on(device: Device, samples: Samples, on_run: Callable[[str], None] = keep_quiet) -> Measured:
-    """Runs all samples once, from the state that the last run left."""
+    """Runs all samples once, continuing from the last run's state."""
     session, model = device.session, device.model
     ticks: list[int] = []
     results: list[tuple[Array, ...]] = []

@@ -1,33 +1,27 @@
 """The command line: parser, help, terminal output, project file, docs and error pages.
 
-- `ascii_output`: Replaces characters that the output cannot show by a spelling of the same width, or by their
+- `ascii_output`: Replaces characters that the output encoding lacks, by a spelling of the same width or an
   escape.
-- `bug_report`: The report of a bug: versions, programs, a command line run again, a model's structure;
-  nothing private.
-- `command`: Loads a command and makes its parser. Loading one command loads no other.
-- `command_result`: The answer of a command: facts for programs, and the page that people read.
-- `completion`: Completes command lines in shells: commands, options, boards, the words that an option takes,
-  files.
-- `console`: Output for the terminal: results on stdout, progress on stderr, tables with aligned columns.
-- `docs_on_terminal`: Lays a page of the documentation out for a terminal: its tables and paragraphs as wide
-  as that is.
-- `docs_pages`: The pages of the documentation, which an installed Solder has beside its code: `deploy docs`.
-- `error_pages`: The pages of errors: a code for each kind of error, which never changes, and what to do about
-  it.
-- `help_page`: Lays out the help of a command at 80 columns: -h shows the main options, --help all of them.
-- `lists`: Answers of commands that list: operators, accelerators, boards, tuning records.
-- `markdown_table`: A table in Markdown.
-- `options`: Adds the command-line options that several commands share; the compiler's come from its table.
-- `parser`: Reads a command line. An error is one line, with a suggestion of what was probably meant.
-- `print_after`: Prints graphs as passes leave them, on stderr, for --print-after; also those of a refused
-  model.
-- `process_trace`: Shows every command line that is run, for -v: an audit hook of Python reports each new
-  process.
+- `bug_report`: Collects a bug report: versions, programs, output of a command, structure of a model; nothing
+  private.
+- `command`: Loads a command and builds its parser, without loading other commands.
+- `command_result`: The result of a command: facts for programs, and a page for people.
+- `completion`: Completes command lines in shells: commands, options, boards, values of options, files.
+- `console`: Terminal output: results on stdout, progress on stderr, tables with aligned columns.
+- `docs_on_terminal`: Formats a documentation page for the width of a terminal.
+- `docs_pages`: Finds documentation pages, which are installed with Solder, for `deploy docs`.
+- `error_pages`: The error pages: a stable code for each kind of error, its meaning, and how to fix it.
+- `help_page`: Formats the help of a command for 80 columns: -h shows the main options, --help all of them.
+- `lists`: Results of commands that list something: operators, accelerators, boards, tuning records.
+- `markdown_table`: Formats Markdown tables.
+- `options`: Adds command-line options shared by several commands; compiler options come from their table.
+- `parser`: Parses a command line. Errors are one line and suggest the likely intended option.
+- `print_after`: Prints graphs after given passes to stderr, for --print-after; also if the model is rejected.
+- `process_trace`: Prints each subprocess command for -v, with a Python audit hook.
 - `progress_bar`: Shows a progress bar on stderr.
 - `project_file`: The project file: a model with its board, options and data, so that commands need no
   arguments.
-- `renamed`: Names that options had before, by command, so that an old command line is answered with the new
-  name.
-- `terminal_width`: Fits text into a terminal: long lines are broken at words, wide tables have two lines for
-  a row.
+- `renamed`: Former names of options by command, used to answer old command lines with the new name.
+- `terminal_width`: Fits text into a terminal: wraps long lines at words, and splits rows of wide tables into
+  two lines.
 """

@@ -1,4 +1,4 @@
-"""Replaces characters that the output cannot show by a spelling of the same width, or by their escape."""
+"""Replaces characters that the output encoding lacks, by a spelling of the same width or an escape."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 import sys
 
 HANDLER = "solder.spelled"
-# One character each, so that columns keep their width.
+# One character each, to preserve column widths.
 SPELLINGS = {
     **dict(zip("▁▂▃▄▅▆▇█", ".:-=+*%#", strict=True)),  # the bars of `inspect --memory`
     "▲": "^",
@@ -17,10 +17,10 @@ SPELLINGS = {
 
 
 def spell_out_what_cannot_be_shown() -> None:
-    """Makes printing succeed in any encoding of a terminal or file, such as ASCII or cp1252."""
+    """Makes printing succeed with any encoding of a terminal or file, such as ASCII or cp1252."""
     codecs.register_error(HANDLER, _spelled)
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # else somebody has put another object there
+        if hasattr(stream, "reconfigure"):  # not if stdout was replaced by another object
             stream.reconfigure(errors=HANDLER)
 
 

@@ -1,7 +1,7 @@
-"""The report of a bug: versions, programs, a command line run again, a model's structure; nothing private.
+"""Collects a bug report: versions, programs, output of a command, structure of a model; nothing private.
 
-Left out are weights, names of tensors, serial numbers and values of environment variables. The user's name,
-this computer's name, and the folders of files that are named are replaced wherever they occur.
+It omits weights, tensor names, serial numbers and values of environment variables. The names of the user and
+of this computer, and folders in the command line, are replaced everywhere.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from codegen.version import VERSION
 from deploy.cli.command_result import Answer
 from deploy.host_tools import tool_inventory as machine
 
-_LONGEST_S = 600  # that a command line may run
-_MOST_LINES = 200  # of what it prints: the last ones
-_MOST_NUMBERS = 8  # of an attribute that is shown
+_LONGEST_S = 600  # time limit of a command in seconds
+_MOST_LINES = 200  # of its output, from the end
+_MOST_NUMBERS = 8  # of an attribute
 _NEEDS = ("numpy", "tflite", "onnx", "jinja2", "jsonschema", "pyserial", "pyelftools", "cmsis-pack-manager")
 _Shown = bool | int | float | str
 
 
 @dataclass(frozen=True, slots=True)
 class Private:
-    """The words that a report may not hold, with what stands in their place."""
+    """Private words and their replacements."""
 
     words: Mapping[str, str]
 
     def without(self, text: str) -> str:
         for word, instead in sorted(self.words.items(), key=lambda item: -len(item[0])):
-            text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", instead, text)  # not a part of another word
+            text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", instead, text)  # whole words only
         return text
 
 
 def private_words(words: Sequence[str] = ()) -> Private:
-    """Names this computer, the person at it, and the folders of files that a command line names."""
+    """Returns replacements for this computer's name, the user's name, and folders in a command line."""
     home, here = Path.home(), Path.cwd()
     folders = [str(Path(word).parent) for word in words if Path(word).is_absolute()]
     found = {
@@ -67,12 +67,12 @@ def _user() -> str:
         KeyError,
         OSError,
         ImportError,
-    ):  # a container without a list of users; Windows without the module
+    ):  # a container without a user list, or Windows without the module
         return ""
 
 
 def bug_report(words: Sequence[str] = (), model: str | Path | None = None) -> Answer:
-    """Collects what a maintainer needs to know; `words` are a command line of deploy, which is run again."""
+    """Collects facts for the maintainers; `words` are the arguments of a deploy command to run again."""
     facts: dict[str, Any] = {
         "solder": VERSION,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -140,7 +140,7 @@ def _model_facts(path: Path) -> dict[str, Any]:
 
 
 def structure(graph: Graph) -> Iterator[str]:
-    """A line for each input, constant and node, with numbers in place of names and no weights."""
+    """Yields a line for each input, constant and node, with numbers instead of names and without weights."""
     number = {name: f"t{index}" for index, name in enumerate(graph.types)}
     for name in graph.inputs:
         yield f"input {number[name]}: {_type(graph.types[name])}"

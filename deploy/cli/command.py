@@ -1,4 +1,4 @@
-"""Loads a command and makes its parser. Loading one command loads no other."""
+"""Loads a command and builds its parser, without loading other commands."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Example: deploy run kws.tflite --board mps2-an386 --fill random --print-top 3
 
 
 class Command(Protocol):
-    """The interface of a module in deploy.cli.commands."""
+    """The interface of modules in deploy.cli.commands."""
 
-    EXAMPLE: str  # command lines
+    EXAMPLE: str  # command lines for the help
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, arguments: argparse.Namespace) -> None:
-        """Runs the command. Raises DeployError for what the user can put right."""
+        """Runs the command. Raises DeployError for problems that the user can fix."""
 
 
 def load_command(name: str) -> Command:

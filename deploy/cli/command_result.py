@@ -1,4 +1,4 @@
-"""The answer of a command: facts for programs, and the page that people read."""
+"""The result of a command: facts for programs, and a page for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Paged:
-    """Something that str() makes a page of: notebooks show it as it is."""
+    """A base class for objects that str() formats as a page; notebooks display that page."""
 
     __slots__ = ()
 
@@ -17,14 +17,14 @@ class Paged:
 
 
 def monospaced(page: str) -> str:
-    """A page as HTML whose columns stay in line, whatever font a notebook has for <pre>."""
-    import html  # only notebooks ask for it
+    """Returns a page as HTML with aligned columns, independent of a notebook's font for <pre>."""
+    import html  # only notebooks need it
 
     return f'<pre style="font-family: monospace">{html.escape(page, quote=False)}</pre>'
 
 
 def framed(page: str) -> str:
-    """A whole web page inside a notebook's own."""
+    """Embeds a complete web page into a notebook's page."""
     import html
 
     return f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 40em; border: 0"></iframe>'
@@ -32,7 +32,7 @@ def framed(page: str) -> str:
 
 @dataclass(frozen=True)
 class Answer(Paged):
-    """Facts with the keys of `--json`, and the page: print() shows it, as does a prompt or a notebook."""
+    """Facts with the keys of `--json`, and a page, which print(), a prompt or a notebook displays."""
 
     facts: Any = field(repr=False)
     page: str
@@ -53,5 +53,5 @@ class Answer(Paged):
         return len(self.facts)
 
     def as_json(self) -> Any:
-        """The facts."""
+        """Returns the facts."""
         return self.facts

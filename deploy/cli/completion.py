@@ -1,6 +1,6 @@
-"""Completes command lines in shells: commands, options, boards, the words that an option takes, files.
+"""Completes command lines in shells: commands, options, boards, values of options, files.
 
-The shell asks on each press of the key, so only the command at hand is loaded.
+A shell calls it on each key press, so only the command being typed is loaded.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Complete = Callable[..., Any]
 
 
 def script_for(shell: str) -> str:
-    """The script that makes a shell ask."""
+    """Returns the script that enables completion in a shell."""
     return shellcode([PROGRAM], shell=shell)
 
 
 def answer() -> None:
-    """Answers the shell's question, which stands in the environment, and ends the program."""
+    """Prints completions for the command line in the environment, and exits."""
     parser = _parser(_words(os.environ.get("COMP_LINE", "")))
     CompletionFinder()(parser, always_complete_options="long")
 
@@ -35,12 +35,12 @@ def answer() -> None:
 def _words(line: str) -> list[str]:
     try:
         return shlex.split(line)
-    except ValueError:  # a quote is open, as one writes
+    except ValueError:  # an unfinished quote, common while typing
         return line.split()
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """All commands, of which only the one that is written has arguments."""
+    """Returns a parser with all commands; only the one being typed has arguments."""
     top = argparse.ArgumentParser(PROGRAM)
     inner = top.add_subparsers()
     written = words[1] if len(words) > 1 else ""
@@ -64,7 +64,7 @@ def _add_completers(parser: argparse.ArgumentParser) -> None:
 
 
 def _completer(action: argparse.Action) -> Complete | None:
-    """Chooses by the placeholder in the help; None where any file will do."""
+    """Returns a completer for the option's metavar, or None for any file."""
     placeholder = action.metavar if isinstance(action.metavar, str) else ""
     if placeholder == "B":
         return _boards
@@ -89,6 +89,6 @@ def _one_of(words: Sequence[str]) -> Complete:
 
 
 def _boards(**_asked: Any) -> list[str]:
-    from platforms.board_files import all_boards  # takes its time
+    from platforms.board_files import all_boards  # slow to import
 
     return [board.name for board in all_boards()]

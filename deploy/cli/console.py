@@ -1,4 +1,4 @@
-"""Output for the terminal: results on stdout, progress on stderr, tables with aligned columns."""
+"""Terminal output: results on stdout, progress on stderr, tables with aligned columns."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from deploy.cli.terminal_width import fitted, fitted_table, terminal_columns
 
 
 def print_result(as_json: bool, facts: Any, text: str, is_code: bool = False) -> None:
-    """Prints a result, as JSON for machines or as text for people; lines of code stay whole."""
+    """Prints a result as JSON or as text. Lines of code are not wrapped."""
     shown = text if is_code else fitted(text, terminal_columns())
     print(json.dumps(facts, indent=2) if as_json else shown)
 
 
 def print_error(text: str) -> None:
-    """Prints what went wrong, and what to do, on stderr."""
+    """Prints an error and its hint on stderr."""
     print(fitted(text, terminal_columns(sys.stderr)), file=sys.stderr)
 
 
 def print_answer(as_json: bool, answer: Answer) -> None:
-    """Prints an answer in one of the two ways."""
+    """Prints an answer as JSON or as its page."""
     print_result(as_json, answer.facts, answer.page)
 
 
 def count_text(value: int | None) -> str:
-    """A count in a table; a dash where there is none."""
+    """Formats a count for a table, or a dash for None."""
     return "-" if value is None else f"{value:,}"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with aligned columns, numbers and their heads to the right, as wide as a terminal allows."""
+    """Formats a table with aligned columns, numbers to the right, no wider than the terminal."""
     columns = list(zip(heads, *rows, strict=True)) if rows else [(head,) for head in heads]
     right = [bool(rows) and all(_is_number(cell) for cell in column[1:]) for column in columns]
     return fitted_table([heads, *rows], right, terminal_columns())
@@ -46,15 +46,15 @@ def _is_number(cell: str) -> bool:
 
 
 class Progress(Protocol):
-    """Progress that a long piece of work reports."""
+    """Receives the progress of long work."""
 
     def step(self, doing: str) -> None:
-        """Notes that one more of the announced steps begins."""
+        """Reports that one of the announced steps begins."""
 
 
 class _Quiet:
     def step(self, doing: str) -> None:
-        """Does nothing: the progress is not shown."""
+        """Does nothing."""
 
 
 _is_shown: ContextVar[bool] = ContextVar("_is_shown", default=False)
@@ -62,7 +62,7 @@ _is_shown: ContextVar[bool] = ContextVar("_is_shown", default=False)
 
 @contextmanager
 def progress_hidden() -> Iterator[None]:
-    """Keeps progress from being shown while the block runs."""
+    """Hides progress bars inside the block."""
     token = _is_shown.set(True)
     try:
         yield
@@ -72,11 +72,11 @@ def progress_hidden() -> Iterator[None]:
 
 @contextmanager
 def progress(title: str, steps: int) -> Iterator[Progress]:
-    """Shows a bar on stderr while the block runs, where stderr is a terminal and no other bar is shown."""
+    """Shows a bar on stderr inside the block, if stderr is a terminal and no other bar is shown."""
     if _is_shown.get() or not sys.stderr.isatty():
         yield _Quiet()
         return
-    from deploy.cli.progress_bar import progress_bar  # rich is heavy
+    from deploy.cli.progress_bar import progress_bar  # rich is slow to import
 
     token = _is_shown.set(True)
     try:

@@ -1,4 +1,4 @@
-"""The pages of the documentation, which an installed Solder has beside its code: `deploy docs`."""
+"""Finds documentation pages, which are installed with Solder, for `deploy docs`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from deploy.cli.command_result import Answer
 from deploy.cli.console import table
 
 _PACKAGE = Path(__file__).parents[1]
-_FOLDERS = (_PACKAGE / "pages", _PACKAGE.parent / "docs")  # of a wheel, of the tree
-_SETS = ("*.md", "tutorials/*.md")  # what a wheel has; docs/site/in_the_wheel.py puts them there
+_FOLDERS = (_PACKAGE / "pages", _PACKAGE.parent / "docs")  # in a wheel, in the source tree
+_SETS = ("*.md", "tutorials/*.md")  # included in wheels by docs/site/in_the_wheel.py
 
 
 def docs(page: str | None = None) -> Answer:
-    """Lists the pages of the documentation, or gives one of them, as Markdown."""
+    """Lists the documentation pages, or returns one of them as Markdown."""
     pages = manual_pages()
     if page is None:
         rows = [(name, _title(path)) for name, path in pages.items()]
@@ -27,14 +27,14 @@ def docs(page: str | None = None) -> Answer:
 
 
 def manual_pages() -> Mapping[str, Path]:
-    """The files of all pages by name, such as "ops" or "tutorials/own-op"."""
+    """Returns the files of all pages by name, such as "ops" or "tutorials/own-op"."""
     folder = next(folder for folder in _FOLDERS if folder.is_dir())
     paths = (path for pages in _SETS for path in sorted(folder.glob(pages)))
     return {path.relative_to(folder).with_suffix("").as_posix(): path for path in paths}
 
 
 def _name_of(page: str, pages: Mapping[str, Path]) -> str:
-    """Takes a page as people write it, too: docs/ops.md, own-op."""
+    """Returns a page's full name; accepts spellings such as docs/ops.md or own-op."""
     asked = page.partition("#")[0].removeprefix("docs/").removesuffix(".md").lower()
     short = {name.rpartition("/")[2]: name for name in pages}
     if asked in pages:

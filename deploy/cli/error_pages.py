@@ -1,7 +1,7 @@
-"""The pages of errors: a code for each kind of error, which never changes, and what to do about it.
+"""The error pages: a stable code for each kind of error, its meaning, and how to fix it.
 
-A kind is a class of errors. A new class needs a page in error_pages.toml; the class of somebody else's
-package has the code of the class that it is made from.
+A kind is an error class. A new class needs a page in error_pages.toml. An error class of another package has
+the code of its base class.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from aot.errors import DeployError
 
 @dataclass(frozen=True, slots=True)
 class ErrorPage:
-    """One kind of error: what it means, and ways out, the likeliest first."""
+    """A kind of error: its meaning, and fixes, the most likely first."""
 
-    code: str  # "E301"
-    kind: str  # the name of the error's class
+    code: str  # for example "E301"
+    kind: str  # name of the error class
     title: str
     meaning: str
     ways_out: tuple[str, ...]
@@ -30,8 +30,8 @@ class ErrorPage:
 
 @functools.cache
 def error_pages() -> Mapping[str, ErrorPage]:
-    """All pages by their codes."""
-    # Both take their time, and most command lines are right.
+    """Returns all pages by code."""
+    # Both are slow to load, and most commands need no error page.
     from importlib.resources import as_file, files
 
     from boards.files import read_toml
@@ -45,12 +45,12 @@ def error_pages() -> Mapping[str, ErrorPage]:
 
 
 def page_of(error: DeployError) -> ErrorPage | None:
-    """The page of the error's kind, or of the nearest kind that it is made from."""
+    """Returns the page of the error's class, or of its nearest base class with a page."""
     by_kind = {page.kind: page for page in error_pages().values()}
     return next((by_kind[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in by_kind), None)
 
 
 def shown(error: DeployError) -> str:
-    """The error as the command line shows it: "error[E301]: ..."."""
+    """Formats the error for the command line: "error[E301]: ..."."""
     page, text = page_of(error), str(error)
     return text if page is None else text.replace("error: ", f"error[{page.code}]: ", 1)

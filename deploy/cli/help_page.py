@@ -1,4 +1,4 @@
-"""Lays out the help of a command at 80 columns: -h shows the main options, --help all of them."""
+"""Formats the help of a command for 80 columns: -h shows the main options, --help all of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from textwrap import wrap
 from typing import Any
 
 MAX_COLUMNS = 80
-_TEXT_AT = 25  # the column at which explanations begin
+_TEXT_AT = 25  # column of the descriptions
 GENERAL = "General"
-# Groups of options that many commands share come after the command's own, in this order.
+# Groups of options shared by many commands, shown in this order after the command's groups.
 _LATE = (
     "Board and connection",
     "Goal",
@@ -26,12 +26,12 @@ _DETAIL = "is_detail"
 
 
 def as_detail(action: argparse.Action) -> None:
-    """Marks an option that only --help shows."""
+    """Marks an option to be shown only by --help."""
     setattr(action, _DETAIL, True)
 
 
 def group(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGroup:
-    """Returns the group of options with this heading in the help; adds it first if it is new."""
+    """Returns the group of options with this heading in the help, adding it if it is new."""
     found = (each for each in parser._action_groups if each.title == title)
     return next(found, None) or parser.add_argument_group(title)
 
@@ -48,7 +48,7 @@ def add_help(parser: argparse.ArgumentParser) -> None:
 
 
 class _Help(argparse.Action):
-    """Prints a help page and ends the program."""
+    """Prints a help page and exits."""
 
     def __init__(self, is_complete: bool, **more: Any) -> None:
         super().__init__(nargs=0, default=argparse.SUPPRESS, **{**more, "dest": "help"})

@@ -1,4 +1,4 @@
-"""Answers of commands that list: operators, accelerators, boards, tuning records."""
+"""Results of commands that list something: operators, accelerators, boards, tuning records."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from platforms.tuning.record_stats import task_stats
 
 @takes_options(("shape", "value"))
 def ops(name: str | Path | None = None, meaning: bool = False, **options: Any) -> Answer:
-    """Lists the supported operators and their element types, from the tables that the compiler works with.
+    """Lists the supported operators and their element types, from the compiler's tables.
 
-    With a `name`, an operator of a format or an op, only what belongs to it, and its limits; with `meaning`,
-    its loops. Of a model file its operators; "refused" says what of them is not supported.
+    `name` selects an op or a format's operator and adds its limits; `meaning` adds its definition as loops.
+    If `name` is a model file, its operators are listed; "refused" contains the unsupported ones.
     """
     if meaning and (name is None or is_model_file(str(name))):
         raise InputError(
@@ -44,7 +44,7 @@ def ops(name: str | Path | None = None, meaning: bool = False, **options: Any) -
 
 
 def accelerators() -> Answer:
-    """Lists what can compute layers in place of generated kernels."""
+    """Lists the accelerators that can compute layers instead of generated kernels."""
     found = known_accelerators()
     facts = [
         {
@@ -70,7 +70,7 @@ def accelerators() -> Answer:
 
 
 def _computes(accelerator: Accelerator) -> str:
-    """The ops that it computes one by one; "regions" stands for several in one go."""
+    """Returns the ops that it computes one by one; "regions" means groups of layers."""
     return ", ".join([*sorted(accelerator.schedules), *(["regions"] if accelerator.regions else [])])
 
 
@@ -89,7 +89,7 @@ def boards(
     markdown: bool = False,
     **options: Any,
 ) -> Answer:
-    """Lists the boards that suit, those with room for a model by `fits`; with a name, all about that one."""
+    """Lists suitable boards, with `fits` those large enough for a model; with a name, facts about one."""
     if name is not None:
         return one_board(name)
     wanted = Wanted(core, read_size(ram), read_size(flash), platform)
@@ -98,7 +98,7 @@ def boards(
 
 
 def records(*files: str | Path, verb: str = "best") -> Answer:
-    """Shows what tuning has found: the "best" of each task, or "stats" of the trials."""
+    """Shows tuning results: the "best" of each task, or "stats" of the trials."""
     pages = {"best": best_page, "stats": stats_page}
     if verb not in pages:
         near = did_you_mean(verb, pages)
@@ -108,7 +108,7 @@ def records(*files: str | Path, verb: str = "best") -> Answer:
 
 
 def read_all_records(files: list[Path]) -> tuple[TuningRecord, ...]:
-    """The records of all files. Raises InputError where there are none."""
+    """Returns the records of all files. Raises InputError if there are none."""
     found = merged([read_records(path) for path in files])
     if not found:
         raise InputError(

@@ -1,4 +1,4 @@
-"""A table in Markdown."""
+"""Formats Markdown tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ RIGHT, LEFT = "---:", "---"
 
 
 def markdown_table(heads: Sequence[str], sides: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table; each column is at its side."""
+    """Returns the lines of a table; `sides` are the alignment markers of its columns."""
     return [_line(heads), _line(sides), *map(_line, rows)]
 
 

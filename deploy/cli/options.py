@@ -1,4 +1,4 @@
-"""Adds the command-line options that several commands share; the compiler's come from its table."""
+"""Adds command-line options shared by several commands; compiler options come from their table."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from deploy.inspection.pass_page import known_names
 if TYPE_CHECKING:
     from platforms.base import BuildChoices
 
-_UNSET = argparse.SUPPRESS  # the default of an inner parser would undo what stood before its word
+_UNSET = argparse.SUPPRESS  # a subparser's default would override an option before its verb
 CONNECTION, EXPERT = "Board and connection", "Debugging and expert options"
-_DEST = "option_"  # so that no other argument of a command has the name of a compile option
+_DEST = "option_"  # avoids name clashes between compile options and a command's arguments
 
 
 def size(text: str) -> int:
-    """Reads a number of bytes as people write it: 65536, 64K, 1MB."""
+    """Parses a size in bytes: 65536, 64K, 1MB."""
     try:
         return read_size(text)
     except WrongValueError as error:
@@ -37,14 +37,14 @@ def size(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """Reads a count, which is 1 or more."""
+    """Parses a count of 1 or more."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of 1 or more, not {text}")
     return int(text)
 
 
 def percent(text: str) -> float:
-    """Reads a percentage of 0 or more, with or without its sign."""
+    """Parses a percentage of 0 or more, with or without "%"."""
     try:
         value = float(text.removesuffix("%"))
     except ValueError:
@@ -81,7 +81,7 @@ def add_identity(parser: argparse._ActionsContainer) -> None:
 
 
 def add_board(parser: argparse._ActionsContainer, required: bool = True, instead: str = "") -> None:
-    """Adds --board, to the group of connections if the container is a parser."""
+    """Adds --board; in a parser, to the group of connection options."""
     if isinstance(parser, argparse.ArgumentParser):
         parser = group(parser, CONNECTION)
     help_text = "Board name (see 'deploy boards') or board file"
@@ -95,7 +95,7 @@ def add_emulated(parser: argparse.ArgumentParser) -> None:
 
 
 def add_boards(parser: argparse.ArgumentParser, default: str = "") -> None:
-    """Adds --board for several names, together or each after its own flag. Required without a default."""
+    """Adds --board for several names, after one or several flags. Required unless there is a default."""
     group(parser, CONNECTION).add_argument(
         "--board",
         metavar="B",
@@ -107,8 +107,8 @@ def add_boards(parser: argparse.ArgumentParser, default: str = "") -> None:
 
 
 def add_board_or_target(parser: argparse.ArgumentParser, required: bool = True, instead: str = "") -> None:
-    """Adds --board and --target, of which one may be given: a target needs no hardware."""
-    # Boards take their time, and most commands that read options have none.
+    """Adds --board and --target, which are mutually exclusive; a target needs no hardware."""
+    # Boards are slow to load, and most commands that read options need none.
     from boards.target_text import FORM
 
     either = group(parser, CONNECTION).add_mutually_exclusive_group(required=required)
@@ -128,21 +128,21 @@ def add_output(
     dest: str = "output",
     required: bool = False,
 ) -> None:
-    """Adds -o, --output: every command that writes a file has it."""
+    """Adds -o, --output, which all commands that write a file have."""
     parser.add_argument(
         "-o", "--output", metavar=metavar, dest=dest, type=Path, required=required, help=help_text
     )
 
 
 def add_compile_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
-    """Adds the compiler's options, which `compile_options` reads, except those named in `without`."""
+    """Adds the compiler options for `compile_options`, except those in `without`."""
     for name, option in OPTIONS.items():
         if name not in without:
             add_option(parser, option)
 
 
 def add_option(parser: argparse.ArgumentParser, option: Option, more_help: str = "") -> None:
-    """Adds an option of a table. Its value is checked here, and read later with the others of its table."""
+    """Adds an option of a table. Its value is checked now, and read later with the table's other options."""
     action = _add_option(group(parser, option.group), option, more_help)
     if not option.is_main:
         as_detail(action)
@@ -175,12 +175,12 @@ def _add_option(parser: argparse._ActionsContainer, option: Option, more_help: s
 
 
 def compile_options(arguments: argparse.Namespace) -> CompileOptions:
-    """The options that `add_compile_options` and `add_option` added to the parser."""
+    """Returns the options added by `add_compile_options` and `add_option`."""
     return read_options(_given(arguments, OPTIONS))
 
 
 def require_no_options(options: CompileOptions, where: str | Path) -> None:
-    """Raises InputError if options are given for a model that is compiled already."""
+    """Raises InputError if compile options are given for a compiled model."""
     if options != CompileOptions():
         raise InputError(
             "compile options have no effect: this model is compiled already",
@@ -212,7 +212,7 @@ def add_toolchain(parser: argparse.ArgumentParser) -> None:
 
 
 def add_build(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say how firmware is built, which `build_choices` reads."""
+    """Adds the build options for `build_choices`."""
     action = group(parser, CONNECTION).add_argument(
         "--platform", metavar="NAME", help="Platform to build for [the board's first that builds here]"
     )
@@ -221,14 +221,14 @@ def add_build(parser: argparse.ArgumentParser) -> None:
 
 
 def build_choices(arguments: argparse.Namespace) -> BuildChoices:
-    """The options that `add_build` added to the parser."""
-    from platforms.base import BuildChoices  # platforms take their time, and most commands build nothing
+    """Returns the options added by `add_build`."""
+    from platforms.base import BuildChoices  # platforms are slow to load, and most commands build nothing
 
     return BuildChoices(arguments.toolchain, platform=arguments.platform)
 
 
 def add_line(parser: argparse.ArgumentParser, names: Collection[str] = LINE, can_attach: bool = True) -> None:
-    """Adds the options that say how a board is reached, which `line_options` reads."""
+    """Adds the connection options for `line_options`."""
     for name in names:
         add_option(
             parser,
@@ -238,23 +238,23 @@ def add_line(parser: argparse.ArgumentParser, names: Collection[str] = LINE, can
 
 
 def line_options(arguments: argparse.Namespace) -> LineOptions:
-    """The options that `add_line` added to the parser."""
+    """Returns the options added by `add_line`."""
     return read_given(LineOptions(), LINE, _given(arguments, LINE))
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say what inputs are, which `data_options` reads."""
+    """Adds the input options for `data_options`."""
     for option in DATA.values():
         add_option(parser, option)
 
 
 def data_options(arguments: argparse.Namespace) -> DataOptions:
-    """The options that `add_data` added to the parser."""
+    """Returns the options added by `add_data`."""
     return read_given(DataOptions(), DATA, _given(arguments, DATA))
 
 
 def given_options(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, object]:
-    """Collects the options that the command line gives, by keyword, as Python functions take them."""
+    """Returns the given options by keyword, for Python functions."""
     return {name: value for name, value in _given(arguments, names).items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""Reads a command line. An error is one line, with a suggestion of what was probably meant."""
+"""Parses a command line. Errors are one line and suggest the likely intended option."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aot.errors import DeployError, did_you_mean
 from deploy.cli.help_page import add_help, help_page
 from deploy.cli.renamed import new_flag
 
-# What argparse says, and what is said instead; \1 and so on are groups of the pattern.
+# argparse's messages and their replacements; \1 and so on are groups of the pattern.
 _SENTENCES = (
     (r"argument (.+?): expected (one|at least one) argument", r"\1 needs a value"),
     (r"argument (.+?): ignored explicit argument (.+)", r"\1 takes no value, not \2"),
@@ -24,11 +24,11 @@ _MISSING = re.compile(
 
 
 class UsageError(DeployError):
-    """The command line is wrong; exit status 2."""
+    """Raised for a wrong command line; exit status 2."""
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's parser with our help pages and error texts."""
+    """An argparse parser with this project's help pages and error texts."""
 
     _missing_choices: Sequence[str] = ()
 
@@ -40,7 +40,7 @@ class Parser(argparse.ArgumentParser):
         return help_page(self, is_complete=True)
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
-        """Reads the words as values. Raises UsageError."""
+        """Parses the arguments. Raises UsageError."""
         self._require_known_options(words)
         self._missing_choices = list(self._choices_without(words))
         found, extra = self.parse_known_args(words)
@@ -58,7 +58,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(what, hint=hint or self._way_out())
 
     def _choices_without(self, words: Sequence[str]) -> Iterator[str]:
-        """Yields the options of which one must be given, where none of them is."""
+        """Yields required alternatives of which none is given."""
         given = {word.partition("=")[0] for word in words}
         for group in self._mutually_exclusive_groups:
             flags = [flag for action in group._group_actions for flag in action.option_strings]
@@ -66,7 +66,7 @@ class Parser(argparse.ArgumentParser):
                 yield " or ".join(flags)
 
     def _require_known_options(self, words: Sequence[str]) -> None:
-        """Refuses unknown options first: argparse would call the argument that was mistyped missing."""
+        """Rejects unknown options first, because argparse would report a mistyped argument as missing."""
         known = set(self._flags())
         for word in words:
             flag = word.partition("=")[0]
@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
                 )
 
     def _flags(self) -> Iterator[str]:
-        """Yields all options, with those of subcommands such as "list"."""
+        """Yields all options, including those of subcommands such as "list"."""
         yield from self._option_string_actions
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):

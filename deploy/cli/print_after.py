@@ -1,4 +1,4 @@
-"""Prints graphs as passes leave them, on stderr, for --print-after; also those of a refused model."""
+"""Prints graphs after given passes to stderr, for --print-after; also if the model is rejected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def print_after(steps: Sequence[PassStep], passes: Sequence[str]) -> None:
 
 @contextmanager
 def printed_if_refused(path: Path, options: CompileOptions, passes: Sequence[str]) -> Iterator[None]:
-    """Prints the graphs of MEANING, which show why, where the block refuses the model file at `path`."""
+    """Prints the graphs of MEANING if the block rejects the model file at `path`, to show the cause."""
     try:
         yield
     except DeployError:
@@ -31,7 +31,7 @@ def printed_if_refused(path: Path, options: CompileOptions, passes: Sequence[str
 
 
 def _print_meaning(path: Path, options: CompileOptions, passes: Sequence[str]) -> None:
-    """Prints the graphs; nothing where the file itself cannot be read, since the error says why."""
+    """Prints the graphs, or nothing if the file cannot be read, which the error already explains."""
     with suppress(DeployError):
         graph = import_model(path, options).graph
         print_after(run_meaning(graph, options.left_out_passes).steps, passes)

@@ -1,4 +1,4 @@
-"""Shows every command line that is run, for -v: an audit hook of Python reports each new process."""
+"""Prints each subprocess command for -v, with a Python audit hook."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import Any
 
 
 class _Hook:
-    """Prints new processes while `is_heard`. Python cannot remove an audit hook, so it is made silent."""
+    """Prints new processes while `is_heard`.
+
+    Python cannot remove an audit hook, so it stays, switched off.
+    """
 
     def __init__(self) -> None:
         self.is_installed = False
@@ -28,7 +31,7 @@ _hook = _Hook()
 
 @contextmanager
 def command_lines_shown() -> Iterator[None]:
-    """Prints command lines of all threads on stderr while the block runs."""
+    """Prints subprocess commands of all threads to stderr inside the block."""
     if not _hook.is_installed:
         sys.addaudithook(_hook)
         _hook.is_installed = True

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 
 class Bar:
-    """A progress bar that moves on when the next step begins."""
+    """A progress bar that advances when the next step begins."""
 
     def __init__(self, bars: Progress, title: str, steps: int) -> None:
         self._bars, self._title, self._done = bars, title, -1
@@ -23,7 +23,7 @@ class Bar:
 
 @contextmanager
 def progress_bar(title: str, steps: int) -> Iterator[Bar]:
-    """Shows a bar, which is gone when the block ends."""
+    """Shows a bar inside the block and removes it afterwards."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         yield Bar(bars, title, steps)

@@ -1,9 +1,10 @@
 """The project file: a model with its board, options and data, so that commands need no arguments.
 
-What the command line says goes before. Options and data belong to the model: where the command line names
-another one, only the board and the way to it are taken from the file.
+The command line overrides it. Options and data belong to its model: for another model, only the board and its
+connection are used.
 
-The file is found, not named, so it is read only if it is the user's, and reading it runs and writes nothing.
+The file is found in parent folders, not named explicitly. It is therefore read only if it belongs to the
+user, and reading it runs and writes nothing.
 """
 
 from __future__ import annotations
@@ -28,25 +29,25 @@ _TABLES: Mapping[str, Option] = {**OPTIONS, **DATA, **LINE}
 _MODEL, _BOARD = "model", "board"
 _DATA_FILES = ("inputs", "labels", "expected", "data")
 _WORDS = (_BOARD, "toolchain")
-# A key -> the option of the command line that stands in its place.
+# key -> the command-line option that replaces it
 _INSTEAD: Mapping[str, str] = {_BOARD: "--target", "inputs": "--fill"}
-_FILE = "FILE"  # in the placeholder of an option that takes files
+_FILE = "FILE"  # metavar of options for files
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:
-    """Model, board, options and data of a project; paths are from its folder."""
+    """Model, board, options and data of a project. Paths are relative to its folder."""
 
     path: Path
     model: Path | None
-    of_model: Mapping[str, Any]  # options and data, by keyword
-    of_board: Mapping[str, Any]  # the board and the way to it
+    of_model: Mapping[str, Any]  # options and data by keyword
+    of_board: Mapping[str, Any]  # the board and its connection
 
 
 def find_project_file() -> ProjectFile | None:
-    """The project file of the current folder, or of the nearest one above. Raises DeployError.
+    """Returns the project file of the current or the nearest parent folder. Raises DeployError.
 
-    The search ends with a repository's folder and with the home folder. A file of another user is refused.
+    The search stops at a repository root and at the home folder. Another user's file is an error.
     """
     try:
         here = Path.cwd()
@@ -63,7 +64,7 @@ def find_project_file() -> ProjectFile | None:
 
 def _is_repository(folder: Path) -> bool:
     try:
-        return (folder / _REPOSITORY).exists()  # a file in a worktree
+        return (folder / _REPOSITORY).exists()  # a file in a git worktree
     except OSError:
         return False
 
@@ -71,20 +72,20 @@ def _is_repository(folder: Path) -> bool:
 def _home() -> Path | None:
     try:
         return Path.home().resolve()
-    except RuntimeError:  # this user has none
+    except RuntimeError:  # this user has no home folder
         return None
 
 
 def _is_there(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a folder above may be closed to us
+    except OSError:  # a parent folder may be unreadable
         return False
 
 
 def read_project_file(path: Path) -> ProjectFile:
     """Reads and checks a project file. Raises DeployError."""
-    from boards.files import read_toml  # boards take their time
+    from boards.files import read_toml  # loading boards is slow
 
     table = read_toml(path, "the project file")
     known = (_MODEL, *_WORDS, *_DATA_FILES, *(name for name in _TABLES if not _is_written(name)))
@@ -115,7 +116,7 @@ def read_project_file(path: Path) -> ProjectFile:
 
 
 def _from_folder(folder: Path, key: str, value: Any) -> Any:
-    """Files are named from the project's folder, wherever the command is called."""
+    """Makes file names relative to the project's folder, independent of the current one."""
     option = _TABLES.get(key)
     takes_files = key in (_MODEL, *_DATA_FILES) or (option is not None and option.kind.metavar == _FILE)
     if not takes_files:
@@ -124,7 +125,7 @@ def _from_folder(folder: Path, key: str, value: Any) -> Any:
 
 
 def _require_values(values: Mapping[str, Any], path: Path) -> None:
-    """Raises InputError for a value that its option does not take, with the file's name."""
+    """Raises InputError, located in the file, for an invalid option value."""
     for key, value in values.items():
         if key not in _TABLES:
             continue
@@ -141,7 +142,7 @@ def _is_written(key: str) -> bool:
 
 
 def take_project_file(parser: argparse.ArgumentParser, words: Sequence[str], project: ProjectFile) -> None:
-    """Makes what the file says the defaults of a command about a model; of others it says nothing."""
+    """Sets the file's values as defaults of a command about a model. Other commands are unchanged."""
     model = model_argument(parser)
     if model is None:
         return
@@ -157,7 +158,7 @@ def take_project_file(parser: argparse.ArgumentParser, words: Sequence[str], pro
 
 
 def model_argument(parser: argparse.ArgumentParser) -> argparse.Action | None:
-    """The argument that names a model by its place; None if the command is not about a model."""
+    """Returns the positional argument for a model, or None if the command has none."""
     places = (action for action in parser._actions if not action.option_strings)
     return next((action for action in places if "MODEL" in str(action.metavar)), None)
 

@@ -1,4 +1,4 @@
-"""Names that options had before, by command, so that an old command line is answered with the new name."""
+"""Former names of options by command, used to answer old command lines with the new name."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ RENAMED_FLAGS: Mapping[str, Mapping[str, str]] = {
 
 
 def new_flag(prog: str, flag: str) -> str | None:
-    """Returns the present name of a flag that a command ("deploy quantize") had before; None for others."""
+    """Returns the new name of a flag that was renamed in a command ("deploy quantize"), or None."""
     return RENAMED_FLAGS.get([*prog.split(), ""][1], {}).get(flag)
 
 
 def renamed(**keywords: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes a function answer old keywords with their new names, in a TypeError."""
+    """Makes a function answer renamed keywords with a TypeError that contains the new name."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)

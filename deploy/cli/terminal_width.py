@@ -1,6 +1,6 @@
-"""Fits text into a terminal: long lines are broken at words, wide tables have two lines for a row.
+"""Fits text into a terminal: wraps long lines at words, and splits rows of wide tables into two lines.
 
-Nothing is left out. What goes into a file or a pipe keeps its width: programs read it by lines.
+Nothing is omitted. Files and pipes get the full width, because programs parse lines.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import TextIO
 
-_GAP = "  "  # between the columns of a table
-_INDENT = "    "  # of what did not fit into the first line of a row
-_NARROWEST = 12  # of a column whose cells are broken
-_MARKDOWN = "|"  # begins a row of a table that programs read
+_GAP = "  "  # between columns of a table
+_INDENT = "    "  # of continuation lines of a row
+_NARROWEST = 12  # minimum width of a wrapped column
+_MARKDOWN = "|"  # starts a row of a Markdown table, which programs read
 
 
 def terminal_columns(stream: TextIO | None = None) -> int | None:
-    """The width of the terminal that a stream goes to, stdout if not said; None for files and pipes."""
+    """Returns the terminal width of a stream (default stdout), or None for files and pipes."""
     return shutil.get_terminal_size().columns if (stream or sys.stdout).isatty() else None
 
 
 def fitted(text: str, columns: int | None) -> str:
-    """Breaks lines that are too long.
+    """Wraps lines that are too long.
 
-    What goes on stands below the last cell that begins in the left half; without one, a little right.
+    Continuation lines are indented to the last cell that starts in the left half, else by a small step.
     """
     if columns is None:
         return text
@@ -49,7 +49,7 @@ def _broken(line: str, columns: int) -> list[str]:
 
 
 def fitted_table(rows: Sequence[Sequence[str]], right: Sequence[bool], columns: int | None) -> str:
-    """The lines of a table, `right` says which of its columns are aligned to the right."""
+    """Formats a table; `right` selects right-aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     if columns is None or _width(widths) <= columns:
         return _lines(rows, widths, right)
@@ -75,7 +75,7 @@ def _width(widths: Sequence[int]) -> int:
 def _narrowed(
     rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool], columns: int
 ) -> list[int]:
-    """Takes width from the widest columns of text, down to the longest word in them."""
+    """Narrows the widest text columns, but not below their longest word."""
     words = ((len(word) for cell in column for word in cell.split()) for column in zip(*rows, strict=True))
     least = [max(_NARROWEST, *lengths, 0) for lengths in words]
     found = list(widths)
@@ -88,7 +88,7 @@ def _narrowed(
 
 
 def _wrapped(row: Sequence[str], widths: Sequence[int]) -> list[tuple[str, ...]]:
-    """Breaks the cells of a row, so that it takes several lines."""
+    """Wraps the cells of a row into several lines."""
     cells = [
         wrap(cell, width, break_on_hyphens=False) if len(cell) > width else [cell]
         for cell, width in zip(row, widths, strict=True)
@@ -100,7 +100,7 @@ def _wrapped(row: Sequence[str], widths: Sequence[int]) -> list[tuple[str, ...]]
 
 
 def _folded(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool], columns: int) -> str:
-    """Puts columns for which the line has no room into further lines of the same row."""
+    """Moves columns that do not fit into further lines of the same row."""
     parts = list(_parts(widths, columns))
     folded = (
         f"{_INDENT if part.start else ''}{_lines([row[part]], widths[part], right[part])}".rstrip()

@@ -1,26 +1,21 @@
 """From a user's model, options and board to a compiled model, an archive or a package.
 
-- `accelerator_errors`: Says whose code an error is about: an installed extension's, or a file of C that an
-  accelerator brings.
-- `accelerator_tasks`: The kinds of layer that an accelerator computes, and what tuning records say of them.
-- `archive_diff`: The differences of two compiled models: options, bytes, layers, the plan, the graph, the C
-  files.
-- `board_accelerators`: Completes what a user asks of accelerators by what a board's file says of them.
-- `board_cores`: Refuses, before anything is compiled, more cores than those of a board that work together.
-- `board_or_target`: Chooses what a model is compiled for: a board by name, or a target in words.
+- `accelerator_errors`: Attributes an error to an installed extension, or to a C file of an accelerator.
+- `accelerator_tasks`: Kinds of layers that an accelerator computes, and their tuning records.
+- `archive_diff`: Compares two compiled models: options, bytes, layers, plan, graph, C files.
+- `board_accelerators`: Adds defaults from the board file to the user's accelerator options.
+- `board_cores`: Rejects, before compiling, more cores than the board can use together.
+- `board_or_target`: Selects the compilation target: a board by name, or a core and features as text.
 - `compile_model`: Compiles a model for a board and checks that it fits.
 - `dump_stages`: Writes the stages of a compile to a folder: graphs after passes, loops and C of layers,
   memory.
-- `export_package`: Exports a compiled model as a package that a channel's own tools take: a folder, or one
-  file.
-- `fit`: Refuses a model that does not fit its board, or is for another core, before anything is built.
-- `jobs`: Makes jobs from a user's model, options and target, and finds options that would make a model fit.
-- `matching_records`: Selects the tuning records for a target and for the compiler that builds for it here.
-- `measured_choice`: Finds by measuring which layers an accelerator computes faster than the CPU.
-- `open_batch`: Says which inputs' batch a file leaves open, so that it is 1.
-- `plan_offers`: The page, the facts and the picture of what budgets of RAM and flash buy.
-- `save_compiled`: Saves a compiled model, in an archive or as plain sources in a folder for one's own
-  project.
-- `several_sizes`: Models whose inputs have several sizes: one compile for each, and what all of them take
-  together.
+- `export_package`: Exports a compiled model as a package for a channel's tools: a folder or a single file.
+- `fit`: Rejects, before building, a model that does not fit its board or is for another core.
+- `jobs`: Creates jobs from a user's model, options and target, and finds options that make a model fit.
+- `matching_records`: Selects tuning records for a target and the local compiler for it.
+- `measured_choice`: Determines by measurement which layers an accelerator computes faster than the CPU.
+- `open_batch`: Reports inputs whose batch size a file leaves open; it is set to 1.
+- `plan_offers`: Page, JSON and plot of the trade-off between RAM, flash and cycles.
+- `save_compiled`: Saves a compiled model as an archive, or as plain sources in a folder for another project.
+- `several_sizes`: Models with several input sizes: compiles each size, and sums up their resources.
 """

@@ -1,4 +1,4 @@
-"""Says whose code an error is about: an installed extension's, or a file of C that an accelerator brings."""
+"""Attributes an error to an installed extension, or to a C file of an accelerator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_NAMED = 3
 
 
 def extension_error(error: BaseException) -> ExtensionError | None:
-    """The error that names an extension's package, if its code was running, or had called what failed."""
+    """Returns an error that names the extension whose code raised it or called the failing code, or None."""
     for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
         origin = origin_of(str(frame.f_globals.get("__name__", "")))
         if origin:
@@ -28,7 +28,7 @@ def extension_error(error: BaseException) -> ExtensionError | None:
 
 @contextmanager
 def blamed_on_accelerators(layers: Sequence[LayerInfo]) -> Iterator[None]:
-    """Adds to an error that names such a file which accelerator brings it, and for which nodes."""
+    """If an error mentions an accelerator's C file, adds the accelerator and its nodes."""
     try:
         yield
     except DeployError as error:
@@ -38,7 +38,7 @@ def blamed_on_accelerators(layers: Sequence[LayerInfo]) -> Iterator[None]:
 
 
 def accelerator_text(layers: Sequence[LayerInfo], text: str) -> str:
-    """The sentence on the first of these files that a text names; empty where it names none."""
+    """Returns a sentence about the first accelerator file mentioned in the text, or ""."""
     for device in dict.fromkeys(layer.device for layer in layers if layer.device):
         mine = [layer for layer in layers if layer.device == device]
         for file in dict.fromkeys(file for layer in mine for file in layer.sources):

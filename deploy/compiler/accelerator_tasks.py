@@ -1,4 +1,4 @@
-"""The kinds of layer that an accelerator computes, and what tuning records say of them."""
+"""Kinds of layers that an accelerator computes, and their tuning records."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SIDES = (ON_DEVICE, ON_CPU)
 
 @dataclass(frozen=True, slots=True)
 class DeviceTask:
-    """A kind of layer that an accelerator computes; costs are of whole runs, the least that were measured."""
+    """A kind of layer that an accelerator computes; costs are minima over whole model runs."""
 
     name: str
     layers: int
     on_device: int | None = None
     on_cpu: int | None = None
-    measured: int = 0  # sides of which there is a record
+    measured: int = 0  # number of sides with records: device, CPU
 
     @property
     def is_open(self) -> bool:
@@ -36,7 +36,7 @@ class DeviceTask:
 
 
 def device_tasks(job: Job, records: Iterable[TuningRecord], setting: Setting) -> tuple[DeviceTask, ...]:
-    """The tasks of a job, the one with most work first, and what the records say of them."""
+    """Returns the tasks of a job with their records, the one with the most work first."""
     if not job.options.accelerators:
         return ()
     planned = plan_job(replace(job, tuned=NOT_TUNED))
@@ -69,5 +69,5 @@ def _of_setting(records: Iterable[TuningRecord], setting: Setting) -> list[Tunin
 
 
 def chosen_devices(records: Iterable[TuningRecord], setting: Setting) -> Mapping[str, Point]:
-    """The choices that compiling with these records makes."""
+    """Returns the choices that these records imply for a compile."""
     return choices_among(select(records, setting.core, setting.compiler).points)

@@ -1,4 +1,4 @@
-"""The differences of two compiled models: options, bytes, layers, the plan, the graph, the C files."""
+"""Compares two compiled models: options, bytes, layers, plan, graph, C files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from deploy.compiler.fit import core_label
 
 _MOST_LINES = 12  # of the graph, on the page
 
-# What is compared of a layer and of a buffer, in the words of the page.
+# Compared properties of layers and buffers, by their name on the page.
 _OF_LAYER: Mapping[str, Callable[[LayerInfo], str]] = {
     "kernel": lambda layer: f"{layer.kernel}: {layer.why}",
     "shapes": lambda layer: layer.shapes,
@@ -45,7 +45,7 @@ _BYTES: Mapping[str, Callable[[ModelFacts], int]] = {
 
 @dataclass(frozen=True)
 class Change:
-    """Something that both have and that differs."""
+    """A property that both models have, with different values."""
 
     of: str
     what: str
@@ -58,7 +58,7 @@ class Change:
 
 @dataclass(frozen=True)
 class ArchiveDifference(Paged):
-    """Two compiled models beside each other; str() is the page, and it is false where they are the same."""
+    """A comparison of two compiled models. str() is the page; false if they are the same."""
 
     one: Artifact
     other: Artifact
@@ -68,7 +68,7 @@ class ArchiveDifference(Paged):
 
     @property
     def made_of(self) -> tuple[Change, ...]:
-        """The differences of what went in: file, tool, target and options."""
+        """Returns differences of the inputs: file, tool, target and options."""
         a, b = self.one.facts, self.other.facts
         pairs = [
             ("model", f"{a.source_name} ({a.model_hash[:12]})", f"{b.source_name} ({b.model_hash[:12]})"),
@@ -82,12 +82,12 @@ class ArchiveDifference(Paged):
 
     @property
     def sizes(self) -> Mapping[str, tuple[int, int]]:
-        """The bytes of both."""
+        """Returns the sizes of both in bytes."""
         return {name: (size(self.one.facts), size(self.other.facts)) for name, size in _BYTES.items()}
 
     @cached_property
     def layers(self) -> tuple[tuple[LayerInfo | None, LayerInfo | None], ...]:
-        """The layers of both, in order; None where one has no such layer."""
+        """Returns pairs of layers in order; None if one model lacks the layer."""
         return tuple(
             _paired(self.one.facts.layers, self.other.facts.layers, lambda layer: (layer.op, layer.name))
         )
@@ -111,13 +111,13 @@ class ArchiveDifference(Paged):
 
     @property
     def graph_lines(self) -> tuple[str, ...]:
-        """The lines of the graph that only one has, with - or + before them."""
+        """Returns the graph lines found in only one model, with prefix - or +."""
         one, other = (each.graph_text.splitlines() for each in (self.one, self.other))
         return tuple(line for line in difflib.unified_diff(one, other, n=0, lineterm="") if _is_changed(line))
 
     @property
     def file_lines(self) -> Mapping[str, tuple[int, int]]:
-        """The C files that differ, with the number of lines that only the first has, and only the second."""
+        """Returns C files that differ, with the numbers of lines only in the first and only in the second."""
         a, b = ({**each.headers, **each.sources} for each in (self.one, self.other))
         found = {}
         for name in sorted({*a, *b}):
@@ -159,7 +159,7 @@ class ArchiveDifference(Paged):
             yield f"  and {len(lines) - _MOST_LINES} more"
 
     def as_json(self) -> dict[str, Any]:
-        """The same for machines."""
+        """Returns the comparison as JSON data."""
 
         def said(changes: Sequence[Change]) -> list[dict[str, str]]:
             return [{"of": c.of, "what": c.what, "first": c.before, "second": c.after} for c in changes]
@@ -182,7 +182,7 @@ def _is_changed(line: str) -> bool:
 
 
 def _counted_changes(changes: Sequence[Change], what: str) -> Iterator[str]:
-    """A line for each thing with all its changes."""
+    """Yields one line per item with all its changes."""
     things = dict.fromkeys(change.of for change in changes)
     if things:
         yield f"{counted(len(things), what)} {'differs' if len(things) == 1 else 'differ'}"

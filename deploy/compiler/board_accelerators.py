@@ -1,4 +1,4 @@
-"""Completes what a user asks of accelerators by what a board's file says of them."""
+"""Adds defaults from the board file to the user's accelerator options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def options_on(board: Board, options: CompileOptions) -> CompileOptions:
-    """The options, with the board's for each accelerator that is asked for, where the user gives none."""
+    """Returns the options, with the board's defaults for requested accelerators without options."""
     words = tuple(_completed(word, board.accelerators) for word in options.accelerators)
     return options if words == options.accelerators else replace(options, accelerators=words)
 

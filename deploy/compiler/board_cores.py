@@ -1,4 +1,4 @@
-"""Refuses, before anything is compiled, more cores than those of a board that work together."""
+"""Rejects, before compiling, more cores than the board can use together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def require_cores(board: Board, options: CompileOptions) -> None:
-    """Raises BoardError where --cores asks for more than work together on the board."""
+    """Raises BoardError if --cores exceeds the number of cores that can work together."""
     says = why_not_its_cores(board, options)
     if says:
         from platforms.board_files import all_boards
@@ -26,12 +26,12 @@ def require_cores(board: Board, options: CompileOptions) -> None:
 
 
 def why_not_its_cores(board: Board, options: CompileOptions) -> str:
-    """The reason why the board has not the cores that are asked for; empty where it has, or nobody knows."""
+    """Returns why the board lacks the requested cores, or "" if it has them or is a target."""
     return "" if options.cores == 1 or board.is_target else why_one_core(board)
 
 
 def why_one_core(board: Board) -> str:
-    """The reason why one core of the board computes models; empty where two do."""
+    """Returns why only one core of the board can compute models, or "" if two can."""
     if board.second_core is None:
         return f"its {board.core.name} is its only core, as far as its file says"
     return board.second_core.lacks(board.core.name, board.features)

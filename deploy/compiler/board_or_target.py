@@ -1,4 +1,4 @@
-"""Chooses what a model is compiled for: a board by name, or a target in words."""
+"""Selects the compilation target: a board by name, or a core and features as text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from boards.cores import core_names
 if TYPE_CHECKING:
     from boards.board import Board
 
-_MARKS = "+, "  # in targets, and in no board's name
+_MARKS = "+, "  # occur in targets but not in board names
 
 
 def board_or_target(board: str | None, target: str | None) -> Board | None:
-    """The board, or one of which only the target is known; None where neither is given.
+    """Returns the board, or a board with only the target's facts; None if neither is given.
 
-    Raises BoardError for what is not known, InputError where both are given.
+    Raises BoardError for unknown names, and InputError if both are given.
     """
     if board is not None and target is not None:
         raise InputError(
@@ -34,7 +34,7 @@ def board_or_target(board: str | None, target: str | None) -> Board | None:
 
 
 def require_board_or_target(board: str | None, target: str | None) -> Board:
-    """The same where one is needed. Raises InputError where neither is given."""
+    """Returns the board or target. Raises InputError if neither is given."""
     from boards.target_text import FORM
 
     found = board_or_target(board, target)
@@ -46,9 +46,9 @@ def require_board_or_target(board: str | None, target: str | None) -> Board:
 
 
 def board_or_target_of(word: str) -> Board:
-    """The same where one word says either: a board's name or file, or a target, which begins with a core.
+    """Returns the board for an argument with a board's name or file, or a target, which starts with a core.
 
-    Raises BoardError for what is neither.
+    Raises BoardError if it is neither.
     """
     from boards.target_text import read_target
     from platforms.board_files import load_board

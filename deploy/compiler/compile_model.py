@@ -33,16 +33,16 @@ from platforms.templates import c_files
 
 @dataclass(frozen=True)
 class Compiled(Paged):
-    """A compiled model that fits its board; str() is a page with its memory needs."""
+    """A compiled model that fits its board. str() is a page with its memory needs."""
 
     job: Job = field(repr=False)
     artifact: Artifact = field(repr=False)
     board: Board = field(repr=False)
     report: Report = field(repr=False)
-    model: CompiledModel = field(repr=False)  # with its loops, which an archive does not hold
-    seconds: float  # that compiling took, reading the file not counted
-    selection: Selection | None = field(default=None, repr=False)  # of tuning records, where some were given
-    others: tuple[Compiled, ...] = field(default=(), repr=False)  # the model at its other, smaller sizes
+    model: CompiledModel = field(repr=False)  # with loops, which an archive does not contain
+    seconds: float  # compile time, without reading the file
+    selection: Selection | None = field(default=None, repr=False)  # of tuning records, if given
+    others: tuple[Compiled, ...] = field(default=(), repr=False)  # the model at smaller sizes
 
     def __str__(self) -> str:
         page = summary(self.report, self.board.name)
@@ -50,7 +50,7 @@ class Compiled(Paged):
 
     @property
     def costs(self) -> tuple[SizeCost, ...]:
-        """The costs of each size, the largest first."""
+        """Returns the cost of each size, the largest first."""
         return tuple(SizeCost(each.artifact.facts, each.model.shared_bytes) for each in (self, *self.others))
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class Compiled(Paged):
         return self.artifact.facts.constants_bytes
 
     def save(self, path: str | Path) -> None:
-        """Writes the archive with the device runtime, or plain sources if `path` is a folder."""
+        """Writes an archive with the device runtime, or plain sources if `path` is a folder."""
         save(self.artifact, self.job.model.graph, Path(path))
 
     def save_cartridge(
@@ -85,10 +85,10 @@ class Compiled(Paged):
         """Writes a cartridge for running firmware, signed with the private key in the PEM file `key`.
 
         Firmware accepts it only if it was made for the same product and runs no later version. The cartridge
-        holds the model's code and weights. For a model with external weights it holds only the weights; for
-        one compiled with tables, a table. If `firmware` is given, it must have the table's kernels.
+        contains the model's code and weights. For a model with external weights it contains only the weights;
+        for one compiled with tables, a table. If `firmware` is given, it must have the table's kernels.
         """
-        from deploy.devices.cartridge import (  # what reads ELF files takes its time
+        from deploy.devices.cartridge import (  # elftools is slow to import
             cartridge_of,
             table_of,
             weights_of,
@@ -125,7 +125,7 @@ class Compiled(Paged):
 
 
 def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
-    """Compiles. Raises ModelError if the model is not supported, FitError if it does not fit."""
+    """Compiles a model. Raises ModelError if it is not supported, and FitError if it does not fit."""
     require_cores(board, options)
     if is_open(options.shapes):
         return _compile_sizes(model, board, options)
@@ -148,7 +148,7 @@ def options_in_firmware(board: Board, options: CompileOptions) -> CompileOptions
 
 
 def _compile_sizes(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
-    """Compiles the model at each size; sizes share equal constants."""
+    """Compiles the model at each size. Sizes share equal constants."""
     if options.place:
         raise InputError(
             "--place is for a model of one size, and --shape gives several",
@@ -176,7 +176,7 @@ def _open_inputs(options: CompileOptions) -> list[str]:
 
 
 def compile_on(board: Board, job: Job, selection: Selection | None = None) -> Compiled:
-    """Compiles a job. `selection` states where its tuned points come from."""
+    """Compiles a job. `selection` is the source of its tuned points."""
     start = time.perf_counter()
     compiled = compile_or_explain(job)
     artifact = artifact_of(compiled, {name: text.encode() for name, text in c_files("common")})

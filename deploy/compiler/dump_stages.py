@@ -14,7 +14,7 @@ from deploy.inspection.pass_page import dumped
 
 
 def dump_stages(compiled: Compiled, folder: Path) -> None:
-    """Writes the stages into a folder that `require_free` has accepted."""
+    """Writes the stages into a folder accepted by `require_free`."""
     facts = compiled.report.facts
     _write(
         folder,
@@ -28,14 +28,14 @@ def dump_stages(compiled: Compiled, folder: Path) -> None:
 
 
 def _layer_files(view: LayerView) -> Iterator[tuple[str, str]]:
-    """The loops of a layer and its C, under its number."""
+    """Yields a layer's loops and C code, in files named by its index."""
     stem = f"layers/{view.info.index:03}-{view.info.op}"
     yield f"{stem}.py", view.ir
     yield f"{stem}.c", view.c
 
 
 def require_free(folder: Path) -> None:
-    """Raises OutputError for a folder that is in use: files of two dumps would mix, under other numbers."""
+    """Raises OutputError if the folder is in use, because files of two dumps would be mixed up."""
     if folder.is_dir() and any(folder.iterdir()):
         raise OutputError(
             "the folder for the dump is not empty", str(folder), "name a new folder, or empty this one"

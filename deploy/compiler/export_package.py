@@ -1,4 +1,4 @@
-"""Exports a compiled model as a package that a channel's own tools take: a folder, or one file."""
+"""Exports a compiled model as a package for a channel's tools: a folder or a single file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from platforms.channels.package import PACKAGE, Package, PackageOptions
 from platforms.folder import write_project
 from platforms.plain_sources import made_up_inputs
 
-_UNCHANGED = (1980, 1, 1, 0, 0, 0)  # the time of every file: the same model gives the same bytes
+_UNCHANGED = (1980, 1, 1, 0, 0, 0)  # timestamp of all files, so that the same model gives the same bytes
 
 
 @takes_options((*PACKAGE, *OPTIONS))
@@ -40,10 +40,10 @@ def export(
     target: str | None = None,
     **options: Any,
 ) -> Answer:
-    """Writes a model as a package for others: channel="arduino", "conan", ...
+    """Exports a model as a package: channel="arduino", "conan", ...
 
-    Takes a model file with a board or a target, or what is compiled already. An output whose name ends
-    with the channel's suffix, .zip or .pack, becomes one file; any other becomes a folder.
+    Accepts a model file with a board or a target, or a compiled model. If the output name ends with the
+    channel's suffix, .zip or .pack, the package is one file, otherwise a folder.
     """
     taken = load_known(channel)
     place = Path(output)
@@ -61,7 +61,7 @@ def export(
 
 
 def load_known(channel: str) -> Channel:
-    """The channel of that name. Raises InputError."""
+    """Returns the channel with this name. Raises InputError."""
     if channel not in CHANNELS:
         raise InputError(
             f'channel "{channel}" is not known{did_you_mean(channel, CHANNELS)}',
@@ -71,13 +71,13 @@ def load_known(channel: str) -> Channel:
 
 
 def zipped(files: Mapping[str, str], folder: str) -> bytes:
-    """The files in a zip, below that folder; the same files give the same bytes."""
+    """Returns a zip of the files, below `folder`; the same files give the same bytes."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in sorted(files.items()):
             entry = zipfile.ZipInfo(f"{folder}{name}", _UNCHANGED)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system, entry.external_attr = 3, 0o644 << 16  # as a Unix system writes it
+            entry.create_system, entry.external_attr = 3, 0o644 << 16  # as written on Unix
             archive.writestr(entry, text.encode())
     return made.getvalue()
 
@@ -102,14 +102,14 @@ def _artifact(
 
 
 def _expected(artifact: Artifact) -> tuple[Any, ...]:
-    """The outputs for the inputs that the example makes up."""
+    """Returns the outputs for the example's generated inputs."""
     inputs = Samples((tuple(made_up_inputs(artifact.facts.inputs)),), is_series=False)
     (expected,) = reference_outputs(artifact.graph, inputs)
     return expected
 
 
 def _require_place(place: Path, suffix: str) -> None:
-    """Asked before anything is compiled. Raises OutputError where something of the user's would be lost."""
+    """Raises OutputError before compiling if the output would overwrite the user's files."""
     if place.suffix and place.suffix != suffix and not place.is_dir():
         raise OutputError(
             f"this channel takes a folder or a file *{suffix}, not *{place.suffix}",

@@ -1,4 +1,4 @@
-"""Refuses a model that does not fit its board, or is for another core, before anything is built."""
+"""Rejects, before building, a model that does not fit its board or is for another core."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NAMES = {"ram": "RAM", "flash": "flash"}
 
 
 def role_name(role: str) -> str:
-    """The name of a role in messages: RAM, flash."""
+    """Returns the name of a role for messages: RAM, flash."""
     return _NAMES[role]
 
 
 def require_fit(report: Report, board: Board, job: Job | None = None) -> None:
-    """Raises FitError with what is needed, what there is, what is largest, and what would do.
+    """Raises FitError with the need, the limit, the largest part, and a fix.
 
-    An archive has no job: compiled for this board it may fit. What is estimated refuses nothing with --force.
+    Without a job, as for an archive, the hint is to recompile. With --force, estimates do not cause errors.
     """
     for use in report.memory:
         may_fit = use.fits_but_for_estimates and report.facts.options.force
@@ -63,7 +63,7 @@ def _does_not_fit(report: Report, board: Board, use: MemoryUse, job: Job | None)
 
 
 def _recompiled(facts: ModelFacts, board: Board) -> list[str]:
-    """The commands that may help an archive: those with which it was not compiled already."""
+    """Returns the commands that may make an archive fit, except options it was compiled with."""
     compiled = f"deploy compile {facts.source_name} {board.option}"
     if facts.board != board.name:
         return [f"{compiled} -o OUT.tar   compiles it for this board"]
@@ -81,13 +81,13 @@ def _peak(report: Report) -> list[str]:
 
 
 def layer_name(report: Report) -> str:
-    """The layer at which most memory is needed."""
+    """Returns the layer at the memory peak."""
     layer = report.peak.layer
     return f"layer {layer.index}, {layer.origin or layer.name}"
 
 
 def require_core(facts: ModelFacts, board: Board) -> None:
-    """Code for one core does not run on another, nor without the instructions it uses."""
+    """Raises BoardError if the code is for another core or uses instructions that the board lacks."""
     target, there = facts.target, board.target
     if target.core != there.core or not target.features <= there.features:
         raise BoardError(
@@ -97,6 +97,6 @@ def require_core(facts: ModelFacts, board: Board) -> None:
 
 
 def core_label(target: Target) -> str:
-    """The core with its features."""
+    """Returns the core with its features."""
     features = ", ".join(sorted(target.features))
     return f"{target.core} ({features})" if features else target.core

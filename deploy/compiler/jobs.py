@@ -1,4 +1,4 @@
-"""Makes jobs from a user's model, options and target, and finds options that would make a model fit."""
+"""Creates jobs from a user's model, options and target, and finds options that make a model fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from deploy.compiler.matching_records import select_records
 if TYPE_CHECKING:
     from codegen.kernels.tuning_records import Selection
 
-# What a user may overlook, by what is short. That of RAM is not --optimize ram: each job falls back to it.
+# Options to suggest by exceeded memory. --optimize ram is not needed, because each job falls back to it.
 _OTHER_OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "ram": {"--stream": {"stream": True}},
     "flash": {"--optimize size": {"optimize": Optimize.SIZE}},
@@ -35,14 +35,14 @@ def job_for(
     board: str = "",
     firmware: BaseFirmware | None = None,
 ) -> tuple[Job, Selection | None]:
-    """The job, and the selection from the tuning records that the options name."""
+    """Returns the job and the selected tuning records, if the options name some."""
     selection = select_records(options, target)
     tuned = selection.points if selection else NOT_TUNED
     return Job(model, target, options, tuned, board, firmware), selection
 
 
 def compile_or_explain(job: Job) -> CompiledModel:
-    """The compiled model. Raises ModelError; FitError with the options that would do."""
+    """Compiles a job. Raises ModelError, or FitError with options that would make the model fit."""
     try:
         with progress("compiling", 1) as bar:
             bar.step(job.model.source_name)
@@ -53,7 +53,7 @@ def compile_or_explain(job: Job) -> CompiledModel:
 
 
 def ways_out(job: Job, role: str) -> list[str]:
-    """Options that make the model fit where memory of a role is short; each was tried."""
+    """Returns options that make the model fit if memory of this role is exceeded; each has been tried."""
     return [
         f"{flags} makes it fit"
         for flags, values in _OTHER_OPTIONS[role].items()
@@ -64,5 +64,5 @@ def ways_out(job: Job, role: str) -> list[str]:
 def _fits(job: Job) -> bool:
     try:
         return make_report(facts_of(compile_job(job)), firmware=job.firmware).fits
-    except DeployError:  # such as an input that cannot be streamed
+    except DeployError:  # for example, an input that cannot be streamed
         return False

@@ -1,4 +1,4 @@
-"""Selects the tuning records for a target and for the compiler that builds for it here."""
+"""Selects tuning records for a target and the local compiler for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def select_records(options: CompileOptions, target: Target) -> Selection | None:
-    """Selects the records for the target; None where no records are given."""
+    """Selects the records for the target, or returns None if no records are given."""
     if options.tuning_records is None:
         return None
     from codegen.kernels.tuning_records import read_records, select
@@ -22,7 +22,7 @@ def select_records(options: CompileOptions, target: Target) -> Selection | None:
 
 
 def _compiler(target: Target) -> str:
-    """The compiler that a build here would use; records of another one do not count."""
+    """Returns the compiler that a local build uses; records of other compilers do not apply."""
     from platforms.toolchains import find_toolchain
 
     try:

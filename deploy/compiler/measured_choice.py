@@ -1,8 +1,8 @@
-"""Finds by measuring which layers an accelerator computes faster than the CPU.
+"""Determines by measurement which layers an accelerator computes faster than the CPU.
 
-Where the two meet, rows may have to be copied into another format, so that a layer alone says little: whole
-runs of the model are measured. The search begins with the better of all layers and none, and then moves one
-kind of layer at a time, until that gains nothing more.
+Between the two, rows may have to be copied into another format, so single layers are not conclusive: whole
+model runs are measured. The search starts with all layers or none on the accelerator, whichever is faster.
+Then it moves one kind of layer at a time until nothing improves.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from platforms.tuning.record_file import RecordFile
 from platforms.tuning.search import Setting
 from platforms.tuning.trial import Failure
 
-Measured = tuple[int | None, str, float]  # cost or error, seconds
-CostOf = Callable[[Mapping[str, Point]], int]  # of a run with these points; raises DeployError
+Measured = tuple[int | None, str, float]  # cost or None, error, seconds
+CostOf = Callable[[Mapping[str, Point]], int]  # cost of a run with these points; raises DeployError
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Runs of a model on a board, its layers computed here and there."""
+    """Runs of a model on a board, with a choice of device for each kind of layer."""
 
     job: Job
     board: Board
@@ -47,7 +47,10 @@ class Trials:
     repeat: int
 
     def cost(self, points: Mapping[str, Point]) -> int:
-        """The cost of a run. Raises DeployError where it does not fit, or is not the model's."""
+        """Returns the cost of a run.
+
+        Raises DeployError if the model does not fit or its outputs are wrong.
+        """
         compiled = compile_on(self.board, replace(self.job, tuned=points))
         samples = random_samples(compiled.artifact.facts.inputs, 1)
         firmware = build(prepare_compiled(compiled), BuildChoices(self.toolchain))
@@ -63,23 +66,23 @@ class Trials:
 
 @dataclass
 class _Search:
-    """Keeps what is known so far: where each kind of layer is computed, and what a run costs so."""
+    """The state of the search: the device of each kind of layer, and the cost of a run."""
 
     cost_of: CostOf
     file: RecordFile
     setting: Setting
     points: dict[str, Point]
     cost: int
-    default_cost: int  # of all on their devices
+    default_cost: int  # with all layers on their accelerators
     done: int = 0
-    known: dict[frozenset[str], Measured] = field(default_factory=dict)  # by what is on the CPU
+    known: dict[frozenset[str], Measured] = field(default_factory=dict)  # by the set of tasks on the CPU
 
     def turn(self, task: str) -> bool:
-        """Measures a kind of layer on the other side, and leaves it there if that is faster: then true."""
+        """Moves a kind of layer to the other device. Keeps the move and returns True if it is faster."""
         here = self.points[task]
         there = ON_DEVICE if here == ON_CPU else ON_CPU
         cost, error, seconds = self.measured({**self.points, task: there})
-        # Both are of this moment, so that of the two the faster counts, whatever is moved later.
+        # Record both costs at the same state, so that the faster one applies regardless of later moves.
         self.keep(task, here, self.cost)
         self.keep(task, there, cost, error, seconds)
         if cost is None or cost >= self.cost:
@@ -125,7 +128,7 @@ class _Search:
 def choose_devices(
     tasks: Sequence[DeviceTask], cost_of: CostOf, file: RecordFile, setting: Setting, most: int
 ) -> int:
-    """Measures up to `most` runs for the tasks of which no record tells both sides; returns how many."""
+    """Measures up to `most` runs for tasks without records for both devices; returns the number of runs."""
     open_tasks = [task.name for task in tasks if task.is_open]
     if not open_tasks or not most:
         return 0
@@ -141,7 +144,7 @@ def choose_devices(
 
 
 def _round(search: _Search, tasks: Sequence[str], most: int, on_turn: Callable[[str], None]) -> bool:
-    """Turns each kind of layer once; true where one was moved, so that others may be worth it now."""
+    """Tries to move each kind of layer once. Returns whether one was moved, so another round may help."""
     moved = False
     for task in tasks:
         if search.done >= most:
@@ -152,7 +155,7 @@ def _round(search: _Search, tasks: Sequence[str], most: int, on_turn: Callable[[
 
 
 def _begin(search: _Search, is_new: bool) -> None:
-    """Begins where earlier runs ended, or else with the CPU alone if that is faster than all on devices."""
+    """Starts from earlier results, or from all layers on the CPU if that is faster than on accelerators."""
     points = dict.fromkeys(search.points, ON_CPU) if is_new else search.points
     if ON_CPU not in points.values():
         return

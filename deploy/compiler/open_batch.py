@@ -1,4 +1,4 @@
-"""Says which inputs' batch a file leaves open, so that it is 1."""
+"""Reports inputs whose batch size a file leaves open; it is set to 1."""
 
 from __future__ import annotations
 

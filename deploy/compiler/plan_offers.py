@@ -1,4 +1,4 @@
-"""The page, the facts and the picture of what budgets of RAM and flash buy."""
+"""Page, JSON and plot of the trade-off between RAM, flash and cycles."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def offers_facts(offers: Offers) -> dict[str, Any]:
 
 
 def offers_page(offers: Offers) -> str:
-    """A line for each plan; in the last column, what the next larger arena with fewer cycles buys."""
+    """Returns one row per plan; the last column shows the gain of the next larger arena."""
     rows = [
         (f"{o.arena_bytes:,}", f"{o.flash_bytes:,}", f"{o.cycles:,}", f"{o.gap:.1%}", _next(o, offers.each))
         for o in offers.each
@@ -54,7 +54,7 @@ def _next(offer: Offer, offers: Sequence[Offer]) -> str:
 
 
 def offers_svg(offers: Offers) -> str:
-    """Cycles over the arena, a step where the next plan begins; points are labeled with their flash."""
+    """Plots cycles over arena size as steps; points are labeled with their flash size."""
     arenas, cycles = ([getattr(o, name) for o in offers.each] for name in ("arena_bytes", "cycles"))
     across, down = _Scale(arenas, _MARGIN, _WIDTH - _MARGIN), _Scale(cycles, _HEIGHT - _MARGIN, _MARGIN)
     return "\n".join(
@@ -82,7 +82,7 @@ class _Scale:
 
 
 def _fastest(offers: Offers) -> Iterator[Offer]:
-    """The plans that are faster than all with a smaller arena."""
+    """Yields the plans that are faster than all with a smaller arena."""
     least = None
     for each in offers.each:
         if least is None or each.cycles < least:

@@ -1,4 +1,4 @@
-"""Saves a compiled model, in an archive or as plain sources in a folder for one's own project."""
+"""Saves a compiled model as an archive, or as plain sources in a folder for another project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ARCHIVE = ".tar"
 
 
 def is_folder(path: Path) -> bool:
-    """True for the name of a folder. Raises OutputError for a name of something else."""
+    """Returns whether the path names a folder. Raises OutputError for other file types."""
     if path.suffix == _ARCHIVE:
         return False
     if path.suffix and not path.is_dir():
@@ -30,7 +30,7 @@ def is_folder(path: Path) -> bool:
 
 
 def require_output_place(path: Path) -> None:
-    """Asked before anything is compiled. Raises OutputError where something of the user's would be lost."""
+    """Raises OutputError before compiling if the output would overwrite the user's files."""
     if not is_folder(path):
         return
     if path.exists() and not path.is_dir():
@@ -42,7 +42,10 @@ def require_output_place(path: Path) -> None:
 
 
 def save(artifact: Artifact, graph: Graph, path: Path) -> None:
-    """Writes an archive, or plain sources where the name is a folder's; `graph` is what the model means."""
+    """Writes an archive, or plain sources if the path is a folder.
+
+    `graph` is used to compute test outputs.
+    """
     require_output_place(path)
     if not is_folder(path):
         write_archive(artifact, path)

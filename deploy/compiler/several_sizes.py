@@ -1,4 +1,4 @@
-"""Models whose inputs have several sizes: one compile for each, and what all of them take together."""
+"""Models with several input sizes: compiles each size, and sums up their resources."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from deploy.cli.console import table
 
 @dataclass(frozen=True)
 class SizeCost:
-    """The cost of one size in firmware that has several."""
+    """The cost of one size in firmware with several."""
 
     facts: ModelFacts
-    shared_bytes: int  # of constants that a size before it has already
+    shared_bytes: int  # of constants shared with earlier sizes
 
 
 def require_one_size(options: CompileOptions, what: str) -> None:
-    """Raises InputError where several sizes are asked of what takes one."""
+    """Raises InputError if several sizes are given to a command that supports one."""
     if is_open(options.shapes):
         raise InputError(f"{what} takes one size of each input, and --shape gives several", hint=_ONE)
 
@@ -34,7 +34,7 @@ _ONE = "--shape x=1,3,32,32; deploy compile, run, verify and connect take severa
 def each_size(
     model: ImportedModel, options: CompileOptions
 ) -> Iterator[tuple[ImportedModel, CompileOptions]]:
-    """The model at each size with the options for it, the largest first, which keeps the model's name."""
+    """Yields the model at each size with its options, the largest first; that one keeps the model's name."""
     shapes = each_shapes(options.shapes)
     _require_possible(options, len(shapes))
     first: ImportedModel | None = None
@@ -48,7 +48,7 @@ def each_size(
 
 
 def _require_same_edges(first: ImportedModel, other: ImportedModel) -> None:
-    """The length of a sequence is how many inputs or outputs a model has."""
+    """Raises InputError if the number of inputs or outputs depends on the size of a sequence."""
     for kind in ("inputs", "outputs"):
         ours, theirs = (", ".join(getattr(each.graph, kind)) for each in (first, other))
         if ours != theirs:
@@ -91,7 +91,7 @@ def require_together(facts: Sequence[ModelFacts]) -> None:
 
 
 def together(facts: Sequence[ModelFacts]) -> ModelFacts:
-    """The facts of the first with what all of them take: the largest arena, all constants and code."""
+    """Returns the resources of all sizes: the largest arena, and the sum of constants and code."""
     most = max(facts, key=lambda each: each.arena_bytes)
     return replace(
         most,
@@ -102,7 +102,7 @@ def together(facts: Sequence[ModelFacts]) -> ModelFacts:
 
 
 def sizes_page(costs: Sequence[SizeCost]) -> str:
-    """The page of what each size takes, and all of them."""
+    """Returns a table of the resources of each size, and of all."""
     whole = together([each.facts for each in costs])
     rows = [
         (
@@ -129,7 +129,7 @@ def sizes_page(costs: Sequence[SizeCost]) -> str:
 
 
 def sizes_json(costs: Sequence[SizeCost]) -> list[dict[str, object]]:
-    """The same for programs."""
+    """Returns the same as JSON data."""
     return [
         {
             "model": each.facts.name,

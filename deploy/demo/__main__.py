@@ -1,6 +1,6 @@
-"""`python -m deploy.demo` runs the bundled model on an emulated Cortex-M4 and this computer, and measures it.
+"""`python -m deploy.demo` runs the included model on an emulated Cortex-M4 and this computer.
 
-The model reads handwritten digits; tests/models/make_digits.py trained it. The samples were held out.
+The model classifies handwritten digits. tests/models/make_digits.py trained it, without these samples.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Trial:
     cost: BoardCost
     runner: str
     samples: int
-    right: int  # samples whose largest output is their label
-    equal: bool  # whether every output equals the reference in every bit
+    right: int  # correctly classified samples
+    equal: bool  # all outputs match the reference bit for bit
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ HEADS = ("compiler", "runs in", "right", "equal to the reference", "RAM", "flash
 
 
 def main() -> int:
-    """Returns exit status 0 where every board computes the reference's results."""
+    """Returns exit status 0 if every board computes the reference's results."""
     try:
         trials = [try_board(load_board(name)) for name in BOARDS]
     except DeployError as error:
@@ -84,7 +84,7 @@ def page(trial: Trial) -> str:
 
 
 def try_board(board: Board) -> Trial:
-    """Compiles, builds and runs in the same steps as the commands of `deploy`."""
+    """Compiles, builds and runs, with the same steps as the commands of `deploy`."""
     compiled = compile_for(import_model(MODEL, CompileOptions()), board, CompileOptions())
     ready = build(prepare_compiled(compiled), BuildChoices())
     with open_device(ready, LineOptions()) as device:

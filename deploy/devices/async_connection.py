@@ -1,4 +1,4 @@
-"""A line for programs with an event loop: each call is awaited, and waits its turn."""
+"""A connection for programs with an event loop. Calls are awaited and queued."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 
 class AwaitableLine:
-    """The methods of an open line and the functions of its firmware, to be awaited.
+    """The methods of an open connection and the functions of its firmware, as coroutines.
 
-    A thread speaks with the device meanwhile. Calls of several tasks come one after the other, in their
-    order. A task that is cancelled ends when the device has answered: the line is then free for the next one.
+    A thread communicates with the device. Calls from several tasks run in sequence. A canceled task ends
+    after the device has answered, so that the line is free for the next call.
     """
 
     def __init__(self, line: Any) -> None:
-        """Takes an open line, which makes this object and is not named here for that reason."""
+        """Wraps an open line, which creates this object. The type is not named to avoid a cyclic import."""
         self._line = line
         self._turn = asyncio.Lock()
 
@@ -37,7 +37,7 @@ class AwaitableLine:
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
 
         def awaited(*values: Any, **named: Any) -> Coroutine[Any, Any, Any]:
-            # Looked up in the thread: which functions there are may have to be asked.
+            # Looked up in the thread, because the list of functions may have to be requested.
             return self._later(lambda: getattr(self._line, name)(*values, **named))
 
         return awaited

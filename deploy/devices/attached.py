@@ -1,4 +1,4 @@
-"""Asks firmware of the user's own, which runs already, whether it holds a model and how its board counts."""
+"""Checks the user's own firmware, which is already running: its model, and its counter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from platforms.rpc.messages import Expected
 
 
 def require_own_firmware(job: Job, board: Board, line: LineOptions) -> None:
-    """Raises DeployError where the firmware holds another model, or nothing can be measured there."""
+    """Raises DeployError if the firmware contains another model, or if the board cannot measure."""
     expected = Expected(job.model.name, bytes.fromhex(job.model.hash))
     with open_device(Ready(None, platform_here(board), board, expected), line) as device:
         note = counter_note(board, device.board)

@@ -1,4 +1,4 @@
-"""Selects boards by core, memory and platform, and by whether they have room for a model."""
+"""Selects boards by core, memory and platform, and by whether a model fits."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from deploy.compiler.jobs import job_for
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The conditions that a board must meet; None means no condition."""
+    """Conditions for a board; None means no condition."""
 
-    core: str | None = None  # "m4" or "cortex-m4"
+    core: str | None = None  # for example "m4" or "cortex-m4"
     ram_bytes: int = 0
     flash_bytes: int = 0
     platform: str | None = None
@@ -42,17 +42,16 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A board that has room for the model, and the report that says so."""
+    """A board that the model fits, and the report that proves it."""
 
     board: Board
     report: Report
 
 
 def fitting(boards: Sequence[Board], model: ImportedModel, options: CompileOptions) -> list[Fit]:
-    """The boards with room for the model, and its cores, each with what `deploy inspect` reports of it.
+    """Returns the boards with enough memory and cores for the model, with the report of `deploy inspect`.
 
-    The model is compiled once for each kind of target among them, and once more for a board with memory that
-    makes a difference.
+    The model is compiled once per kind of target, and again for boards whose memory affects the plan.
     """
     kinds: dict[Target, list[Board]] = {}
     for board in boards:
@@ -68,7 +67,7 @@ def fitting(boards: Sequence[Board], model: ImportedModel, options: CompileOptio
 
 
 def _kind(target: Target, options: CompileOptions) -> Target:
-    """The part of a target that decides the code: no addresses, and the core only where it was tuned for."""
+    """Returns what affects the code of a target: no addresses, and the core only if tuned for it."""
     is_measured = bool(default_points(target.core, options.optimize)) or options.tuning_records is not None
     return replace(target, core=target.core if is_measured else "", regions=())
 
@@ -76,9 +75,9 @@ def _kind(target: Target, options: CompileOptions) -> Target:
 def _fitting_of(
     kind: Target, boards: Sequence[Board], model: ImportedModel, options: CompileOptions
 ) -> Iterator[Fit]:
-    """Boards of one kind, the largest memory first: what fails in that fails in all that is smaller."""
+    """Yields fitting boards of one kind, the largest memory first: if that fails, all smaller ones do."""
     anywhere = _facts(kind, model, options)
-    too_little: Counter[bool] = Counter()  # bytes of RAM in one piece without room; by: firmware is counted
+    too_little: Counter[bool] = Counter()  # contiguous RAM that was too small, by whether firmware is counted
     for board in sorted(boards, key=lambda board: -_largest_ram(board.target)):
         report = make_report(anywhere, board.target, board.base_firmware)
         if not _has_room(report, board.target):
@@ -101,7 +100,7 @@ def _facts(
 
 
 def _has_room(report: Report, target: Target) -> bool:
-    """True where the search for a plan would not even look at the target's memory."""
+    """Returns whether the model fits so easily that the search for a plan would ignore the memory."""
     facts, share = report.facts, models_share(target)
     is_small = share is None or facts.constants_bytes + facts.code_bytes_estimate <= share
     return is_small and not report.lacks("ram") and not pools_for(target, facts.arena_bytes)

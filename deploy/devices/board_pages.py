@@ -1,4 +1,4 @@
-"""The pages about boards: a list of those that suit, and all that is known of one."""
+"""Pages about boards: a list of suitable ones, and all facts about one."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ OF_ONE_BOARD = (
     "place",
     "tuning_records",
     "force",
-    "name",  # of generated C
-)  # the others say how a model is compiled
+    "name",  # the name in generated C
+)  # the other options affect compilation
 
 
 def one_board(name: str) -> Answer:
-    """All that is known of a board."""
+    """Returns all facts about a board."""
     board = load_board(name)
     return Answer(board_facts(board), board_page(board))
 
@@ -42,7 +42,7 @@ def one_board(name: str) -> Answer:
 def boards_that_suit(
     wanted: Wanted, model: Path | None, options: CompileOptions, markdown: bool = False
 ) -> Answer:
-    """The boards that suit; with a model, only those with room for it."""
+    """Lists suitable boards; with a model, only those it fits."""
     _require_known("core", wanted.core, _core_names())
     _require_known("platform", wanted.platform, PLATFORMS)
     found = [board for board in all_boards() if wanted.suits(board)]
@@ -78,14 +78,14 @@ def _with_room(found: Sequence[Board], model: Path, options: CompileOptions) -> 
 
 
 def _needed(use: MemoryUse) -> str:
-    """Says what is needed of a memory, which is named where that says more than the heading."""
+    """Formats the bytes needed of a memory, with its name if the heading does not imply it."""
     region = use.region
     named = "" if region.name in ("RAM", "FLASH") else f" in {region.name}"
     return f"{use.needed_bytes:,} of {region.bytes:,}{named}"
 
 
 def _core_names() -> tuple[str, ...]:
-    """Lists the names of all cores, long and short."""
+    """Returns the names of all cores, long and short."""
     names = core_names()
     return tuple(dict.fromkeys((*names, *map(short_name, names))))
 
@@ -98,7 +98,7 @@ def _require_known(what: str, name: str | None, known: Sequence[str] | Any) -> N
 
 
 def board_facts(board: Board) -> dict[str, Any]:
-    """The facts about a board as JSON."""
+    """Returns the facts about a board as JSON data."""
     return {
         "name": board.name,
         "title": board.title,
@@ -161,7 +161,7 @@ _LINES = {
 
 
 def _named(platforms: Any) -> list[str]:
-    """Lists the platforms, each with its own name for the board."""
+    """Lists the platforms with their names of the board."""
     return [" ".join((platform, *names.values())) for platform, names in platforms.items()]
 
 

@@ -1,4 +1,4 @@
-"""Keeps built firmware between commands, so that the same model is not built twice."""
+"""Caches built firmware between commands, to avoid building a model twice."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 from aot.errors import OutputError
 from aot.trust import require_own, user_folder
 
-MOST_KEPT = 30  # the least recently used go first
-_OURS_ALONE = 0o700  # programs in it are run
-IN_USE_S = 3600.0  # a folder that was used within this time may still be in use by some process
+MOST_KEPT = 30  # folders; the least recently used are deleted first
+_OURS_ALONE = 0o700  # private, because programs in it are executed
+IN_USE_S = 3600.0  # a folder used within this time may still be in use by a process
 
 
 def cache_folder() -> Path:
-    """The folder that this operating system has for caches. Raises MachineError if it is another user's."""
+    """Returns the operating system's cache folder. Raises MachineError if it belongs to another user."""
     folder = _cache_folder()
     if folder.exists():
         require_own(folder, "the folder for built firmware")
@@ -33,7 +33,7 @@ def _cache_folder() -> Path:
 
 
 def cached(name: str, make: Callable[[Path], None]) -> Path:
-    """The folder of that name, which is made if it does not exist. It appears when it is complete."""
+    """Returns the folder with this name, creating it if needed. It appears only when it is complete."""
     folder = cache_folder()
     place = folder / name
     if _use_again(place):
@@ -57,12 +57,12 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def _use_again(place: Path) -> bool:
-    """True where the folder exists, which is marked as used. Another process may delete it at any time."""
+    """Returns whether the folder exists, and marks it as used. Another process may delete it at any time."""
     try:
         os.utime(place)
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError:  # a cache that can only be read serves what it has
+    except OSError:  # a read-only cache can still be used
         return place.is_dir()
     return True
 
@@ -71,14 +71,14 @@ def _move(partial: Path, place: Path) -> None:
     try:
         partial.rename(place)
     except OSError:
-        if not place.is_dir():  # else another process has made the same in the meantime
+        if not place.is_dir():  # otherwise another process has created the same folder meanwhile
             raise
 
 
 def _forget_oldest(folder: Path) -> None:
-    """Deletes the folders unused for longest, and what a process that was killed had begun.
+    """Deletes the least recently used folders, and incomplete ones of killed processes.
 
-    None that another process may still be making or using: those were touched not long ago.
+    Recently touched folders are kept, because another process may be creating or using them.
     """
     paths = list(folder.iterdir())
     begun = [path for path in paths if path.name.startswith(".")]
@@ -90,7 +90,7 @@ def _forget_oldest(folder: Path) -> None:
 
 
 def used_at(place: Path) -> float:
-    """The time of the last use; 0 where another process has just deleted the folder."""
+    """Returns the time of the last use, or 0 if another process has just deleted the folder."""
     try:
         return place.stat().st_mtime
     except FileNotFoundError:

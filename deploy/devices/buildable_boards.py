@@ -1,4 +1,4 @@
-"""Finds the boards that this version can build firmware for; of many others only the data is known."""
+"""Finds the boards that this version can build firmware for; for many others, only data is available."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _EMULATED = BoardStatus.EMULATED_TESTED
 
 
 def is_supported(board: Board) -> bool:
-    """True where this version has a platform that builds for the board and a runner that starts it."""
+    """Returns whether this version can build and start firmware for the board."""
     return any(name in PLATFORMS for name in board.platforms) and set(board.runners) <= set(RUNNERS)
 
 
 def platform_for(board: Board, name: str | None = None) -> Platform:
-    """The named platform of the board, or its first that this version has."""
+    """Returns the named platform of the board, or the first one that this version supports."""
     require_board(board)
     here = [known for known in board.platforms if known in PLATFORMS]
     if not here or (name in board.platforms and name not in here):
@@ -42,9 +42,9 @@ def _exported(board: Board) -> str:
 
 
 def platform_here(board: Board) -> Platform:
-    """The first platform of the board that can be built on this machine; if none can, its first.
+    """Returns the board's first platform that this machine can build; if there is none, its first.
 
-    Its toolchain() then says what is missing.
+    In that case its toolchain() raises an error that names the missing tools.
     """
     first = platform_for(board)
     return next((each for each in _platforms(board) if _can_build(each, board)), first)
@@ -63,7 +63,7 @@ def _can_build(platform: Platform, board: Board) -> bool:
 
 
 def require_board(board: Board) -> None:
-    """Raises BoardError for a target without a board: nothing can run there."""
+    """Raises BoardError for a target without a board, which cannot run anything."""
     if is_target(board):
         alike = [each.name for each in all_boards() if each.core == board.core and each.status is _EMULATED]
         such = f", such as {alike[0]}, which is emulated and has a {board.core.name}" if alike else ""

@@ -1,4 +1,4 @@
-"""Tells what is kept between commands, and deletes of it what has not been used for longest."""
+"""Lists caches between commands and deletes the least recently used entries."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from deploy.cli.command_result import Answer
 from deploy.cli.console import table
 from deploy.devices.build_cache import IN_USE_S, MOST_KEPT, cache_folder, used_at
 
-_AGES = ((86400, "days"), (3600, "hours"), (60, "minutes"))  # from two of a unit on
+_AGES = ((86400, "days"), (3600, "hours"), (60, "minutes"))  # each unit is used from two of it
 
 
 @dataclass(frozen=True, slots=True)
 class KeptFolder:
-    """A folder of the cache: built firmware, a library of a model, objects of tuning."""
+    """A folder of the cache: built firmware, a model's library, object files of tuning."""
 
     name: str
     bytes: int
@@ -26,9 +26,9 @@ class KeptFolder:
 
 
 def cache(keep: int | None = None) -> Answer:
-    """Lists what is kept of built firmware; with `keep`, deletes all but so many folders, the last used.
+    """Lists cached firmware. With `keep`, deletes all but that many of the most recently used folders.
 
-    Whatever is deleted is built again when it is asked for.
+    Deleted entries are built again when needed.
     """
     if keep is not None and keep < 0:
         raise InputError(f"{keep} folders cannot be kept", hint="--keep 0 deletes all")

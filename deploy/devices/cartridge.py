@@ -1,4 +1,4 @@
-"""Makes a cartridge of a compiled model: its code or its weights, what it needs, and what it must compute."""
+"""Creates a cartridge from a compiled model: code or weights, requirements, and self-test checksum."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def weights_of(
     key: Path | None = None,
     model: Identity = NO_PRODUCT,
 ) -> bytes:
-    """The bytes of a cartridge without code, for firmware whose model has the same structure."""
+    """Returns a cartridge without code, for firmware whose model has the same structure."""
     test_crc = _expected(artifact, graph)
     needs = Needs(structure_text(weights.structure), (), alignment=1, stack_bytes=0, test_crc=test_crc)
     return _signed(packed(Image(weights.data), needs, key is not None, model), key)
@@ -58,7 +58,7 @@ def table_of(
     key: Path | None = None,
     model: Identity = NO_PRODUCT,
 ) -> bytes:
-    """The bytes of a cartridge with a table, for firmware that has its kernels."""
+    """Returns a cartridge with a table, for firmware that has its kernels."""
     source = project_source(artifact)
     needs = Needs(
         core=tables_text(board.target),
@@ -78,7 +78,7 @@ def cartridge_of(
     model: Identity = NO_PRODUCT,
     toolchain: str | None = None,
 ) -> bytes:
-    """The bytes of a cartridge, signed where a private key is named. `graph` is what the model means."""
+    """Returns a cartridge, signed if a key is given. `graph` defines the expected results."""
     source = project_source(artifact)
     with tempfile.TemporaryDirectory() as folder:
         image = cartridge_image(source, board, Path(folder), toolchain)
@@ -93,7 +93,7 @@ def cartridge_of(
 
 
 def _expected(artifact: Artifact, graph: Graph) -> int:
-    """The checksum that the self-test must give."""
+    """Returns the expected checksum of the self-test."""
     inputs = self_test_inputs(artifact.facts.inputs)
     (expected,) = reference_outputs(graph, Samples((inputs,), is_series=False))
     return outputs_crc(artifact.facts.outputs, expected)
@@ -103,12 +103,12 @@ def _signed(made: bytes, key: Path | None) -> bytes:
     return sign(made, key) if key else made
 
 
-_ALIGNMENT = 16  # of arenas: the most that generated code asks for
-_TABLE_STACK_BYTES = 256  # of solder_table.c: the pointers of a call, and what it is called by
+_ALIGNMENT = 16  # of arenas: the strictest in generated code
+_TABLE_STACK_BYTES = 256  # for solder_table.c: pointers and call frames
 
 
 def read_cartridge(path: Path) -> bytes:
-    """The bytes of a cartridge's file. Raises InputError where it is none."""
+    """Reads a cartridge file. Raises InputError if it is not a cartridge."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -123,7 +123,7 @@ def read_cartridge(path: Path) -> bytes:
 
 
 def load_into(session: Session, cartridge: bytes) -> None:
-    """Replaces the model of running firmware. Raises InputError, DeviceError; the old model then runs on."""
+    """Replaces the model of running firmware. Raises InputError or DeviceError; the old model then stays."""
     takes = _require_slots(session)
     if len(cartridge) > takes.slot_bytes:
         raise InputError(
@@ -144,7 +144,7 @@ def load_into(session: Session, cartridge: bytes) -> None:
 
 
 def go_back(session: Session) -> None:
-    """Has the cartridge before the last one run again. Raises InputError, RequestRefusedError."""
+    """Reverts to the cartridge before the last one. Raises InputError, RequestRefusedError."""
     _require_slots(session)
     try:
         session.previous_cartridge()
@@ -164,10 +164,10 @@ def _require_slots(session: Session) -> CartridgeSupport:
 
 
 def _require_fitting(cartridge: bytes, takes: CartridgeSupport, line_name: str) -> None:
-    """Raises InputError for another product's or an older model, which the device would refuse too."""
+    """Raises InputError for models of another product or an older version, which the device rejects, too."""
     header, running = read_header(cartridge), takes.running
     if header.format != CARTRIDGE_FORMAT or running is None:
-        return  # the device says what it knows
+        return  # the device reports the mismatch
     model = header.identity
     if model.product != running.product:
         raise InputError(
@@ -211,7 +211,7 @@ def _stays(takes: CartridgeSupport) -> str:
 
 
 def _numbers(status: int, cartridge: bytes, session: Session) -> str:
-    """The numbers of both sides, where they are why."""
+    """Returns the values of both sides, if they caused the error."""
     header = read_header(cartridge)
     if status in (Status.CARTRIDGE_CORE, Status.CARTRIDGE_STRUCTURE):
         core = printable(header.core)

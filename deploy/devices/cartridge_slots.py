@@ -1,4 +1,4 @@
-"""Reads what the user says about the cartridges that firmware is to take."""
+"""Reads the user's options for firmware that accepts cartridges."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def with_slots(
     verifier: str | None = None,
     is_computer: bool = False,
 ) -> ProjectSource:
-    """The same firmware with room for cartridges; tables run the lenders' kernels too. Raises InputError."""
+    """Adds cartridge slots to firmware. Tables also use the lenders' kernels. Raises InputError."""
     if slots is None:
         said = (
             ("arena", arena is not None),
@@ -81,7 +81,7 @@ def with_slots(
 
 
 def _verifier(key: bytes, chosen: str | None, is_computer: bool) -> str:
-    """What verifies signatures by that key. Raises InputError for a library that cannot."""
+    """Returns the library that verifies signatures with this key. Raises InputError if it cannot."""
     of_p256 = len(key) == P256_BYTES
     if chosen is None:
         return (PSA if of_p256 else "libsodium") if is_computer else OWN_VERIFIER
@@ -102,7 +102,7 @@ def _verifier(key: bytes, chosen: str | None, is_computer: bool) -> str:
 
 
 def _with_weights(source: ProjectSource, slots: int, arena: int | None, taken: Slots) -> ProjectSource:
-    """The same where cartridges bring the weights alone."""
+    """Adds slots for cartridges that contain only weights."""
     if arena is not None:
         raise InputError(
             f"{source.name} stays, and its weights come: there is no other model that the arena could be for",

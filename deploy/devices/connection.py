@@ -1,4 +1,4 @@
-"""A line to a board that stays open: runs, times and layers of a model, call after call."""
+"""An open connection to a board, for repeated runs, measurements and profiles of a model."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from platforms.rpc.function_type import DeviceArrayType
 from platforms.rpc.messages import Expected, Stats
 from platforms.rpc.session import Session
 
-_OF_DEADLINE = 0.5  # a repeat may take this part of the longest run: the rest is for what is slower once
-_LONGER = 1.1  # than asked for, as runs differ a little
+_OF_DEADLINE = 0.5  # a repeat may last this fraction of the time limit; the rest is reserve
+_LONGER = 1.1  # factor on the requested duration, because runs vary slightly
 
 
 @dataclass(frozen=True)
 class RunTime(Paged):
-    """The time of a run, each repeat of `number` runs measured as a whole."""
+    """The time of a run, measured in repeats of `number` runs."""
 
-    number: int  # runs in a repeat
-    unit: str  # "instructions", "cycles", or "" where the board counts neither
+    number: int  # runs per repeat
+    unit: str  # "instructions", "cycles", or "" if the board counts neither
     count: Spread  # per run, in that unit
     seconds: Spread  # per run
 
@@ -66,17 +66,17 @@ class RunTime(Paged):
 
 
 class OpenLine:
-    """A model on a board that answers until the line is closed. It is used in a `with` block, or closed."""
+    """A model on a board, connected until the line is closed. Use it in a `with` block, or call close()."""
 
     def __init__(self, ready: Ready, prepared: Prepared, line: LineOptions, profile: bool) -> None:
         self._prepared, self._line, self._has_profile = prepared, line, profile
         self._busy = Lock()
         self._functions: FunctionTable | None = None
         self._awaitable: AwaitableLine | None = None
-        self._forgotten: list[tuple[int, DeviceArrayType]] = []  # arrays that nobody has any more
+        self._forgotten: list[tuple[int, DeviceArrayType]] = []  # unreferenced arrays to free
         stack = ExitStack()
         self._device: Device | None = stack.enter_context(open_device(ready, line))
-        self._end = weakref.finalize(self, stack.close)  # at the latest when the program ends
+        self._end = weakref.finalize(self, stack.close)  # at the latest at program exit
         self.model = self._device.model
         self._meter = Meter(self._device.board)
 
@@ -102,7 +102,7 @@ class OpenLine:
 
     @property
     def functions(self) -> FunctionTable:
-        """The functions that are called by name: registered C functions of the firmware, and its model."""
+        """The functions that can be called by name: registered C functions of the firmware, and its model."""
         if self._functions is None:
             with self._turn() as device:
                 types = device.session.functions()
@@ -116,11 +116,11 @@ class OpenLine:
         return self._functions
 
     def call(self, name: str, *values: Any) -> Any:
-        """Calls a function of the firmware with numbers and arrays, and returns what it gives."""
+        """Calls a function of the firmware with numbers and arrays, and returns its result."""
         return self.functions.named(name)(*values)
 
     def __getattr__(self, name: str) -> DeviceFunction | ModelFunction:
-        """Finds a function of the firmware: device.blink(3, data)."""
+        """Returns a function of the firmware: device.blink(3, data)."""
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
         try:
@@ -132,7 +132,7 @@ class OpenLine:
         return sorted({*super().__dir__(), *(self._functions or ())})
 
     def array(self, array: Any) -> DeviceArray:
-        """Copies an array to the device's free RAM, for functions that change it or take it often."""
+        """Copies an array to the device's free RAM, for functions that modify it or use it repeatedly."""
         self._require_functions()
         return DeviceArray(self._turn, np.asarray(array, order="C"), self._forgotten)
 
@@ -146,12 +146,12 @@ class OpenLine:
                 )
 
     def load(self, cartridge: str | Path | bytes) -> None:
-        """Replaces the model by a cartridge's. Where the firmware refuses it, nothing has changed."""
+        """Replaces the model by a cartridge's. If the firmware rejects it, nothing changes."""
         data = cartridge if isinstance(cartridge, bytes) else read_cartridge(Path(cartridge))
         self._replace_model(lambda session: load_into(session, data))
 
     def load_previous(self) -> None:
-        """Goes back to the cartridge before the last one, which is erased."""
+        """Reverts to the cartridge before the last one, which is erased."""
         self._replace_model(go_back)
 
     def _replace_model(self, change: Callable[[Session], None]) -> None:
@@ -164,20 +164,20 @@ class OpenLine:
 
     @property
     def awaitable(self) -> AwaitableLine:
-        """This line for programs with an event loop: await device.awaitable.run(x)."""
+        """This connection for programs with an event loop: await device.awaitable.run(x)."""
         if self._awaitable is None:
             self._awaitable = AwaitableLine(self)
         return self._awaitable
 
     def close(self) -> None:
-        """Ends the firmware that was started for this line. Closing again does nothing."""
+        """Ends the firmware started for this connection. Closing again does nothing."""
         self._device = None
         self._end()
 
     def run(self, inputs: Inputs, quantize: bool = False, dequantize: bool = False) -> Run:
-        """Runs the model on a sample, or on several in their order, from the state that the last run left.
+        """Runs the model on one sample, or on several in order, continuing from the last run's state.
 
-        `quantize` turns floats into the model's integers, `dequantize` its outputs into floats.
+        `quantize` converts float inputs to the model's integers, `dequantize` its outputs to floats.
         """
         arrays = by_name(inputs)
         prepared = at_size_of(self._prepared, arrays)
@@ -189,13 +189,14 @@ class OpenLine:
             return run_of(self._meter, prepared, samples, run_on(asked, samples), dequantize)
 
     def reset(self) -> None:
-        """Sets the model's states back, as they were when the firmware started."""
+        """Resets the model's state to its initial value."""
         with self._turn() as device:
             device.session.reset()
 
     def time(self, number: int = 1, repeat: int = 3, min_repeat_ms: float = 0.0) -> RunTime:
-        """Measures `number` runs together, `repeat` times; more of them where they take less than
-        `min_repeat_ms`. The device does it alone, so the line does not count. The states are set back.
+        """Measures `number` runs together, `repeat` times; more runs if they last under `min_repeat_ms`.
+
+        The device measures alone, so the line has no influence. The state is reset.
         """
         self._require_short(min_repeat_ms)
         for name, value in (("number", number), ("repeat", repeat)):
@@ -221,7 +222,7 @@ class OpenLine:
             )
 
     def _long_enough(self, device: Device, number: int, least_s: float) -> int:
-        """The number of runs that take so long together."""
+        """Returns the number of runs that last `least_s` seconds in total."""
         if not least_s:
             return number
         once = device.session.time(device.model, number, 1)
@@ -229,7 +230,7 @@ class OpenLine:
         return max(number, math.ceil(number * least_s * _LONGER / max(took_s, 1e-9)))
 
     def profile(self, inputs: Inputs, quantize: bool = False) -> Answer:
-        """The time of each layer on a sample, from the initial state, and the checksum of its rows."""
+        """Measures each layer on a sample from the initial state, with a checksum of its rows."""
         if not self._has_profile:
             raise InputError(
                 "this firmware does not measure layers", hint="deploy.connect(..., profile=True)"
@@ -259,20 +260,20 @@ class OpenLine:
 
     @property
     def observed(self) -> Observed | None:
-        """The counts of the model's runs since the firmware started; None of one without --observe."""
+        """Returns statistics of the model's runs since the firmware started, or None without --observe."""
         with self._turn() as device:
             data = device.session.observed(device.model)
         return None if data is None else read_observed(data)
 
     @property
     def stats(self) -> Stats:
-        """The device's stack: how much there is, and how much was used, by runs too."""
+        """Returns the device's stack size, and how much of it was used in total and by runs."""
         with self._turn() as device:
             return device.session.stats()
 
     @contextmanager
     def _turn(self) -> Iterator[Device]:
-        """One call at a time: the device answers one question after the other."""
+        """Permits one call at a time, because the device answers one request after the other."""
         if not self._busy.acquire(blocking=False):
             raise BoardError(
                 f"{self._prepared.board.name} is busy with another call of this program",
@@ -316,9 +317,9 @@ def connect(
     functions: Sequence[str | Path] = (),
     **options: Any,
 ) -> OpenLine:
-    """Puts a model file, an archive, a project folder or a compiled model on a board; the line stays open.
+    """Connects to a board that runs a model file, an archive, a project folder or a compiled model.
 
-    The board "host" is a program on this machine, an emulated board one in QEMU. With `profile` the firmware
+    The board "host" is a program on this machine; emulated boards run in QEMU. With `profile` the firmware
     measures layers, too. `functions` are C files (and their headers) for functions called by name.
     """
     line = take_line(options)

@@ -1,4 +1,4 @@
-"""The options for reaching a board. Sessions load much more and are elsewhere."""
+"""Options for connecting to a board. Separate from sessions, which load many more modules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GROUP = "Board and connection"
 
 @dataclass(frozen=True, slots=True)
 class LineOptions:
-    """The user's choices for reaching the board."""
+    """The user's options for connecting to a board."""
 
     runner: str | None = option(
         None,
@@ -60,7 +60,7 @@ class LineOptions:
 
     @property
     def where(self) -> BoardSelector:
-        """The selector of one among several equal boards."""
+        """Selects one of several equal boards."""
         from platforms.runners.runner import BoardSelector
 
         return BoardSelector(self.serial, self.port)

@@ -1,4 +1,4 @@
-"""Arrays that live in a device's free RAM and are handed to its functions without moving."""
+"""Arrays in a device's free RAM, which its functions use without copying."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Turn = Callable[[], AbstractContextManager[Device]]
 
 
 class DeviceArray:
-    """An array on a device. It is freed by `free`, at the end of a `with` block, or after it is forgotten.
+    """An array on a device, freed by `free`, at the end of a `with` block, or when it is garbage collected.
 
-    It ends with the device's session: a reset, for one, takes it away.
+    It is valid only within the device's session, which a reset ends.
     """
 
     def __init__(self, turn: Turn, array: Array, forgotten: list[tuple[int, DeviceArrayType]]) -> None:
@@ -29,7 +29,7 @@ class DeviceArray:
             self._type: DeviceArrayType | None = device.session.make_array(array)
             self._session_id = device.session.session_id
         entry = (self._session_id, self._type)
-        # Freed when the line is next used: who forgets it may be in the middle of a call.
+        # Freed at the next use of the line, because garbage collection may occur in the middle of a call.
         self._end = weakref.finalize(self, forgotten.append, entry)
         self._end.atexit = False
 
@@ -46,12 +46,12 @@ class DeviceArray:
         return f"<{self.dtype}{list(self.shape)} on the device, {state}>"
 
     def numpy(self) -> Array:
-        """Reads the array back."""
+        """Reads the array from the device."""
         with self._turn() as device:
             return device.session.get(self.type_in(device)).reshape(self.shape)
 
     def write(self, array: Array) -> None:
-        """Writes other numbers of the same type and shape."""
+        """Writes new values of the same type and shape."""
         given = np.asarray(array)
         if (given.dtype, given.shape) != (self.dtype, self.shape):
             raise InputError(
@@ -62,7 +62,7 @@ class DeviceArray:
             device.session.put(self.type_in(device), 0, np.ascontiguousarray(given).tobytes())
 
     def free(self) -> None:
-        """Gives its memory back. Freeing it again does nothing."""
+        """Frees its memory. Freeing it again does nothing."""
         if self._type is None:
             return
         with self._turn() as device:
@@ -72,7 +72,7 @@ class DeviceArray:
             self._end.detach()
 
     def type_in(self, device: Device) -> DeviceArrayType:
-        """The array as this session knows it. Raises BoardError where it is gone."""
+        """Returns the array's handle in this session. Raises BoardError if it no longer exists."""
         if self._type is None:
             raise BoardError("the array was freed", hint="device.array(...) makes another")
         if device.session.session_id != self._session_id:

@@ -1,4 +1,4 @@
-"""The functions of a device's firmware by name: its registered C functions, and its models."""
+"""Functions of a device's firmware by name: registered C functions, and models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from platforms.rpc.function_type import FunctionType
 
 @dataclass(frozen=True)
 class DeviceFunction:
-    """A C function of the firmware. Called with numbers, arrays and arrays on the device; gives a number."""
+    """A C function of the firmware.
+
+    Arguments are numbers, arrays, and arrays on the device; returns a number.
+    """
 
     type: FunctionType
     _turn: Turn
@@ -23,7 +26,10 @@ class DeviceFunction:
         return self.type.name
 
     def __call__(self, *values: Any) -> Any:
-        """Calls it. Raises InputError for wrong arguments, DeviceError for what the device says."""
+        """Calls the function.
+
+        Raises InputError for wrong arguments, and DeviceError for errors on the device.
+        """
         with self._turn() as device:
             given = [each.type_in(device) if isinstance(each, DeviceArray) else each for each in values]
             return device.session.invoke(self.type, given)
@@ -34,14 +40,14 @@ class DeviceFunction:
 
 @dataclass(frozen=True)
 class ModelFunction:
-    """A model of the firmware as a function: arrays in, outputs by name."""
+    """A model of the firmware as a function of arrays that returns outputs by name."""
 
     name: str
     signature: str
     _run: Callable[[Any], Mapping[str, Any]]
 
     def __call__(self, *inputs: Any) -> Mapping[str, Any]:
-        """Runs it on a sample, from the state that the last run left."""
+        """Runs the model on a sample, continuing from the last run's state."""
         return self._run(inputs[0] if len(inputs) == 1 else list(inputs))
 
     def __repr__(self) -> str:
@@ -49,7 +55,7 @@ class ModelFunction:
 
 
 class FunctionTable(Mapping[str, "DeviceFunction | ModelFunction"]):
-    """The functions by name; prints as a list of their signatures."""
+    """The functions by name. Prints as a list of their signatures."""
 
     def __init__(self, functions: Mapping[str, DeviceFunction | ModelFunction], where: str) -> None:
         self._functions, self._where = functions, where
@@ -67,7 +73,7 @@ class FunctionTable(Mapping[str, "DeviceFunction | ModelFunction"]):
         return "\n".join(repr(function).strip("<>") for function in self._functions.values())
 
     def named(self, name: str) -> DeviceFunction | ModelFunction:
-        """The function of that name. Raises InputError, which says what there is."""
+        """Returns the function with this name. Raises InputError, which lists the available ones."""
         if name not in self:
             raise InputError(
                 f'the firmware has no function "{name}"{did_you_mean(name, self)}',

@@ -1,4 +1,4 @@
-"""Makes firmware of a model file, an archive or a project folder, by the steps that are still missing."""
+"""Builds firmware from a model file, an archive or a project folder, doing only the missing steps."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from platforms.runners.runner import ATTACH
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Firmware that can be started, and the model and build that it must then report."""
+    """Firmware that can be started, and the model and build that it must report."""
 
-    firmware: Firmware | None  # None: somebody else's, which runs on the board already
+    firmware: Firmware | None  # None: the user's own, already running on the board
     platform: Platform
     board: Board
     expected: Expected
-    layers: tuple[LayerInfo, ...] = ()  # none of a project's folder
+    layers: tuple[LayerInfo, ...] = ()  # empty for a project folder
 
     @property
     def built(self) -> Firmware:
@@ -57,7 +57,7 @@ class Ready:
         return self.expected.model
 
     def asked_for(self, model: str | None) -> Ready:
-        """The same firmware, to run another of its models if one is named."""
+        """Selects another model in the firmware, if one is named."""
         if model is None:
             return self
         return replace(self, expected=Expected(model, b"", self.expected.build_id))
@@ -68,14 +68,14 @@ class Prepared:
     """A model and its board, before firmware is built."""
 
     board: Board
-    source: ProjectSource | Path  # to make a project of, or the project's folder
-    artifact: Artifact | None = None  # None of a project's folder, and once a cartridge was loaded
-    compiled: Compiled | None = None  # None of an archive, too
-    model: str | None = None  # the one of the firmware's models that is run; None: its first
+    source: ProjectSource | Path  # to create a project from, or the project's folder
+    artifact: Artifact | None = None  # None for a project folder, and after loading a cartridge
+    compiled: Compiled | None = None  # None also for an archive
+    model: str | None = None  # the model in the firmware to run; None: the first
 
     @property
     def each_size(self) -> tuple[Prepared, ...]:
-        """The same firmware, to run the model at each of its sizes, the largest first."""
+        """The same firmware for each size of the model, the largest first."""
         if self.compiled is not None:
             parts = [(each.artifact, each) for each in (self.compiled, *self.compiled.others)]
             found = [replace(self, artifact=a, compiled=c, model=a.name) for a, c in parts]
@@ -88,12 +88,15 @@ class Prepared:
 
     @property
     def facts(self) -> ModelFacts | None:
-        """None if only the firmware knows them."""
+        """The model's facts; None if only the firmware knows them."""
         return self.artifact.facts if self.artifact else None
 
     @property
     def reference(self) -> ImportedModel:
-        """The model as its file had it, before any pass. An archive holds its graph, but not the file."""
+        """The model as imported from its file, before any pass.
+
+        For an archive, without the file's content.
+        """
         if self.compiled is not None:
             return self.compiled.job.model
         assert self.artifact is not None
@@ -141,9 +144,7 @@ def prepare(
 
 
 def on_emulator(prepared: Prepared, clock_hz: int | None = None) -> Prepared:
-    """Returns the same model for an emulated board with the core of its board. Raises InputError for
-    projects.
-    """
+    """Returns the model for an emulated board with the same core. Raises InputError for projects."""
     if isinstance(prepared.source, Path):
         raise InputError(
             f"--emulated builds firmware of its own, and this project is for {prepared.board.name}",
@@ -170,7 +171,7 @@ def named_board(name: str | None, path: Path) -> Board:
 
 
 def ready_for(prepared: Prepared, choices: BuildChoices, runner: str | None) -> Ready:
-    """Firmware to run the model on: built, or the user's own, which runs already and has the same model."""
+    """Returns firmware that contains the model: newly built, or the user's own, which is running."""
     source, board = prepared.source, prepared.board
     if runner != ATTACH or isinstance(source, Path):
         return build(prepared, choices).asked_for(prepared.model)
@@ -187,7 +188,7 @@ def build(prepared: Prepared, choices: BuildChoices) -> Ready:
 
 
 def build_source(source: ProjectSource, board: Board, choices: BuildChoices, app: App = App.RPC) -> Ready:
-    """Makes and builds a project in the cache, unless the cache has it."""
+    """Creates and builds a project in the cache, unless it is cached."""
     platform = platform_for(board, choices.platform) if choices.platform else platform_here(board)
     files = platform.files(source, board, app)
 
@@ -201,7 +202,7 @@ def build_source(source: ProjectSource, board: Board, choices: BuildChoices, app
 
 
 def _key(files: Mapping[str, str], platform: Platform, board: Board, choices: BuildChoices) -> str:
-    """A hash of everything that decides what the firmware will be."""
+    """Returns a hash of everything that determines the firmware."""
     toolchain = platform.toolchain(board, choices.toolchain)
     content = (sorted(files.items()), toolchain.argv, toolchain.version, choices.profile)
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
@@ -231,7 +232,7 @@ def _expected(info: ProjectInfo) -> Expected:
 
 
 def project_board(directory: Path, board_name: str | None = None) -> tuple[Board, Platform]:
-    """The board that a project is for. Raises BoardError if another one is named."""
+    """Returns a project's board and platform. Raises BoardError if another board is named."""
     if not is_project(directory):
         raise InputError(
             "this folder holds no project", str(directory), "deploy new OUT.tar DIR --board B makes one"
@@ -248,16 +249,16 @@ def project_board(directory: Path, board_name: str | None = None) -> tuple[Board
 
 
 def build_project(platform: Platform, directory: Path, board: Board, choices: BuildChoices) -> Firmware:
-    """Builds the firmware in the project's own build folder."""
+    """Builds the firmware in the project's build folder."""
     commands = platform.commands(directory, board, choices)
     with progress(f"building with {platform.name}", len(commands.all)) as bar:
         return platform.build(directory, board, choices, lambda argv: bar.step(Path(argv[-1]).name))
 
 
 def source_for(artifact: Artifact, board: Board) -> ProjectSource:
-    """The part of the model that a project holds.
+    """Extracts a project's part of the compiled model.
 
-    Raises BoardError where it was compiled for another core, FitError where the board has too little memory.
+    Raises BoardError if it was compiled for another core, and FitError if the board's memory is too small.
     """
     require_core(artifact.facts, board)
     facts = together([artifact.facts, *(each.facts for each in artifact.sizes)])

@@ -1,4 +1,4 @@
-"""C files of the user's own that firmware holds, so that their functions can be called by name."""
+"""Adds the user's C files to firmware, so that their functions can be called by name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from aot.errors import InputError
 from deploy.devices.firmware import Prepared
 from platforms.project import ProjectSource
 
-_TAKEN = ("main.c", "models.c", "port.c", "heap.c", "fault.c", "deadline.c", "line.c")  # of projects' src/
+_TAKEN = ("main.c", "models.c", "port.c", "heap.c", "fault.c", "deadline.c", "line.c")  # in projects' src/
 
 
 def with_functions(prepared: Prepared, files: Sequence[str | Path]) -> Prepared:
-    """The same firmware with these C files. Raises InputError."""
+    """Adds these C files to the firmware. Raises InputError."""
     if not files:
         return prepared
     if isinstance(prepared.source, Path):
@@ -27,7 +27,7 @@ def with_functions(prepared: Prepared, files: Sequence[str | Path]) -> Prepared:
 
 
 def source_with(source: ProjectSource, files: Sequence[str | Path]) -> ProjectSource:
-    """The part of a project that is a model's, with functions beside it. Raises InputError."""
+    """Adds C files with functions to a project's source. Raises InputError."""
     return replace(source, functions={path.name: _text(path) for path in map(Path, files)})
 
 

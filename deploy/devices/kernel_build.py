@@ -1,4 +1,4 @@
-"""Builds a proc for a board: a function of arrays that runs there, and says what it takes."""
+"""Builds a proc for a board, as a function of arrays that runs and measures there."""
 
 from __future__ import annotations
 
@@ -42,22 +42,26 @@ from deploy.python_api.on_board import Run, run
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """A kernel for a board. Called with arrays, in the order of its inputs, it gives the board's result."""
+    """A kernel built for a board.
+
+    Call it with arrays in the order of its inputs to get the board's result.
+    """
 
     compiled: Compiled = field(repr=False)
     toolchain: str | None = None
-    results: tuple[tuple[int, ...], ...] = ()  # the shapes of several outputs, which the kernel has as one
-    to_prove: list[str] = field(default_factory=list, repr=False, compare=False)  # what the first call checks
+    results: tuple[tuple[int, ...], ...] = ()  # shapes of several outputs, which the kernel returns as one
+    to_prove: list[str] = field(default_factory=list, repr=False, compare=False)  # by the first call
 
     def __repr__(self) -> str:
         return f"<{self.compiled.artifact.name} for {self.compiled.board.name}>"
 
     @checks_arguments_as("kernel")
     def __call__(self, *arrays: Array) -> Any:
-        """Gives the output as the board computes it; of several outputs, a tuple.
+        """Returns the output computed by the board; a tuple if there are several.
 
-        Where instructions or functions are called, whose C nobody has compared with their meaning, the first
-        call is compared with the loop interpreter. Results of floats are not: their sums have no order.
+        If the kernel calls instructions or functions whose C code was never compared with their definition,
+        the first call compares the result with the loop interpreter. Float results are excluded, because the
+        order of their sums varies.
         """
         (result,) = self._run(arrays).outputs.values()
         if self.to_prove:
@@ -67,9 +71,9 @@ class BuiltKernel:
 
     @checks_arguments
     def time(self, number: int = 1, repeat: int = 1, min_repeat_ms: float = 0.0) -> RunTime:
-        """Measures `number` runs together on random inputs, `repeat` times: what they take, and seconds.
+        """Measures `number` runs together on random inputs, `repeat` times: counts and seconds.
 
-        More runs together where they take less than `min_repeat_ms`. The line does not count.
+        More runs are measured together if they are shorter than `min_repeat_ms`. The line has no influence.
         """
         with connect(self.compiled, toolchain=self.toolchain) as device:
             names = self.compiled.job.model.graph.inputs
@@ -79,14 +83,14 @@ class BuiltKernel:
 
     @cached_property
     def cycles(self) -> int:
-        """The cycles of a run, by the model of the board's core."""
+        """Returns the cycles of a run, from the cycle model of the board's core."""
         return model_cycles(
             self.compiled.artifact, self.compiled.board, self.toolchain, LineOptions(), layers=False
         ).run.count
 
     @checks_arguments
     def verify(self, samples: int = 3) -> None:
-        """Compares the board with the meaning on random inputs. Raises InputError where they differ."""
+        """Compares the board with the definition on random inputs. Raises InputError if they differ."""
         if samples < 1:
             raise misuse(f"{samples} samples compare nothing: there must be 1 or more")
         for arrays in random_samples(self.compiled.report.facts.inputs, samples).each:
@@ -107,7 +111,7 @@ class BuiltKernel:
 
     @checks_arguments
     def reference(self, *arrays: Array) -> Any:
-        """The outputs as the loop interpreter computes them from the meaning: slow, and right."""
+        """Returns the outputs computed by the loop interpreter from the definition: slow but exact."""
         self._require_all(arrays)
         return self._apart(self._meant(arrays))
 
@@ -154,9 +158,9 @@ def build(
     constants: Mapping[str, Array] | None = None,
     toolchain: str | None = None,
 ) -> BuiltKernel:
-    """Compiles a schedule, or a proc as it is, for a board.
+    """Compiles a schedule, or a proc without schedule, for a board.
 
-    `constants` holds the arrays of its constants, by name.
+    `constants` contains the arrays of its constants by name.
     """
     schedule = schedule_of(kernel)
     meaning, given = schedule.meaning, dict(constants or {})
@@ -191,12 +195,12 @@ def build(
 
 
 def schedule_of(kernel: LoopSchedule | Proc) -> LoopSchedule:
-    """The schedule, or one without steps of a proc."""
+    """Returns the schedule, or an empty one for a proc."""
     return kernel if isinstance(kernel, LoopSchedule) else LoopSchedule(kernel)
 
 
 def require_sound(schedule: LoopSchedule) -> None:
-    """Raises InputError where loops go beyond a buffer, or where C would take what nobody has stored."""
+    """Raises InputError if loops access memory beyond a buffer or read elements that were never stored."""
     for proc in (schedule.meaning, schedule.proc):
         beyond = goes_beyond(proc)
         if beyond:
@@ -210,10 +214,10 @@ def require_sound(schedule: LoopSchedule) -> None:
 
 
 def _stored(name: str, array: Array, kind: TensorType) -> Array:
-    """The array in its type and shape. Raises InputError where the type does not hold its values."""
+    """Converts an array to a type and shape. Raises InputError if the type cannot represent its values."""
     if array.dtype.kind not in "biuf":
         raise misuse(f"the constant {name} is of {array.dtype}, no array of numbers")
-    with np.errstate(invalid="ignore"):  # what is not a number is refused below
+    with np.errstate(invalid="ignore"):  # NaN is rejected below
         found = array.astype(kind.dtype.numpy)
     if not np.array_equal(found, array) and kind.dtype.is_integer:
         wrong = array.reshape(-1)[np.argmax((found != array).reshape(-1))]
@@ -222,7 +226,7 @@ def _stored(name: str, array: Array, kind: TensorType) -> Array:
 
 
 def _require_one_type(proc: Proc) -> None:
-    """Several outputs lie one behind the other: they must be of one type."""
+    """Raises InputError if outputs differ in type, because they are stored in one array."""
     results = [p for p in proc.params if p.role is Role.OUTPUT]
     if not results:
         raise misuse(f"{proc.name} has no output")
@@ -274,5 +278,5 @@ def _require_constants(proc: Proc, given: Mapping[str, Array], shapes: Mapping[s
 def _array(name: str, given: object) -> Array:
     try:
         return np.asarray(given)
-    except ValueError:  # lists of several lengths
+    except ValueError:  # lists of different lengths
         raise misuse(f"the constant {name} is not an array of numbers") from None

@@ -1,4 +1,4 @@
-"""Project folders: made of archives, built into firmware, put onto boards."""
+"""Project folders: created from archives, built to firmware, flashed to boards."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ def new(
     allow_downgrades: bool = False,
     verify: str | None = None,
 ) -> Answer:
-    """Creates a project folder from an archive or a compiled model, with everything its board and platform
-    need.
+    """Creates a project folder from an archive or a compiled model.
 
-    `others` are more models for the same firmware. `board` may be omitted for a compiled model. `functions`
-    are C files whose functions can be called by name. `slots` reserves two cartridges of that many bytes, for
-    models with an arena of at most `arena` bytes; with a public key they must be signed, and `verify` names
-    the library that verifies signatures: libsodium, monocypher, psa, or own for a function to fill in.
-    Cartridges must be for the same `product`, with a version of at least that of the running model unless
-    `allow_downgrades`; `model_version` is that of the built-in model. If the model was compiled with
-    `tables`, cartridges are tables that use its kernels and those of the models in `kernels`. With a line
-    key, the server answers only clients that have it. Sensor apps need `class_names`, `rate` in rows per
-    second if no front end has it, and optionally a `recording` to play instead of the sensor.
+    It contains everything that its board and platform need. `others` are more models for the same firmware.
+    `board` may be omitted for a compiled model. `functions` are C files whose functions can be called by
+    name. `slots` reserves two cartridges of that many bytes, for models with an arena of at most `arena`
+    bytes; with a public key they must be signed, and `verify` names the library that verifies signatures:
+    libsodium, monocypher, psa, or own for a function to fill in. Cartridges must be for the same `product`,
+    with a version of at least that of the running model unless `allow_downgrades`; `model_version` is that of
+    the built-in model. If the model was compiled with `tables`, cartridges are tables that use its kernels
+    and those of the models in `kernels`. With a line key, the server answers only clients that have it.
+    Sensor apps need `class_names`, `rate` in rows per second if no front end has it, and optionally a
+    `recording` to play instead of the sensor.
     """
     first, *more = (read_artifact(each) for each in (archive, *others))
     place = load_board(board or _board_of(archive))
@@ -129,7 +129,7 @@ def _board_of(model: str | Path | Compiled) -> str:
 
 
 def build(directory: str | Path, toolchain: str | None = None, dry_run: bool = False) -> Answer:
-    """Makes firmware of a project's sources with a compiler for its board; or says how that is done."""
+    """Builds firmware from a project with a compiler for its board. `dry_run` only returns the commands."""
     folder, choices = Path(directory), BuildChoices(toolchain)
     board, platform = project_board(folder)
     if dry_run:
@@ -145,7 +145,7 @@ def build(directory: str | Path, toolchain: str | None = None, dry_run: bool = F
 def flash(
     directory: str | Path, toolchain: str | None = None, dry_run: bool = False, **line: object
 ) -> Answer:
-    """Puts a project's firmware onto its board; emulated boards load it when they start."""
+    """Writes a project's firmware to its board. Emulated boards load it at startup instead."""
     folder, chosen = Path(directory), read_given(LineOptions(), LINE, line)
     board, platform = project_board(folder)
     name = (choose_dry if dry_run else choose_runner)(board, chosen.runner, platform.name)
@@ -166,7 +166,7 @@ def _loads_itself(emulator: str, elf: Path, board: Board) -> str:
 
 
 def _deepest(firmware: Firmware, models: Sequence[str]) -> StackDepth | None:
-    """The stack that a run of any of the models needs: they run one at a time, on the same stack."""
+    """Returns the largest stack that a run of any model needs: they run one at a time on the same stack."""
     each = [depth for model in models if (depth := run_stack(firmware, model)) is not None]
     return max(each, key=lambda depth: depth.bytes, default=None)
 

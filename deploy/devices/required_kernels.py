@@ -1,4 +1,4 @@
-"""The kernels that firmware has for tables, and those of a model that it lacks."""
+"""Checks whether firmware has the kernels that a table cartridge needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_NAMED = 8
 
 
 def require_kernels(table: PackedTable, project: Path) -> None:
-    """Raises InputError where the firmware of a project lacks kernels of a table, and names them."""
+    """Raises InputError with the kernels of a table that a project's firmware lacks."""
     held = _held(project)
     lacks = [said for name, said in table.kernels.items() if name not in held]
     if lacks:

@@ -1,4 +1,4 @@
-"""A session with firmware that is started for it and ended after it."""
+"""Sessions with firmware, which is started before and stopped after each."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from platforms.transport.ports import open_port_of
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A board that answers and holds the model."""
+    """A connected board with the expected model."""
 
     session: Session
     model: RemoteModel
-    board: Board  # as it counts on this line
+    board: Board  # with the counter that this line provides
 
 
 @contextmanager
 def open_device(ready: Ready, choices: LineOptions) -> Iterator[Device]:
-    """Starts the firmware, says hello and finds the model in it."""
+    """Starts the firmware, connects to it and finds the model."""
     line = _line_to(ready, choices)
     with device_on(line, ready, choices) as device:
         yield device
@@ -51,7 +51,7 @@ def _line_to(ready: Ready, choices: LineOptions) -> Transport:
 
 @contextmanager
 def device_on(line: Transport, ready: Ready, choices: LineOptions) -> Iterator[Device]:
-    """Says hello on the line to firmware that was started, and finds the model in it. Closes the line."""
+    """Connects to running firmware over `line` and finds the model. Closes the line at the end."""
     with ExitStack() as stack:
         stack.callback(line.close)
         session = Session(

@@ -1,1 +1,1 @@
-"""Explores combinations of models, boards and options: what each needs, which are the best."""
+"""Explores combinations of models, boards and options: their needs, and the best of them."""

@@ -1,4 +1,4 @@
-"""The best of many: results that no other one beats, and the smallest board that is fast enough."""
+"""Selects the best results: those that no other one beats, and the smallest board that is fast enough."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _MORE_IS_BETTER = ("accuracy",)
 
 
 def mark_best(results: Sequence[Result]) -> list[Result]:
-    """Says of each result whether no other one is at least as good in all, and better in something.
+    """Marks each result that no other one dominates: as good in everything and better in something.
 
-    Models are compared with each other where their accuracy is known: else they are not rivals.
+    Models are compared with each other only if their accuracy is known.
     """
     fitting = [each for each in results if each["fits"]]
     return [
@@ -36,12 +36,12 @@ def _negated(value: float | None) -> float | None:
 
 
 def is_enough(result: Result, rate_hz: float | None) -> bool:
-    """True where it fits and, if that is asked for, runs so often in a second."""
+    """Returns whether it fits and, if `rate_hz` is given, runs at that rate."""
     return result["fits"] and (rate_hz is None or (result["rate_hz"] or 0) >= rate_hz)
 
 
 def smallest_boards(results: Iterable[Result], rate_hz: float | None) -> dict[str, Result]:
-    """Finds each model's result on the smallest board that is enough, with what needs least there."""
+    """Returns by model the result with the fewest resources on the smallest sufficient board."""
     found: dict[str, Result] = {}
     for each in sorted((r for r in results if is_enough(r, rate_hz)), key=_size):
         found.setdefault(each["model"], each)

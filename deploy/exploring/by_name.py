@@ -34,12 +34,12 @@ def explore(
     toolchain: str | None = None,
     **options: Any,
 ) -> Exploration:
-    """Looks at every combination of models, boards and varied options: does it fit, what does it need.
+    """Evaluates every combination of models, boards and varied options: does it fit, what does it need.
 
-    `vary` has the values of options, such as {"optimize": ["speed", "ram"]}. `measure` finds cycles in an
-    emulator, so that a `rate` of runs a second can be asked for. `data` has inputs by name; `labels`, their
-    classes, next to them or among them, give accuracy.
-    With a file `kept` an exploration that was interrupted goes on; `jobs` processes work, or a `farm`.
+    `vary` contains values of options, such as {"optimize": ["speed", "ram"]}. `measure` counts cycles in an
+    emulator, which a `rate` in runs per second requires. `data` contains inputs by name; with `labels`, which
+    may also be in `data`, the accuracy is computed. With a file `kept`, an interrupted exploration can be
+    continued. Work is done by `jobs` processes, or a `farm`.
     """
     paths = models if isinstance(models, list | tuple) else [models]
     return explore_asked(

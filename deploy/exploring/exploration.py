@@ -1,4 +1,4 @@
-"""An exploration: every combination's result, as a page, a table of values or JSON."""
+"""The results of an exploration, as a page, a table or JSON."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from deploy.reporting.columns import said, with_facts
 MARK = "made by deploy explore"
 _CSV_HEAD = "key,model,board,"
 _KINDS = (".html", ".csv", ".json")
-_MOST_SHOWN = 40  # rows of the page; files have them all
-_SAID_ALREADY = ("model", "core", "fits", "time_s")  # above a model's table, or by its other columns
+_MOST_SHOWN = 40  # rows of the page; files contain all
+_SAID_ALREADY = ("model", "core", "fits", "time_s")  # shown above a model's table, or in other columns
 _OF_ONE_MODEL = tuple(column for column in COLUMNS if column[1] not in _SAID_ALREADY)
 
 
 @dataclass(frozen=True, repr=False)
 class Exploration(Paged):
-    """Results of combinations: str() is a page of the best, save() writes all."""
+    """Results of all combinations. str() is a page of the best, save() writes all."""
 
     results: tuple[Result, ...]
-    rate_hz: float | None = None  # that was asked for
+    rate_hz: float | None = None  # requested rate
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -68,7 +68,7 @@ class Exploration(Paged):
         return framed(self._text(".html"))
 
     def sentences(self) -> Iterator[str]:
-        """The answer for each model: the smallest board that is enough."""
+        """Yields a sentence for each model about the smallest sufficient board."""
         found = smallest_boards(self.results, self.rate_hz)
         enough = "" if self.rate_hz is None else f" at {self.rate_hz:g} Hz"
         for model in dict.fromkeys(each["model"] for each in self.results):
@@ -82,7 +82,7 @@ class Exploration(Paged):
             yield f"the smallest board that holds {model}{enough}: {each['board']} ({sizes}){options}{rate}"
 
     def save(self, path: str | Path) -> None:
-        """Writes all results, as the name ends: .html, .csv or .json. Raises OutputError for another."""
+        """Writes all results as .html, .csv or .json, by the file's suffix. Raises OutputError for others."""
         place = require_exploration_place(Path(path))
         write_whole(place, self._text(place.suffix).encode())
 
@@ -91,7 +91,7 @@ class Exploration(Paged):
             return json.dumps(self.as_json(), indent=1) + "\n"
         if suffix == ".csv":
             return _csv(self.results)
-        from deploy.exploring.page import page_of  # the templates' engine takes its time
+        from deploy.exploring.page import page_of  # jinja2 is slow to import
 
         return page_of(self.as_json(), list(self.sentences()))
 
@@ -106,7 +106,7 @@ def _table_of(model: str, best: Sequence[Result]) -> Iterator[str]:
 
 
 def _together(results: Sequence[Result]) -> list[Result]:
-    """Results that differ in the board alone as one, with the smallest board; those that need least first."""
+    """Merges results that differ only in the board, for the smallest one. The least demanding come first."""
     alike: dict[tuple[Any, ...], list[Result]] = {}
     for each in results:
         alike.setdefault(tuple(each[key] for key in _SHOWN_TOGETHER), []).append(each)
@@ -130,5 +130,5 @@ def _csv(results: Sequence[Result]) -> str:
 
 
 def require_exploration_place(path: Path) -> Path:
-    """Asked before anything is compiled. Raises OutputError where a file of the user's would be lost."""
+    """Raises OutputError before compiling if the output would overwrite the user's files."""
     return require_place_of_kind(path, _KINDS, [MARK, _CSV_HEAD], "an exploration")

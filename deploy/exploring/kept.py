@@ -1,4 +1,4 @@
-"""Results that are kept line by line, so that an exploration that was interrupted goes on where it was."""
+"""Saves results line by line, so that an interrupted exploration can be continued."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from artifact.whole_file import write_whole
 
 
 def read_kept(path: Path) -> dict[str, dict[str, Any]]:
-    """Results by key; none where there is no file yet. A last line that was cut is taken away.
+    """Returns results by key; {} if the file does not exist. Removes an incomplete last line.
 
-    Raises InputError for a file of something else.
+    Raises InputError for files of another kind.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

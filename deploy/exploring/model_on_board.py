@@ -1,4 +1,4 @@
-"""One combination of a model, a board and options, and what is found of it, wherever that is computed."""
+"""Evaluates one combination of model, board and options, in any process."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from platforms.board_files import load_board
 
 @dataclass(frozen=True)
 class ModelOnBoard:
-    """A task for any process that has Solder: the model's file travels with it."""
+    """A self-contained task for any process with Solder; it includes the content of the model file."""
 
-    path: Path  # whose name the model bears
+    path: Path  # determines the model's name
     data: bytes = field(repr=False)
     board: str
     options: CompileOptions
@@ -29,14 +29,14 @@ class ModelOnBoard:
 
     @property
     def key(self) -> str:
-        """A hash of all that decides what is found."""
+        """A hash of everything that affects the result."""
         model, measured = hashlib.sha256(self.data).hexdigest(), repr(self.measuring)
         asked = [VERSION, model, str(self.path), self.board, words_of(self.options), measured]
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
 
 
 def explore_one(asked: ModelOnBoard) -> dict[str, Any]:
-    """Compiles the combination, and measures it where that is asked for and it fits."""
+    """Compiles the combination and, if requested and it fits, measures it."""
     board = load_board(asked.board)
     target = board.target
     found: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""An exploration as a web page: two figures against each other, filters, and a table of all."""
+"""An exploration as a web page: a scatter plot of two figures, filters, and a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs an exploration: combinations that are not kept from before, on several processes or a farm."""
+"""Runs an exploration: computes combinations without saved results, in several processes or on a farm."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from deploy.reporting.attempt import Measuring
 from deploy.reporting.given_data import give_data, on_data
 from platforms.board_files import all_boards, load_board
 
-ALL = "all"  # in place of boards' names
+ALL = "all"  # instead of board names
 
 
 @dataclass(frozen=True)
 class ExploreRequest:
-    """The models, boards and options of which every combination is looked at."""
+    """The models, boards and options of which every combination is evaluated."""
 
     models: tuple[Path, ...]
     boards: tuple[str, ...]
@@ -42,7 +42,7 @@ class ExploreRequest:
     data: Mapping[str, Array] | None = None  # inputs by name, and "labels"
     quantize: bool = False
     kept: Path | None = None
-    jobs: int | None = None  # processes; None: as many as this machine has cores
+    jobs: int | None = None  # number of processes; None: one per core
     farm: str | None = None
 
     def __post_init__(self) -> None:
@@ -51,7 +51,10 @@ class ExploreRequest:
 
 
 def explore(asked: ExploreRequest) -> Exploration:
-    """Raises DeployError for what is wrong with all of them, such as a model that cannot be read."""
+    """Runs the exploration.
+
+    Raises DeployError for problems of all combinations, such as an unreadable model.
+    """
     kept = read_kept(asked.kept) if asked.kept else {}
     combinations = list(_combinations(asked))
     accuracies = {path: _accuracy(path, asked) for path in asked.models}
@@ -70,10 +73,10 @@ def explore(asked: ExploreRequest) -> Exploration:
 def _combinations(asked: ExploreRequest) -> Iterator[ModelOnBoard]:
     names = [board.name for board in all_boards()] if asked.boards == (ALL,) else asked.boards
     for name in names:
-        load_board(name)  # a wrong name is said at once
+        load_board(name)  # reports a wrong name early
     for path in asked.models:
         data = read_model(path)
-        import_data(data, path, asked.options[0])  # so is a model that is not supported
+        import_data(data, path, asked.options[0])  # and an unsupported model
         for board in names:
             for options in asked.options:
                 yield ModelOnBoard(path, data, board, options, asked.measuring)
@@ -93,7 +96,7 @@ def _results(executor: Executor | None, combinations: Sequence[ModelOnBoard]) ->
 
 @contextmanager
 def _executor(asked: ExploreRequest) -> Iterator[Executor | None]:
-    """A farm's workers, processes of this machine, or None for this one alone."""
+    """Yields an executor for a farm or for local processes, or None to compute in this process."""
     if asked.farm is not None:
         from platforms.tuning.farm import farm_client
 
@@ -110,9 +113,9 @@ def _executor(asked: ExploreRequest) -> Iterator[Executor | None]:
 
 @contextmanager
 def _importable_main() -> Iterator[None]:
-    """Hides a script that works when it is imported: each process would import it, and explore anew.
+    """Hides a script without main guard: each process would import it and start the exploration again.
 
-    A script that looks at __name__ is imported, so that what it registers is known in the processes.
+    A script that checks __name__ is imported, so that the processes know everything it registers.
     """
     main = sys.modules["__main__"]
     file = getattr(main, "__file__", None)
@@ -127,7 +130,7 @@ def _importable_main() -> Iterator[None]:
 
 
 def _accuracy(path: Path, asked: ExploreRequest) -> float | None:
-    """The model's share of right answers, as the reference computes it: the same on every board."""
+    """Returns the model's accuracy computed by the reference, which is the same on every board."""
     if asked.data is None:
         return None
     graph = import_data(read_model(path), path, asked.options[0]).graph

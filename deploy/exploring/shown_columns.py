@@ -1,4 +1,4 @@
-"""The columns of an exploration's tables, on the terminal and on its web page."""
+"""Columns of an exploration's tables, on the terminal and on its web page."""
 
 from __future__ import annotations
 

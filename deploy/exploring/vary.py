@@ -1,4 +1,4 @@
-"""Reads which options are varied: "optimize=speed,ram", or "stream" for without and with it."""
+"""Parses varied options: "optimize=speed,ram", or "stream" for without and with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen.options import OPTIONS, CompileOptions
 
 
 def read_varied(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """The values of each option that is varied. Raises InputError."""
+    """Returns the values of each varied option. Raises InputError."""
     return dict(_read(text) for text in texts)
 
 
@@ -36,7 +36,7 @@ def _require_option(name: str) -> None:
 
 
 def all_options(base: CompileOptions, varied: Mapping[str, Sequence[Any]]) -> list[CompileOptions]:
-    """The options of the command line with each combination of the varied ones. Raises InputError."""
+    """Returns the base options with each combination of the varied ones. Raises InputError."""
     for name in varied:
         _require_option(name)
     chosen = (dict(zip(varied, values, strict=True)) for values in product(*varied.values()))
@@ -44,7 +44,7 @@ def all_options(base: CompileOptions, varied: Mapping[str, Sequence[Any]]) -> li
 
 
 def _with(base: CompileOptions, values: Mapping[str, Any]) -> CompileOptions:
-    """The options with these values; a switch that is off is so though the command line may have it on."""
+    """Sets these values. A switch that is off overrides the command line."""
     off = {OPTIONS[name].field: OPTIONS[name].default for name, value in values.items() if value is False}
     given = {name: value for name, value in values.items() if value is not False}
     return replace(read_given(base, OPTIONS, given), **off)

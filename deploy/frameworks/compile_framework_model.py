@@ -1,4 +1,4 @@
-"""Models of frameworks in one call: exported, quantized with samples, compiled, measured with labels."""
+"""Compiles a framework's model in one call: export, quantization, compilation, accuracy."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ from deploy.verification.quality import Truth, is_of_classes
 from deploy.verification.verify_model import Verdict, verify_model
 from platforms.base import BuildChoices
 
-_WORST = 5  # layers that are shown
+_WORST = 5  # number of layers shown
 
 
 @dataclass(frozen=True, repr=False)
 class Conversion(Paged):
-    """Tells what became of a model: how far its export is, the loss of int8, what a board makes of it."""
+    """The effects of a conversion: export error, loss by quantization, accuracy on a board."""
 
     framework: str
     judgement: Judgement  # of the exported model
-    quantized: Quantized | None  # where there were samples to calibrate with
-    narrow: NarrowSaving | None  # where weights of four bits were asked for
-    framework_right: float | None  # share of the samples, where there are labels
-    verdict: Verdict | None  # of the emulated board, where there are labels
+    quantized: Quantized | None  # if there were calibration samples
+    narrow: NarrowSaving | None  # if four-bit weights were requested
+    framework_right: float | None  # fraction of the samples, if there are labels
+    verdict: Verdict | None  # of the emulated board, if there are labels
     warnings: tuple[str, ...] = ()  # about the samples
 
     @property
@@ -65,7 +65,7 @@ class Conversion(Paged):
 
     @property
     def board_right(self) -> float | None:
-        """The share of the samples that the emulated board has right."""
+        """The fraction of samples that the emulated board classifies correctly."""
         return None if self.verdict is None or self.verdict.accuracy is None else self.verdict.accuracy.board
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class Conversion(Paged):
 
 
 def _refined(made: Quantized) -> Iterator[str]:
-    """Says what other weights for the same model have brought, where they have brought something."""
+    """Reports the improvement by modified weights, if there is any."""
     if made.refined is not None:
         before, after = made.refinements[0].signal_to_noise_db, made.refined.signal_to_noise_db
         yield f"refined       {made.refined.name}; outputs, signal to noise: {before:.1f} -> {after:.1f} dB"
@@ -125,7 +125,7 @@ def _widened(made: Quantized) -> Iterator[str]:
 
 @dataclass(frozen=True, repr=False)
 class CompiledModule(Compiled):
-    """A framework's model that fits its board, with what its conversion cost."""
+    """A framework's model that fits its board, with the effects of its conversion."""
 
     conversion: Conversion | None = None
 
@@ -179,7 +179,7 @@ def _doubts(
     samples: Calibration,
     outputs: Sequence[Sequence[Array]],
 ) -> tuple[str, ...]:
-    """What is odd about the calibration; nothing where there is none."""
+    """Returns warnings about the calibration samples, if there are any."""
     if words.calibration is None:
         return ()
     arrays = [np.asarray(each) for each in opened.examples]
@@ -191,7 +191,7 @@ def _doubts(
 
 
 def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleWords) -> None:
-    """Raises InputError for wishes about quantization where the model was quantized by its framework."""
+    """Raises InputError for quantization options if the framework has already quantized the model."""
     if is_done and (words.signal_to_noise or words.activation_type) is not None:
         raise InputError(
             "the model is quantised already: its widths are those that it was given",
@@ -201,7 +201,7 @@ def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleWords) ->
 
 
 def _require_classes(samples: Calibration, outputs: Sequence[Sequence[Array]]) -> None:
-    """Raises InputError for labels where there is no row of classes to compare them with."""
+    """Raises InputError for labels if the outputs are not rows of class scores."""
     shapes = [each[0].shape for each in outputs]
     if samples.labels is not None and not all(is_of_classes(shape) for shape in shapes):
         raise InputError(
@@ -213,7 +213,7 @@ def _require_classes(samples: Calibration, outputs: Sequence[Sequence[Array]]) -
 
 @contextmanager
 def _told_where(opened: FrameworkModel) -> Iterator[None]:
-    """Adds the place in the user's program to an error about what was exported."""
+    """Adds the location in the user's program to an error about the exported model."""
     try:
         yield
     except ModelError as error:
@@ -223,7 +223,7 @@ def _told_where(opened: FrameworkModel) -> Iterator[None]:
 
 
 def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, words: ModuleWords) -> Quantized:
-    """The exported model in eight bits, with weights of four or values of 16 as the words ask."""
+    """Quantizes the exported model to int8, with four-bit weights or 16-bit values if requested."""
     least_db = words.signal_to_noise
     wider = wider_of(
         words.activation_type or "int8", least_db, False, 'activation_type="mixed", signal_to_noise=40'
@@ -244,7 +244,7 @@ def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, words: 
 
 
 def _measured(path: Path, data: bytes, samples: Calibration) -> Quantized:
-    """Measures the loss of what a framework's own converter quantized against the float file."""
+    """Measures the loss of a framework's own quantization relative to the float file."""
     as_float, as_int8 = (import_data(each, path, CompileOptions()) for each in (path.read_bytes(), data))
     outputs = [
         [list(run_graph(each.graph, sample).values()) for sample in samples.samples]
@@ -289,7 +289,7 @@ def _require_sense(framework: Framework, words: ModuleWords, options: CompileOpt
 
 
 def _arrays(opened: FrameworkModel, words: ModuleWords) -> dict[str, Array]:
-    """The samples by the names of inputs, with their labels; without calibration the example alone."""
+    """Returns the samples by input name, with labels; without calibration only the example."""
     calibration, labels, names = words.calibration, words.labels, opened.inputs
     if calibration is None:
         given: Mapping[str, Any] = dict(zip(names, opened.examples, strict=True))
@@ -299,7 +299,7 @@ def _arrays(opened: FrameworkModel, words: ModuleWords) -> dict[str, Array]:
 
 
 def _by_input(calibration: Any, first: str) -> Mapping[str, Any]:
-    """Samples of each input: by name, of a loader, or in a list or an array of the first one's."""
+    """Returns the samples of each input from a dict, a loader, or a list or array for the first input."""
     if is_loader(calibration):
         return joined(calibration)
     if isinstance(calibration, Mapping):
@@ -315,7 +315,7 @@ def _share_right(outputs: Sequence[Sequence[Array]], labels: Array | None) -> fl
 
 
 def _on_emulator(compiled: Compiled, samples: Calibration) -> Verdict:
-    """Compares this machine, the emulated board, or the one that stands in for it, with the reference."""
+    """Compares this machine or an emulated board with the reference."""
     is_here = compiled.board.core.machine == "host"
     here = compiled if is_here else replace(compiled, board=emulated_board(compiled.board))
     arrays = {name: np.stack([sample[name] for sample in samples.samples]) for name in samples.samples[0]}

@@ -1,4 +1,4 @@
-"""A framework that networks are trained with: how its models are known, exported and asked."""
+"""The interface of training frameworks: recognizing, exporting and running their models."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 
 from aot.ir.types import Array
 
-Sample = Mapping[str, Array]  # by the names of the exported file's inputs
+Sample = Mapping[str, Array]  # by the input names of the exported file
 
 
 class FrameworkModel(ABC):
-    """A model of a framework with examples of its inputs."""
+    """A framework's model with examples of its inputs."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Its name in errors: its class, or its function's name."""
+        """Its name in errors: the class or function name."""
 
     @property
     def inputs(self) -> list[str]:
-        """The names of its inputs, as samples may have them."""
+        """The names of its inputs, which samples may use."""
         return [f"input_{number}" for number in range(len(self.examples))]
 
     @property
@@ -34,45 +34,45 @@ class FrameworkModel(ABC):
 
     @abstractmethod
     def exported(self) -> bytes:
-        """The model as a file that computes in floats. Raises ToolError."""
+        """Returns the model as a float file. Raises ToolError."""
 
     @abstractmethod
     def outputs(self, sample: Sample) -> list[Array]:
-        """The outputs that the framework computes."""
+        """Returns the outputs computed by the framework."""
 
     def in_integers(self, samples: Sequence[Sample]) -> bytes | None:
-        """The file as the framework's own converter quantizes it; None where ONNX Runtime does it."""
+        """Returns the file quantized by the framework's converter, or None to use ONNX Runtime."""
         return None
 
     def place_of(self, told: str) -> str:
-        """The place in the user's program of what an error speaks of; "" where it is not known."""
+        """Returns the location in the user's program that an error message refers to, or ""."""
         return ""
 
     how_to_pass_state = "take the state as one more input, and return the new one as one more output"
 
     def kept_values(self) -> Mapping[str, object]:
-        """Copies of what the model may keep from one call to the next, by name."""
+        """Returns copies of state that the model may keep between calls, by name."""
         return {}
 
     def place_of_kept(self, name: str) -> str:
-        """The place in the user's program where a kept value is written."""
+        """Returns the location in the user's program that writes this state."""
         return self.name
 
 
 @dataclass(frozen=True)
 class Framework:
-    """One framework. Models are known without loading it."""
+    """A framework. Its models are recognized without importing it."""
 
     name: str
     thing: str  # what users call a model of it
-    file: str  # as errors call what was exported; the end says the format
+    file: str  # name of the exported file in errors; its suffix is the format
     example: str  # of an input, in Python
     is_its: Callable[[object], bool]
     open: Callable[[Any, Sequence[Any]], FrameworkModel]
-    own_examples: Callable[[Any], tuple[Any, ...] | None] = lambda _: None  # those that a model holds itself
+    own_examples: Callable[[Any], tuple[Any, ...] | None] = lambda _: None  # examples stored in the model
 
 
 def as_array(value: Any) -> Array:
-    """An array of what frameworks return; floats become single precision."""
+    """Converts a framework's value to an array. Double becomes single precision."""
     array: Array = np.asarray(value)
     return array.astype(np.float32) if array.dtype == np.float64 else array

@@ -1,4 +1,4 @@
-"""The words that are said of models of frameworks, and of no model files."""
+"""Arguments that apply only to models of frameworks."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from aot.errors import InputError
 
 @dataclass(frozen=True)
 class ModuleWords:
-    """All that is said of such a model beside the board."""
+    """Everything given about such a model, except the board."""
 
-    example: Any  # of its input, or of its inputs
-    calibration: Any = None  # samples, the first axis counts them
-    labels: Any = None  # their classes
-    signal_to_noise: float | None = None  # decibels to be left, of weights or of activations
-    activation_type: str | None = None  # of ACTIVATIONS
+    example: Any  # of its input or inputs
+    calibration: Any = None  # samples, counted by the first axis
+    labels: Any = None  # classes of the samples
+    signal_to_noise: float | None = None  # minimum in decibels, for weights or activations
+    activation_type: str | None = None  # one of ACTIVATIONS
 
 
 def require_no_module_words(words: ModuleWords) -> None:
-    """Raises InputError for words that only models of frameworks have."""
+    """Raises InputError for arguments that apply only to models of frameworks."""
     if any(getattr(words, each.name) is not None for each in fields(words)):
         raise InputError(
             "an example, calibration, labels, signal_to_noise and activation_type are for models of "

@@ -1,4 +1,4 @@
-"""JAX' functions: exported as ONNX by jax2onnx."""
+"""JAX functions, exported to ONNX by jax2onnx."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from deploy.frameworks.user_lines import defined_at, is_users, last_users_frame,
 
 
 def _is_function(model: object) -> bool:
-    """True for anything that can be called, where JAX is loaded and no other framework claims it."""
+    """Returns whether this may be a JAX function: any callable, if JAX is loaded."""
     return "jax" in sys.modules and callable(model) and not isinstance(model, type)
 
 
 class _JaxFunction(FrameworkModel):
-    """A function of arrays, with what it holds as its weights."""
+    """A function of arrays, including its weights."""
 
     def __init__(self, function: Any, examples: Sequence[Any]) -> None:
-        self._function = getattr(function, "__wrapped__", function)  # jit keeps what was traced for an export
+        self._function = getattr(function, "__wrapped__", function)  # without jit's cached export traces
         self._examples = [np.asarray(each) for each in examples]
 
     @property
@@ -50,9 +50,9 @@ class _JaxFunction(FrameworkModel):
         shapes = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in self._examples]
         try:
             made = to_onnx(self._function, inputs=shapes)
-            jax.clear_caches()  # of operations of the exporter's own, which compute nothing
+            jax.clear_caches()  # remove the exporter's placeholder operations
             return bytes(made.SerializeToString())
-        except Exception as error:  # whatever it is, it speaks of this function
+        except Exception as error:  # any exception is about this function
             jax.clear_caches()
             says = (str(error) or type(error).__name__).splitlines()[0]
             where = ", ".join(filter(None, (self.name, self._place(error, says))))
@@ -65,7 +65,7 @@ class _JaxFunction(FrameworkModel):
         return [as_array(each) for each in jax.tree_util.tree_leaves(outputs)]
 
     def place_of(self, told: str) -> str:
-        """The line where a primitive of that name is, as JAX traces the function."""
+        """Returns the line of the primitive with this name in a trace of the function."""
         import jax
 
         words = set(re.findall(r"\w+", told.lower()))
@@ -82,7 +82,7 @@ class _JaxFunction(FrameworkModel):
 
 
 def _is_inside(function: Any, file: str, line: int) -> bool:
-    """True for a line of the function itself, and not of what called the export."""
+    """Returns whether the line belongs to the function and not to the caller of the export."""
     code = getattr(function, "__code__", None)
     return code is not None and code.co_filename == file and line > code.co_firstlineno
 

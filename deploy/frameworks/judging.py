@@ -1,4 +1,4 @@
-"""Compares an exported model with the framework's own: several inputs, each twice, against a limit."""
+"""Verifies an exported model against the framework: several inputs, each run twice, and a tolerance."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from aot.ir.graph import Graph
 from aot.ir.types import Array
 from deploy.frameworks.framework import FrameworkModel, Sample
 
-_SAMPLES = 4  # of the user's that are compared, with as many invented inputs as there are functions below
-_FLOAT_LIMIT = 1e-3  # of the largest value of an output
-_QUANTIZED_LIMIT = 5e-2  # values on the edge between two steps are rounded either way
-_NOTHING = 1e-6  # distances below it are equal whatever the output's size
+_SAMPLES = 4  # maximum number of the user's samples; generated inputs are compared in addition
+_FLOAT_LIMIT = 1e-3  # relative to the largest value of an output
+_QUANTIZED_LIMIT = 5e-2  # larger, because values between two steps may be rounded either way
+_NOTHING = 1e-6  # smaller distances count as equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class Judgement:
     """The largest distance found between the framework's outputs and those of the exported model."""
 
     distance: float
-    limit: float  # as a share of the largest value of the output
-    inputs: int  # compared
+    limit: float  # relative to the output's largest value
+    inputs: int  # number of inputs compared
 
 
 def judge(opened: FrameworkModel, framework: str, graph: Graph, samples: Sequence[Sample]) -> Judgement:
-    """Compares outputs on samples and on invented inputs. Raises ToolError for another function."""
+    """Compares outputs on samples and generated inputs. Raises ToolError if they differ too much."""
     tried = [(f"sample {number}", sample) for number, sample in enumerate(samples[:_SAMPLES])]
     tried += [(name, sample) for name, sample in invented(samples[0]) if _is_usable(opened, sample)]
     expected = _asked_twice(opened, framework, tried)
@@ -37,7 +37,7 @@ def judge(opened: FrameworkModel, framework: str, graph: Graph, samples: Sequenc
     for (name, sample), theirs in zip(tried, expected, strict=True):
         for ours, output in zip(run_graph(graph, sample).values(), theirs, strict=False):
             if ours.size != output.size:
-                continue  # of two classes scikit-learn has one score, and its file two
+                continue  # for two classes, scikit-learn returns one score, its file two
             distance, allowed = _distance(ours, output), limit * _largest(output) + _NOTHING
             largest = max(largest, distance)
             if not distance <= allowed:
@@ -56,7 +56,7 @@ def is_quantized(graph: Graph) -> bool:
 
 
 def invented(sample: Sample) -> Iterator[tuple[str, Sample]]:
-    """Other inputs of the same shapes: noise as large as the sample, the same negated, and zeros."""
+    """Yields generated inputs of the same shapes: noise like the sample, negated noise, and zeros."""
     rng = np.random.default_rng(0)
     noise = {name: _noise_like(array, rng) for name, array in sample.items()}
     yield "noise", noise
@@ -65,7 +65,7 @@ def invented(sample: Sample) -> Iterator[tuple[str, Sample]]:
 
 
 def _noise_like(array: Array, rng: np.random.Generator) -> Array:
-    """Floats about the sample's mean, integers between the sample's least and largest."""
+    """Returns noise: floats with the sample's mean and spread, integers within its range."""
     if array.dtype.kind != "f":
         return rng.integers(int(array.min()), int(array.max()) + 1, array.shape).astype(array.dtype)
     spread = float(array.std()) or 1.0
@@ -74,7 +74,7 @@ def _noise_like(array: Array, rng: np.random.Generator) -> Array:
 
 
 def _negated(array: Array) -> Array:
-    """Integers may be indices, which have no negative: they are reversed."""
+    """Negates floats. Integers may be indices, so they are reversed instead."""
     return np.negative(array) if array.dtype.kind == "f" else np.flip(array).copy()
 
 
@@ -83,10 +83,10 @@ def _least(array: Array) -> Array:
 
 
 def _is_usable(opened: FrameworkModel, sample: Sample) -> bool:
-    """True for an invented input that the framework's model takes; a fitted scaler may refuse it."""
+    """Returns whether the framework accepts a generated input; a fitted scaler may not."""
     try:
         outputs = opened.outputs(sample)
-    except Exception:  # whatever it is, the user gave no such input
+    except Exception:  # any exception: the input is not the user's
         return False
     return all(np.isfinite(each).all() for each in outputs if each.dtype.kind == "f")
 
@@ -94,7 +94,7 @@ def _is_usable(opened: FrameworkModel, sample: Sample) -> bool:
 def _asked_twice(
     opened: FrameworkModel, framework: str, tried: Sequence[tuple[str, Sample]]
 ) -> list[list[Array]]:
-    """The framework's outputs; asked in one order, then in the other, they have to be the same."""
+    """Returns the framework's outputs. Raises ToolError if they change when run in reverse order."""
     before = opened.kept_values()
     first = [opened.outputs(sample) for _, sample in tried]
     again = [opened.outputs(sample) for _, sample in reversed(tried)][::-1]
@@ -128,7 +128,7 @@ def _equal(one: object, other: object) -> bool:
 
 
 def _distance(one: Array, other: Array) -> float:
-    """The largest distance; infinite where one has no number and the other has."""
+    """Returns the largest distance, or infinity if only one of them is finite."""
     a, b = (each.reshape(-1).astype(np.float64) for each in (one, other))
     if not np.array_equal(np.isfinite(a), np.isfinite(b)):
         return float("inf")

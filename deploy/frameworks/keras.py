@@ -1,4 +1,4 @@
-"""Keras' models: converted by LiteRT's converter, which also makes them int8."""
+"""Keras models, converted by LiteRT's converter, which can also quantize them to int8."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deploy.frameworks.user_lines import defined_at, last_users_frame, line_text
 
 _PLACE = re.compile(r'"([^"]+?)@__inference')
 _REASON = re.compile(r"error: (?:loc\(.*\): )?(?:error: )?(?P<what>'tf\.\w+' op [^\n]*)")
-_LONGEST = 200  # characters of a converter's message
+_LONGEST = 200  # maximum length of a converter's message
 
 
 def _is_model(model: object) -> bool:
@@ -27,7 +27,7 @@ def _is_model(model: object) -> bool:
 
 
 class _KerasModel(FrameworkModel):
-    """A model, whose open batch is that of the example."""
+    """A model with an open batch size, which is set to the example's."""
 
     def __init__(self, model: Any, examples: Sequence[Any]) -> None:
         self._model, self._examples = model, [np.asarray(each) for each in examples]
@@ -44,7 +44,7 @@ class _KerasModel(FrameworkModel):
         return self._converted(None)
 
     def in_integers(self, samples: Sequence[Sample]) -> bytes:
-        """Weights and activations of eight bits; inputs and outputs stay floats."""
+        """Returns the model with int8 weights and activations, and float inputs and outputs."""
         return self._converted(samples)
 
     def outputs(self, sample: Sample) -> list[Array]:
@@ -68,11 +68,11 @@ class _KerasModel(FrameworkModel):
                     converter.optimizations = [tf.lite.Optimize.DEFAULT]
                     converter.representative_dataset = lambda: (list(each.values()) for each in samples)
                 return bytes(converter.convert())
-        except Exception as error:  # whatever it is, it speaks of this model
+        except Exception as error:  # any exception is about this model
             raise self._refused(error) from error
 
     def _at_its_sizes(self) -> Any:
-        """The model with the sizes of the examples in place of open ones."""
+        """Returns the model with open sizes replaced by those of the examples."""
         import keras
 
         names = [getattr(each, "name", None) for each in getattr(self._model, "inputs", None) or ()]
@@ -95,7 +95,7 @@ class _KerasModel(FrameworkModel):
         return ToolError("LiteRT's converter cannot convert the model", where, f"it says: {says}")
 
     def place_of(self, told: str) -> str:
-        """The layer whose name a message has, and the line where its class computes."""
+        """Returns the layer named in a message, and the line of its class's call method."""
         paths = {part for path in _PLACE.findall(told) for part in path.split("/")}
         for layer in self._model._flatten_layers():
             if layer is not self._model and any(_is_named(part, layer.name) for part in paths):

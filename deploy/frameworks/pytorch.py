@@ -1,4 +1,4 @@
-"""PyTorch's models: modules, ExportedPrograms and ScriptModules, exported as ONNX."""
+"""PyTorch models: modules, ExportedPrograms and ScriptModules, exported to ONNX."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ def _is_model(model: object) -> bool:
 
 
 def _own_examples(model: Any) -> tuple[Any, ...] | None:
-    """The inputs that an ExportedProgram was exported with."""
+    """Returns the inputs with which an ExportedProgram was exported."""
     arguments, by_name = getattr(model, "example_inputs", None) or ((), {})
     return (*arguments, *by_name.values()) or None
 
 
 class _TorchModel(FrameworkModel):
-    """A model that is exported and asked in evaluation mode, on this machine and in single precision."""
+    """A model that is exported and run in evaluation mode, on the CPU in single precision."""
 
     how_to_pass_state = _STATE_HINT
 
     def __init__(self, model: Any, examples: Sequence[Any]) -> None:
         import torch
 
-        self._given = getattr(model, "_orig_mod", model)  # of what torch.compile returns
+        self._given = getattr(model, "_orig_mod", model)  # inside the result of torch.compile
         self._examples = tuple(_as_tensor(torch, each) for each in examples)
         self._known = TorchModel(torch, _in_single(torch, self._given), self._examples, self.inputs)
         self._module = self._known.model.module() if self._known.is_program else self._known.model
-        self._file = b""  # as it was exported
+        self._file = b""  # the exported file
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ class _TorchModel(FrameworkModel):
 
     @property
     def inputs(self) -> list[str]:
-        """The names of forward's first arguments."""
+        """The names of forward's first parameters."""
         signature = getattr(self._given, "graph_signature", None)
         if signature is not None:
             return [str(name) for name in signature.user_inputs]
@@ -107,7 +107,7 @@ class _TorchModel(FrameworkModel):
                 self._where(self._describe(error.buffer.rpartition(".")[0], error.trace)),
                 _STATE_HINT,
             ) from error
-        except Exception as error:  # whatever it is, it speaks of this model
+        except Exception as error:  # any exception is about this model
             said = _reason(error)
             place = self._place(error) or self._place_of_operator(said)
             raise ToolError(
@@ -124,7 +124,7 @@ class _TorchModel(FrameworkModel):
         return [as_array(each.detach().numpy()) for each in leaves if isinstance(each, torch.Tensor)]
 
     def place_of(self, told: str) -> str:
-        """The place of the node that an error about the exported file names."""
+        """Returns the location of the node named in an error about the exported file."""
         for name, facts in node_metadata(self._file).items():
             if f'"{name}"' in told:
                 scopes = re.findall(r"'([^']*)'", facts.get(_SCOPES, ""))[:-1]
@@ -132,7 +132,7 @@ class _TorchModel(FrameworkModel):
         return ""
 
     def kept_values(self) -> Mapping[str, object]:
-        """Buffers, tensors and numbers that the parts of the module have as attributes."""
+        """Returns buffers, and attributes that are tensors or numbers, of all parts of the module."""
         tensor = self._known.torch.Tensor
         return {
             f"{name}.{key}".lstrip("."): value.detach().clone() if isinstance(value, tensor) else value
@@ -151,7 +151,7 @@ class _TorchModel(FrameworkModel):
         return f"{self.name}, {place}" if place else self.name
 
     def _place(self, error: BaseException) -> str:
-        """The place of the user's line that failed while the module was exported."""
+        """Returns the location of the user's line that failed during the export."""
         found = last_users_frame(error)
         names = {id(part): name for name, part in self._module.named_modules()}
         if found is None or id(found[0].f_locals.get("self")) not in names:
@@ -161,14 +161,14 @@ class _TorchModel(FrameworkModel):
         return ", ".join(filter(None, (part, line_text(frame.f_code.co_filename, line))))
 
     def _place_of_operator(self, told: str) -> str:
-        """The place where an operator of PyTorch's that is named is called."""
+        """Returns the location that calls a PyTorch operator named in a message."""
         named = _OPERATOR.findall(told)
         if not named or self._known.is_script:
             return ""
         with _in_eval(self._module), self._known.torch.no_grad(), silent():
             try:
                 program = program_of(self._known)
-            except Exception:  # then nothing more is known than the error itself says
+            except Exception:  # without a program, the location remains unknown
                 return ""
         for node in program.graph.nodes:
             if node.op == "call_function" and _is_operator(str(node.target), named):
@@ -181,20 +181,20 @@ class _TorchModel(FrameworkModel):
         return f"module {name} ({type(parts[name]).__name__})" if name and name in parts else ""
 
     def _describe(self, name: str, trace: str) -> str:
-        """A part of the module by its name and class, and the innermost line of the user's in a trace."""
+        """Describes a part of the module by name and class, with the user's innermost line in a trace."""
         lines = [(file, int(line)) for file, line in _USERS_LINE.findall(trace) if is_users(file)]
         return ", ".join(filter(None, (self._part(name), line_text(*lines[-1]) if lines else "")))
 
 
 def _as_tensor(torch: Any, value: Any) -> Any:
-    """An example as the module in single precision takes it."""
+    """Converts an example for the CPU module in single precision."""
     tensor = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
     tensor = tensor.detach().cpu()
     return tensor.float() if tensor.is_floating_point() else tensor
 
 
 def _in_single(torch: Any, model: Any) -> Any:
-    """The module itself, or a copy where it is on a GPU, or in half or double precision."""
+    """Returns the module, or a copy if it is on a GPU or not in single precision."""
     if not isinstance(model, torch.nn.Module):
         return model
     tensors = [*model.parameters(), *model.buffers()]
@@ -206,7 +206,7 @@ def _in_single(torch: Any, model: Any) -> Any:
 
 
 def _reason(error: BaseException) -> str:
-    """The line that says why: the newer exporter's first lines are advice, its causes are not."""
+    """Returns the cause of an error: the newer exporter's first lines are only advice."""
     while error.__cause__ is not None:
         error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -214,17 +214,17 @@ def _reason(error: BaseException) -> str:
 
 
 def _is_operator(target: str, named: Sequence[str]) -> bool:
-    """True for an operator's name, with or without the mark of what it is made of inside."""
+    """Returns whether this is one of the named operators, possibly as an internal variant."""
     return any(target.split(".")[:2] == each.replace("._", ".").split(".") for each in named)
 
 
 @contextmanager
 def _in_eval(module: Any) -> Iterator[None]:
-    """Dropout and normalizations as they are when a network is used; the modes of all parts come back."""
+    """Sets dropout and normalization to inference mode inside the block."""
     modes = [(part, part.training) for part in module.modules()]
     try:
         module.eval()
-    except NotImplementedError:  # what torch.export returns has its mode in its operators
+    except NotImplementedError:  # results of torch.export have a fixed mode in their operators
         for part, _ in modes:
             part.training = False
     try:

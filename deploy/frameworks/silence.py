@@ -1,4 +1,4 @@
-"""Keeps what converters print of their own progress from the user, in Python and in C++."""
+"""Hides progress output of converters, from Python and C++."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Discards output, warnings and log records of this process; what was set before comes back."""
+    """Discards output, warnings and log records of this process inside the block."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept, disabled = [os.dup(number) for number in (1, 2)], logging.root.manager.disable
     logging.disable(logging.CRITICAL)
-    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  # a file number is what is needed
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  # a file descriptor is needed
         for number in (1, 2):
             os.dup2(nowhere.fileno(), number)
     try:

@@ -1,4 +1,4 @@
-"""Estimators and pipelines of scikit-learn: exported as ONNX by skl2onnx."""
+"""scikit-learn estimators and pipelines, exported to ONNX by skl2onnx."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_ar
 from deploy.frameworks.user_lines import defined_at
 
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
-_TENSORS = {"zipmap": False}  # probabilities as a tensor and no dictionary
-_SECOND = ("predict_proba", "decision_function", "transform")  # the first that there is
-_LONGEST = 200  # characters of a converter's message
+_TENSORS = {"zipmap": False}  # probabilities as a tensor instead of a dictionary
+_SECOND = ("predict_proba", "decision_function", "transform")  # the first one that exists
+_LONGEST = 200  # maximum length of a converter's message
 
 
 def _is_estimator(model: object) -> bool:
@@ -28,7 +28,7 @@ def _is_estimator(model: object) -> bool:
 
 
 class _Estimator(FrameworkModel):
-    """A fitted estimator over a row of numbers."""
+    """A fitted estimator with a row of numbers as input."""
 
     def __init__(self, estimator: Any, examples: Sequence[Any]) -> None:
         self._estimator = estimator
@@ -56,20 +56,20 @@ class _Estimator(FrameworkModel):
         self._require_numbers()
         types = [("X", FloatTensorType(list(self._examples[0].shape)))]
         reasons = []
-        for options in (_TENSORS, None):  # those that give no probabilities know no such option
+        for options in (_TENSORS, None):  # estimators without probabilities reject this option
             try:
                 chosen = {id(self._estimator): options} if options else None
                 with _quiet():
                     made = to_onnx(self._estimator, initial_types=types, options=chosen, target_opset=_OPSETS)
                 return bytes(made.SerializeToString())
-            except Exception as error:  # whatever it is, it speaks of this estimator
+            except Exception as error:  # any exception is about this estimator
                 reasons.append(error)
         says = (str(reasons[1]) or type(reasons[1]).__name__).splitlines()[0][:_LONGEST]
         where = ", ".join(filter(None, (self.name, self.place_of(str(reasons[1])))))
         raise ToolError("skl2onnx cannot export the estimator", where, f"it says: {says}") from reasons[1]
 
     def outputs(self, sample: Sample) -> list[Array]:
-        """The class or number, and with it probabilities, scores or distances where they are exported."""
+        """Returns the class or value and, if exported, probabilities, scores or distances."""
         (row,) = sample.values()
         known = [name for name in _SECOND if hasattr(self._estimator, name)]
         asked = ["predict", *known[:1]] if hasattr(self._estimator, "predict") else ["transform"]
@@ -77,7 +77,7 @@ class _Estimator(FrameworkModel):
             return [as_array(getattr(self._estimator, name)(row)) for name in asked]
 
     def place_of(self, told: str) -> str:
-        """The step that a message speaks of, and where the user wrote its class."""
+        """Returns the step named in a message, and where the user defined its class."""
         for name, step in _steps("", self._estimator):
             if name and type(step).__name__ in told:
                 line = defined_at(type(step))
@@ -96,14 +96,14 @@ class _Estimator(FrameworkModel):
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No words of what scikit-learn is going to leave out one day."""
+    """Hides scikit-learn's deprecation warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def _steps(name: str, estimator: Any) -> Iterator[tuple[str, Any]]:
-    """An estimator and the parts of pipelines and the like, innermost first."""
+    """Yields an estimator after the parts of pipelines and the like."""
     parts = [
         *(getattr(estimator, "steps", None) or ()),
         *(getattr(estimator, "transformer_list", None) or ()),

@@ -1,4 +1,4 @@
-"""The frameworks whose models are compiled in one call, in the order in which they claim a model."""
+"""The supported frameworks, in the order in which they are asked to recognize a model."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from deploy.frameworks.keras import KERAS
 from deploy.frameworks.pytorch import PYTORCH
 from deploy.frameworks.sklearn import SKLEARN
 
-FRAMEWORKS = (PYTORCH, KERAS, SKLEARN, JAX)  # JAX' models are functions of any kind
+FRAMEWORKS = (PYTORCH, KERAS, SKLEARN, JAX)  # JAX is last, because it accepts any function
 
 
 def framework_of(model: object) -> Framework | None:
-    """The framework of a model, which is loaded already if there is one; None for files and the like."""
+    """Returns the framework of a model, or None for files and other objects. Imports no framework."""
     return next((each for each in FRAMEWORKS if each.is_its(model)), None)

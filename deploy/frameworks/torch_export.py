@@ -1,4 +1,4 @@
-"""Exports PyTorch's models as ONNX: by torch.export, or else by tracing, whose warnings are errors."""
+"""Exports PyTorch models to ONNX with torch.export, or else by tracing, with warnings as errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from aot.distribution import pip_install
 from aot.errors import MissingToolError
 
-# What torch.export raises, and tracing warns of, where Python asks for the value of a tensor.
+# Exceptions of torch.export and warnings of tracing when Python code needs a tensor's value.
 _NEEDS_A_VALUE = frozenset(
     (
         "GuardOnDataDependentSymNode",
@@ -24,11 +24,11 @@ _NEEDS_A_VALUE = frozenset(
 
 
 class DependsOnDataError(Exception):
-    """The program takes another way for other values of its input. Its cause has the user's line."""
+    """Raised if control flow depends on the input's values. Its cause contains the user's line."""
 
 
 class KeepsStateError(Exception):
-    """The program writes a buffer that its outputs depend on."""
+    """Raised if the program writes a buffer that its outputs depend on."""
 
     def __init__(self, buffer: str, trace: str) -> None:
         super().__init__(buffer)
@@ -54,7 +54,10 @@ class TorchModel:
 
 
 def as_onnx(model: TorchModel) -> bytes:
-    """An ONNX file. Raises DependsOnDataError, KeepsStateError, MissingToolError, or what PyTorch raises."""
+    """Returns an ONNX file.
+
+    Raises DependsOnDataError, KeepsStateError, MissingToolError, or PyTorch's error.
+    """
     if model.is_script:
         return _traced(model)
     if find_spec("onnxscript") is None:
@@ -76,13 +79,13 @@ def as_onnx(model: TorchModel) -> bytes:
             return _traced(model)
         except DependsOnDataError:
             raise
-        except Exception:  # tracing is the second choice: the first one's reason is raised
+        except Exception:  # if tracing fails as well, the first error is raised
             pass
         raise
 
 
 def needs_a_value(error: BaseException | None) -> bool:
-    """True for an error, or its cause, about Python code that asks for the value of a tensor."""
+    """Returns whether an error or its cause is about Python code that needs a tensor's value."""
     while error is not None:
         if type(error).__name__ in _NEEDS_A_VALUE:
             return True
@@ -91,7 +94,7 @@ def needs_a_value(error: BaseException | None) -> bool:
 
 
 def program_of(model: TorchModel) -> Any:
-    """The model as an ExportedProgram. Raises DependsOnDataError, or what PyTorch raises."""
+    """Returns the model as an ExportedProgram. Raises DependsOnDataError or PyTorch's error."""
     if model.is_program:
         return model.model
     try:
@@ -103,8 +106,8 @@ def program_of(model: TorchModel) -> Any:
 
 
 def _require_no_state(program: Any) -> None:
-    """Raises KeepsStateError for a buffer that is written where an output depends on what it was."""
-    plain = program.run_decompositions({})  # with writes as outputs of their own
+    """Raises KeepsStateError if a buffer is written and an output depends on its old value."""
+    plain = program.run_decompositions({})  # writes become additional outputs
     signature, nodes = plain.graph_signature, {node.name: node for node in plain.graph.nodes}
     placeholders = {buffer: name for name, buffer in signature.inputs_to_buffers.items()}
     used = _ancestors([nodes[name] for name in signature.user_outputs if name in nodes])
@@ -114,7 +117,7 @@ def _require_no_state(program: Any) -> None:
 
 
 def _ancestors(nodes: Sequence[Any]) -> set[str]:
-    """The names of all nodes that these are computed from, and of themselves."""
+    """Returns the names of these nodes and of all nodes they depend on."""
     found: dict[str, Any] = {}
     left = list(nodes)
     while left:
@@ -133,9 +136,9 @@ def _converted(model: TorchModel, program: Any) -> bytes:
 
 
 def _traced(model: TorchModel) -> bytes:
-    """By the older exporter, which follows the example: what it warns of is an error."""
+    """Exports with the older exporter, which traces the example. Its warnings are errors."""
     torch, out = model.torch, io.BytesIO()
-    fast = torch.backends.mha.get_fastpath_enabled()  # one operator for a whole encoder: ONNX lacks it
+    fast = torch.backends.mha.get_fastpath_enabled()  # a fused encoder operator that ONNX lacks
     torch.backends.mha.set_fastpath_enabled(False)
     try:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""The line of the user's own program in which something failed or is written."""
+"""Finds lines in the user's program that failed or define something."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "p
 
 
 def is_users(file: str) -> bool:
-    """True for a file that belongs to no installed package."""
+    """Returns whether a file belongs to no installed package."""
     is_code = not file.startswith("<") and Path(file).suffix == ".py"
     ours = Path(__file__).parents[2]
     return is_code and not file.startswith(_INSTALLED) and ours / "deploy" not in Path(file).parents
 
 
 def last_users_frame(error: BaseException) -> tuple[FrameType, int] | None:
-    """The innermost frame of an error's traceback that is the user's, and its line."""
+    """Returns the innermost of the user's frames in an error's traceback, and its line."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     own = [(frame, line) for frame, line in frames if is_users(frame.f_code.co_filename)]
     return own[-1] if own else None
@@ -33,7 +33,7 @@ def line_text(file: str, line: int) -> str:
 
 
 def defined_at(thing: Any) -> str:
-    """The line where a function or a class of the user's begins; "" for what is installed."""
+    """Returns the first line of a user's function or class, or "" for installed code."""
     try:
         file, (_, line) = inspect.getsourcefile(thing), inspect.getsourcelines(thing)
     except (OSError, TypeError):
@@ -42,7 +42,7 @@ def defined_at(thing: Any) -> str:
 
 
 def assigned_at(kind: type, attribute: str) -> str:
-    """The first line, outside __init__, where a class of the user's writes self.<attribute>; "" if none."""
+    """Returns the first line outside __init__ where a user's class writes self.<attribute>, or ""."""
     try:
         file, (lines, start) = inspect.getsourcefile(kind), inspect.getsourcelines(kind)
     except (OSError, TypeError):
@@ -59,7 +59,7 @@ def assigned_at(kind: type, attribute: str) -> str:
 
 
 def _writes(node: ast.AST, attribute: str) -> bool:
-    """True for an assignment to self.<attribute> or its elements, and for a call of its methods in place."""
+    """Returns whether a node assigns self.<attribute> or its elements, or calls an in-place method of it."""
     if isinstance(node, ast.Assign):
         return any(_is_own(target, attribute) for target in node.targets)
     if isinstance(node, ast.AugAssign | ast.AnnAssign):

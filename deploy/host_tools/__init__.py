@@ -1,7 +1,7 @@
 """What this computer has: compilers, emulators, ports, and how to install the rest.
 
-- `doctor_page`: The page of this machine: compilers, emulators, boards that are ready, ports, packages.
-- `install_hints`: Says how to get what this computer lacks: command lines to copy, which are never run here.
-- `tool_inventory`: Lists what this computer has for building, writing and running firmware, and how to get
-  the rest.
+- `doctor_page`: The page of this machine: compilers, emulators, boards ready for use, ports, packages.
+- `install_hints`: Commands that install missing tools. They are printed but never executed.
+- `tool_inventory`: Lists the tools on this computer for building, flashing and running firmware, and how to
+  install others.
 """

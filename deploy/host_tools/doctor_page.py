@@ -1,4 +1,4 @@
-"""The page of this machine: compilers, emulators, boards that are ready, ports, packages."""
+"""The page of this machine: compilers, emulators, boards ready for use, ports, packages."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from deploy.host_tools.install_hints import install_lines
 from deploy.host_tools.tool_inventory import Ability, FirmwareCache, Port, Program
 from platforms.board_files import all_boards, load_board
 
-_LINE = 100  # of lists, where no terminal has less
-_MOST_NAMED = 24  # of boards that lack the same
+_LINE = 100  # characters, for lists; terminals have at least that many
+_MOST_NAMED = 24  # of boards that lack the same tool
 _OTHERS = (
     "Models can be compiled for every board of deploy boards; deploy doctor --board B says what B lacks."
 )
 
 
 def doctor(board: str | None = None, fix: bool = False) -> Answer:
-    """Lists the compilers and emulators of this machine, and says how to get what is missing.
+    """Lists the compilers and emulators on this machine, and how to install missing ones.
 
-    With a board, what is there for that one; with `fix`, the command lines that get the rest.
+    With a board, lists only its tools. With `fix`, returns the commands that install the missing tools.
     """
     if fix:
         lines = install_lines(machine.programs(), machine.packages())
@@ -95,7 +95,7 @@ def _missing_runners(programs: Sequence[Program]) -> Iterator[str]:
 
 
 def _boards(abilities: Sequence[Ability]) -> Iterator[str]:
-    """Lists boards, those without the same builder in one paragraph; --board says what one board lacks."""
+    """Lists boards, grouped by the missing builder; --board shows everything that one board lacks."""
     yield _listed("ready", [a.board for a in abilities if not a.lacks])
     yield _listed(
         "built for, but no runner is here", [a.board for a in abilities if a.compiler and not a.runner]
@@ -104,7 +104,7 @@ def _boards(abilities: Sequence[Ability]) -> Iterator[str]:
     for each in abilities:
         if not each.compiler:
             ways.setdefault(each.lacks[0], []).append(each.board)
-    alike: dict[str, dict[str, list[str]]] = {}  # by the remark behind the command
+    alike: dict[str, dict[str, list[str]]] = {}  # by the remark after the command
     for way, names in ways.items():
         command, _, remark = way.partition("; ")
         alike.setdefault(remark, {})[command] = names
@@ -113,7 +113,7 @@ def _boards(abilities: Sequence[Ability]) -> Iterator[str]:
 
 
 def _not_built(commands: Mapping[str, Sequence[str]], remark: str) -> str:
-    """Says which command gets what boards lack; a remark that several share is said once."""
+    """Lists the commands that install missing builders, with a shared remark only once."""
     if len(commands) > 1:
         rows = [f"  {', '.join(names)}: {command}" for command, names in commands.items()]
         return "\n".join(["not built for:", *rows, *([f"  {remark}"] if remark else [])])
@@ -122,7 +122,7 @@ def _not_built(commands: Mapping[str, Sequence[str]], remark: str) -> str:
 
 
 def _some(names: Sequence[str]) -> list[str]:
-    """The first names of many, and where all are: the way out shall not stand behind a screen of them."""
+    """Shortens a long list of names, so that the commands after it stay visible."""
     if len(names) <= _MOST_NAMED:
         return list(names)
     return [*names[:_MOST_NAMED], f"and {len(names) - _MOST_NAMED} more (deploy boards list)"]

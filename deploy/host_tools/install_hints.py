@@ -1,4 +1,4 @@
-"""Says how to get what this computer lacks: command lines to copy, which are never run here."""
+"""Commands that install missing tools. They are printed but never executed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deploy.host_tools.tool_inventory import PACKAGES, Program
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """A package manager: the beginning of its command line, and what it calls the programs."""
+    """A package manager: its install command, and its names of the programs."""
 
     argv: str
     packages: Mapping[str, tuple[str, ...]]  # by program
@@ -58,19 +58,19 @@ _WINGET: Mapping[str, tuple[str, ...]] = {
     "qemu": ("SoftwareFreedomConservancy.QEMU",),
     "arduino-cli": ("ArduinoSA.CLI",),
 }
-# The first that is there serves.
+# The first one found is used.
 _INSTALLERS: Mapping[str, Installer] = {
     "apt-get": Installer("sudo apt-get install", _DEBIAN),
     "dnf": Installer("sudo dnf install", _FEDORA),
     "brew": Installer("brew install", _BREW),
     "winget": Installer("winget install", _WINGET),
 }
-# Programs that pip brings, everywhere.
+# Programs that pip installs on every system.
 _BY_PIP = {"zig": "zig", "unicorn": "unicorn", "pyocd": "pyocd"}
 _PIP_TOOLS = {"esptool": "esptool", "west": "west"}
 
 
-# Gigabytes for models of a framework that is installed where they are made, and tools of Solder's own makers.
+# Frameworks of several gigabytes, which are needed only to create models, and tools for developing Solder.
 _ONLY_IF_WANTED = ("torch", "keras", "jax", "sklearn", "train", "docs", "release")
 
 
@@ -79,7 +79,7 @@ def install_lines(
     packages: Mapping[str, bool],
     there: Callable[[str], object] = shutil.which,
 ) -> tuple[str, ...]:
-    """The command lines that get what is missing, those of a system's package manager first."""
+    """Returns the commands that install missing tools, those of the system's package manager first."""
     missing = [program.name.partition(" for ")[0] for program in programs if not program.found]
     return tuple(_by_system(missing, there)) + tuple(_by_pip(missing, packages))
 

@@ -1,4 +1,4 @@
-"""Lists what this computer has for building, writing and running firmware, and how to get the rest."""
+"""Lists the tools on this computer for building, flashing and running firmware, and how to install others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OUR_PACKAGES = (
         "solder",
     ),
 )
-# What `pip install 'solder-mcu[NAME]'` adds, and the module by which it is known.
+# Extras of `pip install 'solder-mcu[NAME]'`, and a module that identifies each.
 PACKAGES = {
     "zig": "ziglang",
     "unicorn": "unicorn",
@@ -59,38 +59,38 @@ PACKAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A compiler or runner, on this machine or missing."""
+    """A compiler or runner, installed or missing."""
 
     kind: str  # "compiler", "builder" or "runner"
     name: str
     found: bool
-    says: str  # its version, or how to get it
+    says: str  # its version, or how to install it
 
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """The compiler and runner that this machine has for one board."""
+    """The compiler and runner on this machine for one board."""
 
     board: str
     platform: str | None  # the first that can be built here
-    compiler: str | None  # that would be used; None: there is none
+    compiler: str | None  # the one to use; None if there is none
     runner: str | None
-    lacks: tuple[str, ...]  # ways to get what is missing
+    lacks: tuple[str, ...]  # how to install missing tools
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A serial port behind a USB device, and the boards that it may be."""
+    """A serial port of a USB device, and the boards that it may belong to."""
 
     device: str
-    usb: str  # "2341:0043"
+    usb: str  # for example "2341:0043"
     serial: str
     boards: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FirmwareCache:
-    """The folder of firmware that was built before."""
+    """The cache folder of built firmware."""
 
     folder: str
     builds: int
@@ -110,7 +110,7 @@ def _compilers() -> Iterable[Program]:
 
 
 def _west() -> Program:
-    """Looks for west, Zephyr's builder, which is of use only with a tree."""
+    """Looks for west, Zephyr's builder, which also needs a Zephyr tree."""
     try:
         return Program("builder", "west", True, find_west().version)
     except ToolError as error:
@@ -132,7 +132,7 @@ def ability(board: Board) -> Ability:
 
 
 def _tried(find: Callable[[], str]) -> tuple[str | None, str]:
-    """Returns what was found, or else how to get what is missing."""
+    """Returns the tool found, or how to install it."""
     try:
         return find(), ""
     except DeployError as error:
@@ -148,10 +148,10 @@ def ports(boards: Iterable[Board]) -> tuple[Port, ...]:
 
 
 def clashes(here: Path | None = None) -> tuple[str, ...]:
-    """Other modules with the name of one of our packages, which would be imported in its place.
+    """Returns messages about modules that shadow this project's packages.
 
-    PyPI's "deploy" and "solder" write over our files; a file or folder of such a name beside a notebook hides
-    ours.
+    PyPI's "deploy" and "solder" overwrite our files. A file or folder with such a name next to a notebook
+    hides the installed package.
     """
     root = Path(__file__).parents[2]
     folders = {name: _folder_of(name) for name in OUR_PACKAGES}
@@ -173,7 +173,7 @@ def clashes(here: Path | None = None) -> tuple[str, ...]:
 
 
 def _folder_of(package: str) -> Path:
-    """The folder that a package is imported from."""
+    """Returns the folder from which a package is imported."""
     return Path(str(resources.files(package))).parent
 
 
@@ -187,7 +187,7 @@ def _writes_over_ours(other: metadata.Distribution) -> bool:
 
 
 def packages() -> dict[str, bool]:
-    """Says which optional packages are installed, by the name that pip takes in brackets."""
+    """Returns whether each optional package is installed, by the name of pip's extra."""
     return {name: find_spec(module) is not None for name, module in PACKAGES.items()}
 
 

@@ -1,22 +1,18 @@
 """Reads inputs (arrays, sound, pictures), converts them, and writes outputs.
 
-- `array_files`: Reads files of arrays, .npy and .npz: what a header claims is checked before memory is taken
-  for it.
-- `data_doubts`: Names what is odd about samples: constants, clipped values, ranges that do not match the
-  model's.
-- `given_arrays`: Arrays as users have them: NumPy's, tensors of frameworks, lists, and loaders that give
-  batches.
-- `input_options`: The options about a model's inputs, next to the arrays themselves.
-- `output_files`: Writes the outputs of a run as an .npz file.
-- `pictures`: Reads recordings of a camera: PPM and PGM files (binary, one picture behind the other) and BMP
-  files.
-- `quantized_values`: Floats as a model's integers, and its integers as floats, by its scales and zero points.
-- `recordings`: Reads recordings of a sensor: sound from WAV files, numbers from CSV files, pictures.
-- `result_paths`: Paths for results: only an earlier result of the same kind is overwritten.
-- `samples`: Reads inputs for a run, arrays by name of one sample or a series, and checks them against the
+- `array_files`: Reads .npy and .npz files. A header's sizes are checked before memory is allocated.
+- `data_doubts`: Detects suspicious samples: constants, clipped values, ranges that do not match the model's.
+- `given_arrays`: Converts the user's data to arrays: NumPy arrays, framework tensors, lists, and batch
+  loaders.
+- `input_options`: Options for a model's inputs, in addition to the arrays.
+- `output_files`: Writes the outputs of a run to an .npz file.
+- `pictures`: Reads camera recordings: PPM and PGM files (binary, with one or more pictures), and BMP files.
+- `quantized_values`: Quantizes input arrays and dequantizes outputs with the model's scales and zero points.
+- `recordings`: Reads sensor recordings: sound from WAV files, numbers from CSV files, pictures.
+- `result_paths`: Checks paths for results: only an earlier result of the same kind may be overwritten.
+- `samples`: Reads inputs for a run, as arrays by name for one sample or a series, and checks them against the
   model.
-- `size_choice`: Chooses among the sizes of a model the one that inputs have.
-- `top_outputs`: The largest numbers of outputs, with their places: what a classifier says, for people and
-  machines.
-- `wav`: Reads samples of 16 bits from a WAV file, and refuses what the model would hear wrongly.
+- `size_choice`: Selects the size of a model that matches the inputs.
+- `top_outputs`: The largest values of outputs with their indices, such as a classifier's top classes.
+- `wav`: Reads 16-bit samples from a WAV file, and rejects formats that the model would misinterpret.
 """

@@ -1,4 +1,4 @@
-"""Reads files of arrays, .npy and .npz: what a header claims is checked before memory is taken for it."""
+"""Reads .npy and .npz files. A header's sizes are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 from aot.errors import InputError
 from aot.ir.types import Array
 
-MOST_BYTES = 2**31  # of all arrays of a file together
+MOST_BYTES = 2**31  # total size of a file's arrays
 MOST_ARRAYS = 4096
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def read_npz(path: Path, what: str, hint: str) -> dict[str, Array]:
-    """All arrays of an .npz file, which errors call `what`: "file of inputs". Raises InputError."""
+    """Returns all arrays of an .npz file; errors call the file `what`. Raises InputError."""
     try:
         if path.is_file() and not zipfile.is_zipfile(path):
             raise _unlike(path, what, hint)
@@ -40,7 +40,7 @@ def read_npz(path: Path, what: str, hint: str) -> dict[str, Array]:
 
 
 def read_npy(path: Path, what: str, hint: str) -> Array:
-    """The array of an .npy file. Raises InputError."""
+    """Returns the array of an .npy file. Raises InputError."""
     try:
         with path.open("rb") as file:
             size = path.stat().st_size
@@ -52,7 +52,7 @@ def read_npy(path: Path, what: str, hint: str) -> Array:
         raise InputError(f"the {what} is not an .npy file of plain numbers", str(path), hint) from None
 
 
-# What a damaged file raises; of an encrypted one RuntimeError, of an unknown compression NotImplementedError.
+# Raised for damaged files; RuntimeError for encrypted ones, NotImplementedError for unknown compression.
 _NOT_ARRAYS = (ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
@@ -78,7 +78,10 @@ def _entry(file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
 
 
 def _array(stream: IO[bytes], size: int) -> Array:
-    """The array of a stream of that size. Raises ValueError if its header claims more, or objects."""
+    """Returns the array of a stream of `size` bytes.
+
+    Raises ValueError if it is larger or contains objects.
+    """
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
         raise ValueError
@@ -94,7 +97,7 @@ def _whole(stream: IO[bytes], count: int) -> bytearray:
     data = bytearray(count)
     rest = memoryview(data)
     while rest:
-        got = stream.readinto(rest)  # type: ignore[attr-defined]  # files and entries of archives have it
+        got = stream.readinto(rest)  # type: ignore[attr-defined]  # files and archive entries have readinto()
         if not got:
             raise EOFError
         rest = rest[got:]

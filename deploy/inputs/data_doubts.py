@@ -1,4 +1,4 @@
-"""Names what is odd about samples: constants, clipped values, ranges that do not match the model's."""
+"""Detects suspicious samples: constants, clipped values, ranges that do not match the model's."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 
-_CLIPPED = 0.02  # share of the values at each end of their range that is more than chance
-_SEVERAL = 8  # values at each end: of fewer nothing follows
-_CLAMPED = 0.01  # share of the values beyond the model's range that is more than noise
-_OTHER_SCALE = 8.0  # times, by which the largest values of the calibration and of the example differ
-_OF_RANGE = 0.02  # of the model's range: values that use less were scaled otherwise
+_CLIPPED = 0.02  # fraction of values at each end of the range that cannot be chance
+_SEVERAL = 8  # minimum number of values at each end to draw a conclusion
+_CLAMPED = 0.01  # fraction of values beyond the model's range that cannot be noise
+_OTHER_SCALE = 8.0  # ratio of the largest values in calibration and example
+_OF_RANGE = 0.02  # fraction of the model's range; smaller values were scaled differently
 
 Sample = Mapping[str, Array]
 
 
 def calibration_doubts(samples: Sequence[Sample], example: Sample | None = None) -> tuple[str, ...]:
-    """Sentences about samples that a quantizer takes ranges from."""
+    """Returns warnings about samples from which a quantizer determines ranges."""
     return tuple(text for name in samples[0] for text in _of_input(name, samples, example))
 
 
@@ -36,7 +36,7 @@ def _of_input(name: str, samples: Sequence[Sample], example: Sample | None) -> I
         yield f'all {len(samples)} samples of "{name}" are the same'
     counts = [int((values == end).sum()) for end in (low, high)]
     shares = [count / values.size for count in counts]
-    is_picture = low >= 0  # which has black and white
+    is_picture = low >= 0  # pictures may contain black and white
     if min(counts) >= _SEVERAL and min(shares) > _CLIPPED and not is_picture:
         yield f'{sum(shares):.0%} of "{name}" are {low:g} or {high:g}, its ends: was it clipped?'
     if example is not None:
@@ -54,7 +54,7 @@ def _other_scale(name: str, largest: float, example: Array) -> Iterator[str]:
 
 
 def chance_doubts(right: float | None, classes: int, framework: str) -> tuple[str, ...]:
-    """A sentence about a model that guesses on its own calibration."""
+    """Returns a warning if the model only guesses on its own calibration samples."""
     if right is None or classes < 2 or right >= min(2 / classes, 0.6):
         return ()
     return (
@@ -64,7 +64,7 @@ def chance_doubts(right: float | None, classes: int, framework: str) -> tuple[st
 
 
 def range_doubts(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> tuple[str, ...]:
-    """Sentences about floats that become the integers of a model with another range."""
+    """Returns warnings about floats to be quantized for a model with another range."""
     found = []
     for number, spec in enumerate(specs):
         array: Any = np.asarray(arrays.get(spec.name, arrays.get(f"input_{number}", ())))

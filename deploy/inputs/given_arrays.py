@@ -1,4 +1,4 @@
-"""Arrays as users have them: NumPy's, tensors of frameworks, lists, and loaders that give batches."""
+"""Converts the user's data to arrays: NumPy arrays, framework tensors, lists, and batch loaders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Inputs = Mapping[str, Array] | Sequence[Array] | Array
 
 
 def plain(value: Any) -> Array:
-    """An array, also of a tensor that is on a GPU or takes part in training."""
+    """Returns an array, also for tensors on a GPU or with gradients."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
     array = np.asarray(value)
@@ -28,7 +28,7 @@ def plain(value: Any) -> Array:
 
 
 def by_name(inputs: Any) -> dict[str, Array]:
-    """Arrays by input name, or by input_0, input_1, ... where they have no names; a loader's are joined."""
+    """Returns arrays by input name, or as input_0, input_1, ...; batches of a loader are joined."""
     if is_loader(inputs):
         return joined(inputs)
     if isinstance(inputs, Mapping):
@@ -38,13 +38,13 @@ def by_name(inputs: Any) -> dict[str, Array]:
 
 
 def is_loader(value: object) -> bool:
-    """True for what gives batches one after the other, such as a DataLoader of PyTorch's."""
+    """Returns whether the value yields batches, like a PyTorch DataLoader."""
     is_array = hasattr(value, "__array__") or isinstance(value, Mapping | list | tuple | str)
     return hasattr(value, "__iter__") and not is_array
 
 
 def joined(loader: Any) -> dict[str, Array]:
-    """All batches of a loader as one series of each input; of pairs, the second part is the labels."""
+    """Joins all batches of a loader to one array per input. In pairs, the second part contains the labels."""
     parts: dict[str, list[Array]] = {}
     for batch in loader:
         for name, array in _of_batch(batch).items():
@@ -67,7 +67,7 @@ def _of_batch(batch: Any) -> dict[str, Array]:
 
 
 def with_labels(arrays: Mapping[str, Array], labels: Any) -> dict[str, Array]:
-    """The arrays with the labels that are given beside them. Raises InputError where they have some too."""
+    """Adds separately given labels to the arrays. Raises InputError if these include labels already."""
     found = dict(arrays)
     if labels is None:
         return found
@@ -77,6 +77,6 @@ def with_labels(arrays: Mapping[str, Array], labels: Any) -> dict[str, Array]:
 
 
 def without_labels(arrays: Mapping[str, Array], labels: Any) -> tuple[dict[str, Array], Array | None]:
-    """The inputs, and the labels that are among them or given beside them."""
+    """Returns the inputs and the labels, which may be among the arrays or given separately."""
     found = with_labels(arrays, labels)
     return {name: array for name, array in found.items() if name != LABELS}, found.get(LABELS)

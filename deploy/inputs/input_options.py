@@ -1,4 +1,4 @@
-"""The options about a model's inputs, next to the arrays themselves."""
+"""Options for a model's inputs, in addition to the arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Fill(Enum):
-    """The values that inputs get when nobody gives them."""
+    """Values of inputs that are not given."""
 
     RANDOM = "random"
     ZEROS = "zeros"
@@ -32,7 +32,7 @@ class Fill(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """The options about the inputs of a run, beside the arrays."""
+    """Options for the inputs of a run, in addition to the arrays."""
 
     fill: Fill | None = option(
         None,
@@ -63,9 +63,9 @@ def read_data(
     fill: Fill | None = None,
     front: str | None = None,
 ) -> Samples:
-    """The samples of a file, or `filled` ones that hold what the user or else the caller says.
+    """Returns the samples in a file, or `filled` generated ones, as chosen by the user or else the caller.
 
-    A WAV file is the only input of a model whose front end, if one is declared, has its sample rate.
+    A WAV file must be the model's only input and have the sample rate of its front end, if declared.
     """
     arrays = None if path is None else _arrays(path, front)
     if path is not None and path.suffix.lower() == SUFFIX and not any(s.dtype == np.int16 for s in specs):
@@ -94,7 +94,7 @@ def make_data(
     fill: Fill | None = None,
     where: str = "inputs",
 ) -> Samples:
-    """The same of arrays by name. Raises InputError where there are none and nothing fills them."""
+    """Returns samples from arrays by name. Raises InputError if there are none and no fill is chosen."""
     from deploy.inputs.data_doubts import range_doubts
     from deploy.inputs.quantized_values import as_integers
     from deploy.inputs.samples import make_samples

@@ -1,4 +1,4 @@
-"""Writes the outputs of a run as an .npz file."""
+"""Writes the outputs of a run to an .npz file."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MEMBER = re.compile(r"output_\d+\.npy")
 
 
 def require_results_place(path: Path) -> None:
-    """Raises OutputError unless the path is new or holds outputs of an earlier run; called before the run."""
+    """Raises OutputError unless the path is new or contains earlier outputs; call it before the run."""
     require_place(path, _is_ours, "a file of outputs")
 
 
 def write_results(path: Path, arrays: Mapping[str, Array]) -> None:
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's stub takes allow_pickle for one of the names
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's type stub treats allow_pickle as one of the names
     write_whole(path, buffer.getvalue())
 
 

@@ -1,4 +1,4 @@
-"""Reads recordings of a camera: PPM and PGM files (binary, one picture behind the other) and BMP files."""
+"""Reads camera recordings: PPM and PGM files (binary, with one or more pictures), and BMP files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from aot.errors import InputError
 from aot.fronts.picture import PixelForm
 from platforms.project import CameraForm
 
-Pixels = npt.NDArray[np.uint8]  # [height, width, 3]: red, green and blue
-Bytes = npt.NDArray[np.uint8]  # [rows, bytes of a row], as the camera sends them
+Pixels = npt.NDArray[np.uint8]  # [height, width, 3]: red, green, blue
+Bytes = npt.NDArray[np.uint8]  # [rows, bytes per row] in the camera's format
 _PNM_HEAD = re.compile(rb"P([56])(?:\s|#[^\n]*\n)+(\d+)(?:\s|#[^\n]*\n)+(\d+)(?:\s|#[^\n]*\n)+(\d+)\s")
 _BMP_HEAD = struct.Struct("<2sIHHIIiiHHIIIIII")
 _BMP_BITS = (8, 24)
@@ -24,7 +24,7 @@ _ENDS = "the file ends before its picture does"
 
 
 def read_pictures(path: Path, camera: CameraForm) -> Bytes:
-    """The rows of all pictures of the file, as that camera sends them. Raises InputError."""
+    """Returns the rows of all pictures in the camera's format. Raises InputError."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -100,7 +100,7 @@ def _packed(pixels: Pixels, order: str) -> Bytes:
 
 
 def _mosaic(pixels: Pixels, colours: str) -> Bytes:
-    """One color of each pixel, which the sensor has there."""
+    """Selects one color per pixel, in the sensor's pattern."""
     sent = np.empty(pixels.shape[:2], np.uint8)
     for number, colour in enumerate(colours):
         part = np.s_[number // 2 :: 2, number % 2 :: 2]

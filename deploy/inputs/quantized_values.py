@@ -1,4 +1,4 @@
-"""Floats as a model's integers, and its integers as floats, by its scales and zero points."""
+"""Quantizes input arrays and dequantizes outputs with the model's scales and zero points."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from aot.ir.types import Array
 
 
 def as_integers(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> dict[str, Array]:
-    """Inputs by name: floats become integers, rounded and clamped; integers stay as they are."""
+    """Returns the inputs by name, with floats rounded and clamped to the model's integers.
+
+    Integer arrays are returned unchanged. Raises InputError if an input has no per-tensor scale.
+    """
     by_name = {spec.name: spec for spec in specs} | {f"input_{i}": spec for i, spec in enumerate(specs)}
     return {name: _quantised(np.asarray(a), by_name.get(name)) for name, a in arrays.items()}
 
 
 def as_reals(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> dict[str, Array]:
-    """Outputs, in the order of their specs: integers become floats of single precision."""
+    """Returns the outputs as float32, in the order of `specs`."""
     return {name: _real(array, spec) for (name, array), spec in zip(arrays.items(), specs, strict=True)}
 
 

@@ -1,4 +1,4 @@
-"""Reads recordings of a sensor: sound from WAV files, numbers from CSV files, pictures."""
+"""Reads sensor recordings: sound from WAV files, numbers from CSV files, pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Reader = Callable[[Path, SensorPipeline, DType, str | None], Array]
 
 
 def read_recording(path: Path, pipeline: SensorPipeline, dtype: DType, front: str | None) -> Recording:
-    """The rows of the file, as C; what makes no whole row at its end is left out. Raises InputError."""
+    """Returns the rows of the file as C code, without an incomplete last row. Raises InputError."""
     rows = _READERS[pipeline.sensor](path, pipeline, dtype, front)
     if len(rows) == 0:
         raise InputError(
@@ -79,7 +79,7 @@ def _row(words: list[str], line: int, path: Path, pipeline: SensorPipeline, dtyp
 
 
 def _read_camera(path: Path, pipeline: SensorPipeline, _dtype: DType, _front: str | None) -> Array:
-    assert pipeline.camera is not None  # of pictures
+    assert pipeline.camera is not None  # always set for pictures
     return read_pictures(path, pipeline.camera)
 
 

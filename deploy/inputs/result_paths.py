@@ -1,4 +1,4 @@
-"""Paths for results: only an earlier result of the same kind is overwritten."""
+"""Checks paths for results: only an earlier result of the same kind may be overwritten."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEAD_BYTES = 2048
 
 
 def require_place(path: Path, is_ours: Ours, what: str) -> None:
-    """Raises OutputError unless `path` is new or holds an earlier result of the same kind."""
+    """Raises OutputError unless `path` is new or contains an earlier result of the same kind."""
     if path.is_dir():
         raise OutputError(f"{what} should be a file, this is a folder", str(path), "name a file in it")
     if path.exists() and not path.is_file():
@@ -33,9 +33,9 @@ def require_place(path: Path, is_ours: Ours, what: str) -> None:
 
 
 def require_place_of_kind(path: Path, kinds: Sequence[str], marks: Sequence[str], what: str) -> Path:
-    """The place of a result whose ending says how it is written; an earlier one bears one of the marks.
+    """Checks the path of a result whose suffix selects its format. Earlier results contain one of `marks`.
 
-    Raises OutputError, before anything is computed, where a file of the user's would be lost.
+    Call it before computing. Raises OutputError if one of the user's files would be overwritten.
     """
     if path.suffix not in kinds:
         raise OutputError(

@@ -1,4 +1,4 @@
-"""Reads inputs for a run, arrays by name of one sample or a series, and checks them against the model."""
+"""Reads inputs for a run, as arrays by name for one sample or a series, and checks them against the model."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType
 from deploy.inputs.array_files import read_npz
 
-RANDOM_SAMPLES = 3  # the number that verify runs when no inputs are given
-_SEED = 20_260_000  # any number; the same on every machine
+RANDOM_SAMPLES = 3  # used by verify if no inputs are given
+_SEED = 20_260_000  # arbitrary, but the same on every machine
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """A series of samples: each has an array for each input, in the order of the model's inputs."""
+    """A series of samples. Each has one array per input, in the model's order."""
 
     each: tuple[tuple[Array, ...], ...]
-    is_series: bool  # whether outputs get an axis for the samples, even for one sample
-    is_batch: bool = False  # whether the samples stood in place of the model's batch of 1
+    is_series: bool  # outputs get an axis for samples, even for a single one
+    is_batch: bool = False  # the samples replace the model's batch of 1
 
     def __len__(self) -> int:
         return len(self.each)
 
     def stacked(self, outputs: Sequence[Array]) -> Array:
-        """One output of all samples as one array, grouped as the inputs were."""
+        """Joins an output of all samples to one array, grouped like the inputs."""
         if not self.is_series:
             return outputs[0]
         joins = self.is_batch and outputs[0].shape[:1] == (1,)
@@ -38,12 +38,12 @@ class Samples:
 
 
 def read_samples(path: Path, specs: Sequence[TensorSpec]) -> Samples:
-    """The samples in an .npz file whose keys are input names, or input_0, input_1, ..."""
+    """Reads the samples in an .npz file with the keys input name, or input_0, input_1, ..."""
     return make_samples(read_arrays(path), specs, path.name)
 
 
 def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where: str) -> Samples:
-    """Checks arrays by name and cuts them into samples. Raises InputError."""
+    """Checks arrays by name and splits them into samples. Raises InputError."""
     by_spec = _by_spec(arrays, specs, where)
     batches = {key for spec, key, array in by_spec if _is_batch(array, spec.shape)}
     by_spec = [(spec, key, np.expand_dims(a, 1) if key in batches else a) for spec, key, a in by_spec]
@@ -66,9 +66,9 @@ def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where
 
 
 def random_samples(specs: Sequence[TensorSpec], count: int) -> Samples:
-    """Random samples, the same in every run: in turn centered, far from zero, and a step.
+    """Returns reproducible random samples, alternating between centered, far from zero, and a step.
 
-    Sums that lose digits, and what saturates, are not seen in centered numbers.
+    Centered values do not reveal lost precision in sums, or saturation.
     """
     rng = np.random.default_rng(_SEED)
     kinds = (_centred, _far, _step)
@@ -76,12 +76,12 @@ def random_samples(specs: Sequence[TensorSpec], count: int) -> Samples:
     return Samples(tuple(each), is_series=True)
 
 
-_DEVIATIONS_AWAY = 100.0  # from zero to the mean
-_QUANTISED_BITS = 16  # wider integers are counts and places
+_DEVIATIONS_AWAY = 100.0  # distance of the mean from zero in standard deviations
+_QUANTISED_BITS = 16  # wider integers are counts and indices
 
 
 def _centred(spec: TensorSpec, rng: np.random.Generator) -> Array:
-    """Integers cover their whole range."""
+    """Returns standard normal values, or integers over their whole range."""
     if spec.type.dtype.is_integer:
         low, high = spec.type.dtype.limits
         return rng.integers(low, high, spec.shape, np.int64, endpoint=True).astype(spec.dtype)
@@ -89,7 +89,7 @@ def _centred(spec: TensorSpec, rng: np.random.Generator) -> Array:
 
 
 def _far(spec: TensorSpec, rng: np.random.Generator) -> Array:
-    """Integers lie near one of their ends."""
+    """Returns values far from zero; integers near their upper limit."""
     if not _is_a_signal(spec):
         return _centred(spec, rng)
     if spec.type.dtype.is_integer:
@@ -99,7 +99,7 @@ def _far(spec: TensorSpec, rng: np.random.Generator) -> Array:
 
 
 def _step(spec: TensorSpec, rng: np.random.Generator) -> Array:
-    """One number up to a place, another from there on."""
+    """Returns one value up to a random position and another after it."""
     if not _is_a_signal(spec):
         return _centred(spec, rng)
     low, high = spec.type.dtype.limits if spec.type.dtype.is_integer else (-1, 10)
@@ -121,7 +121,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
 def _by_spec(
     arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where: str
 ) -> list[tuple[TensorSpec, str, Array]]:
-    """Every input with the key and the array that are given for it."""
+    """Returns each input with its key and array."""
     _refuse_unknown(arrays, specs, where)
     found = []
     for number, spec in enumerate(specs):
@@ -138,14 +138,14 @@ def _by_spec(
 
 
 def _in_single_precision(array: Array, spec: TensorSpec) -> Array:
-    """NumPy makes floats of double precision unless asked otherwise."""
+    """Converts double precision, NumPy's default, to single."""
     if spec.dtype == np.float32 and array.dtype.kind == "f":
         return array.astype(np.float32)
     return array
 
 
 def _as_taken(array: Array, shape: tuple[int, ...]) -> Array:
-    """Reshapes an array whose elements are only grouped otherwise, as a vector and an image may be."""
+    """Reshapes an array whose elements are only grouped differently, such as a flattened image."""
     if _only_regroups(array.shape, shape) or (array.ndim == 1 and array.size == prod(shape)):
         return array.reshape(shape)
     if array.shape and _only_regroups(array.shape[1:], shape):
@@ -156,7 +156,7 @@ def _as_taken(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _is_batch(array: Array, shape: tuple[int, ...]) -> bool:
-    """True where the array has N samples and the model takes a batch of 1; a batch of 1 is one sample."""
+    """Returns whether the array has N samples for a model with batch 1. A batch of 1 counts as one sample."""
     return (
         shape[:1] == (1,)
         and array.ndim == len(shape)
@@ -166,7 +166,7 @@ def _is_batch(array: Array, shape: tuple[int, ...]) -> bool:
 
 
 def _only_regroups(given: tuple[int, ...], taken: tuple[int, ...]) -> bool:
-    """True where both begin with a batch of one, and one's rows are made of whole rows of the other's."""
+    """Returns whether both shapes start with a batch of one and differ only in how they group elements."""
     if given[:1] != (1,) or taken[:1] != (1,) or prod(given) != prod(taken):
         return False
     starts, others = ({prod(shape[i:]) for i in range(len(shape))} for shape in (given, taken))
@@ -183,7 +183,7 @@ def _refuse_unknown(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], wh
 
 
 def _length(array: Array, key: str, spec: TensorSpec, where: str) -> int | None:
-    """The number of samples in the array; None if it is a single one without an axis for samples."""
+    """Returns the number of samples in the array, or None if it is a single one without a sample axis."""
     if array.dtype != spec.dtype:
         raise InputError(
             f"{_called(key, spec)} has elements of {array.dtype}, the model takes {spec}",
@@ -202,11 +202,11 @@ def _length(array: Array, key: str, spec: TensorSpec, where: str) -> int | None:
 
 
 def _called(key: str, spec: TensorSpec) -> str:
-    """An input by the name that was given, and by the model's where that is another."""
+    """Formats an input's given name, with the model's name if it differs."""
     return f'"{key}"' if key == spec.name else f'"{key}" ("{spec.name}")'
 
 
-# By element types, of the array and of the model: astype alone would make 200 to -56, and so black of white.
+# By element type of the array and the model. A plain astype would turn 200 into -56, black into white.
 _SIGN_CHANGES: Mapping[tuple[str, str], str] = {
     ("uint8", "int8"): "(x.astype(np.int16) - 128).astype(np.int8)",
     ("int8", "uint8"): "(x.astype(np.int16) + 128).astype(np.uint8)",

@@ -1,4 +1,4 @@
-"""Chooses among the sizes of a model the one that inputs have."""
+"""Selects the size of a model that matches the inputs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from deploy.devices.firmware import Prepared
 
 
 def at_size_of(prepared: Prepared, arrays: Mapping[str, Array] | None) -> Prepared:
-    """The same firmware, to run the model at the size of these inputs, or of each in a series of such.
+    """Selects the model size for these inputs, which may be a series of samples.
 
-    Where the model has one size, or no inputs are given, nothing changes. Raises InputError.
+    Returns `prepared` unchanged if the model has one size or no inputs are given. Raises InputError.
     """
     sizes = prepared.each_size
     return prepared if len(sizes) < 2 or arrays is None else _size_for(sizes, arrays)
 
 
 def _size_for(sizes: Sequence[Prepared], arrays: Mapping[str, Array]) -> Prepared:
-    for axes in (0, 1):  # of a series
+    for axes in (0, 1):  # without and with a sample axis
         for each in sizes:
             if all(
                 _shape_of(arrays, spec, number)[axes:] == spec.shape
@@ -41,4 +41,4 @@ def _shape_of(arrays: Mapping[str, Array], spec: TensorSpec, number: int) -> tup
     for key in (spec.name, f"input_{number}"):
         if key in arrays:
             return tuple(np.shape(arrays[key]))
-    return spec.shape  # what is missing is reported where inputs are checked
+    return spec.shape  # missing inputs are reported when they are checked

@@ -1,4 +1,4 @@
-"""The largest numbers of outputs, with their places: what a classifier says, for people and machines."""
+"""The largest values of outputs with their indices, such as a classifier's top classes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from aot.ir.types import Array
 
 MOST_SAMPLES = 10  # printed
 
-Outputs = Sequence[tuple[Array, ...]]  # of each sample
+Outputs = Sequence[tuple[Array, ...]]  # by sample
 
 
 def top_facts(outputs: Outputs, specs: Sequence[TensorSpec], top: int) -> list[list[dict[str, Any]]]:
-    """The `top` largest numbers of each output, by sample; indices count within a sample's output."""
+    """Returns the `top` largest values of each output by sample; indices refer to one sample's output."""
     return [[_largest(spec, array, top) for spec, array in zip(specs, each, strict=True)] for each in outputs]
 
 
@@ -40,7 +40,7 @@ def _largest(spec: TensorSpec, array: Array, top: int) -> dict[str, Any]:
 
 
 def _place(place: int, shape: tuple[int, ...]) -> int | list[int]:
-    """A number in an output with one axis that counts, else a list."""
+    """Returns an index as a number if only one axis is longer than 1, else as a list."""
     if sum(size > 1 for size in shape) <= 1:
         return place
     return [int(each) for each in np.unravel_index(place, shape)]

@@ -1,4 +1,4 @@
-"""Reads samples of 16 bits from a WAV file, and refuses what the model would hear wrongly."""
+"""Reads 16-bit samples from a WAV file, and rejects formats that the model would misinterpret."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ _HOW = "audio tools convert it, such as: sox in.wav -r {rate} -c 1 -b 16 out.wav
 
 
 def read_wav(path: Path, sample_rate: int | None) -> Array:
-    """The samples of one channel, [1, n]; `sample_rate` is that of a front end. Raises InputError."""
+    """Returns the samples of one channel as [1, n]; `sample_rate` is that of a front end.
+
+    Raises InputError.
+    """
     try:
         with wave.open(str(path)) as file:
             form = file.getparams()
-            # A header may claim more than there is, as those of recorders do that never learned the length.
+            # A header may claim too many frames, for example if a recorder never updated the length.
             frames = min(form.nframes, path.stat().st_size // max(1, form.nchannels * form.sampwidth))
             data = file.readframes(frames)
     except FileNotFoundError:

@@ -1,20 +1,14 @@
 """What `deploy inspect` and `deploy ops` show: facts and pages about models, layers and operators.
 
-- `counted_outputs`: Outputs with as many rows as there can be, beside a count that says how many of them are
-  there.
-- `inspect_facts`: The facts that `deploy inspect --json` prints for machines.
-- `inspect_model`: Inspects a model or an archive: it says what the model holds, and whether it fits a board.
-- `inspect_page`: The page that `deploy inspect` prints for people.
-- `layer_view`: One layer as node, loops, C and assembly: what the compiler made of a line of the user's
-  graph.
-- `model_operators`: The operators of a model file: how many there are of each, whether they are known, and
-  why not.
-- `op_facts`: Lists supported ops, element types, roundings and operators of formats, from the compiler's own
-  tables.
-- `op_functions`: Ops that are one of several functions are listed by those, as operators of formats are
-  called.
-- `operator_page`: One operator of a format, or one op: whether it is supported, what it becomes, and within
-  which limits.
-- `pass_page`: Shows people what each pass rewrote, and why it left the rest alone.
-- `placement_page`: The choice of `--place`, as lines for people and as facts for programs.
+- `counted_outputs`: Outputs with the maximum number of rows, and a separate count of the valid ones.
+- `inspect_facts`: The facts printed by `deploy inspect --json`.
+- `inspect_model`: Inspects a model or an archive: its contents, and whether it fits a board.
+- `inspect_page`: The page printed by `deploy inspect`.
+- `layer_view`: A layer as node, loops, C and assembly: the compiler's result for one line of the graph.
+- `model_operators`: Lists the operators of a model file: their counts, and whether they are supported.
+- `op_facts`: Lists supported ops, element types, roundings and format operators, from the compiler's tables.
+- `op_functions`: Lists the functions of ops that implement several, under the names of format operators.
+- `operator_page`: The page about a format's operator or an op: support, conversion and limits.
+- `pass_page`: Describes what each pass rewrote, and why it skipped the rest.
+- `placement_page`: The decisions of `--place`, as text and as JSON data.
 """

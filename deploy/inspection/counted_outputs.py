@@ -1,4 +1,4 @@
-"""Outputs with as many rows as there can be, beside a count that says how many of them are there."""
+"""Outputs with the maximum number of rows, and a separate count of the valid ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, DType
 
-SUFFIX = "_count"  # of a count's name, behind the name of the result in the file
+SUFFIX = "_count"  # name suffix of the count that belongs to a result in the file
 
 
 def counts_of(graph: Graph) -> dict[str, Node]:
-    """The outputs that are counts, and the node that counts."""
+    """Returns the outputs that are counts, with the nodes that compute them."""
     makers = {name: node for node in graph.nodes for name in node.outputs}
     found: dict[str, Node] = {}
     for name in graph.outputs:
@@ -43,12 +43,12 @@ def _rows(graph: Graph, node: Node) -> int:
 
 
 def counted(counts: Iterable[str]) -> list[str]:
-    """The results in the file that are counted."""
+    """Returns the results in the file that have counts."""
     return [name.removesuffix(SUFFIX) for name in counts]
 
 
 def in_whole(graph: Graph, counts: Sequence[str], found: Mapping[str, Array]) -> tuple[Array, ...]:
-    """The outputs of a runtime that gives the rows that are there, as this graph has them."""
+    """Converts the outputs of a runtime with variable row counts to this graph's format."""
     lengths = zip(counts, counted(counts), strict=True)
     made = {name: np.array([len(found[owner])], np.int32) for name, owner in lengths}
     return tuple(
@@ -58,7 +58,7 @@ def in_whole(graph: Graph, counts: Sequence[str], found: Mapping[str, Array]) ->
 
 
 def _filled(array: Array, shape: tuple[int, ...]) -> Array:
-    """The array with rows of 0 behind it, up to the whole shape."""
+    """Pads an array with zero rows at the end, up to the full shape."""
     if array.ndim != len(shape) or any(n > m for n, m in zip(array.shape, shape, strict=True)):
         return array
     return np.pad(array, [(0, m - n) for n, m in zip(array.shape, shape, strict=True)])

@@ -1,4 +1,4 @@
-"""The facts that `deploy inspect --json` prints for machines."""
+"""The facts printed by `deploy inspect --json`."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
 
 
 def arena_facts(memory: MemoryMap) -> dict[str, Any]:
-    """The buffers of each pool: where each lies, and from which step to which it is needed."""
+    """Returns the buffers of each pool, with offsets and lifetimes in steps."""
     return {
         "steps": len(memory.order),
-        "order": list(memory.order),  # the layer that computes a row at each step
-        "live_bytes": list(memory.live_bytes),  # needed at each step, of all pools
+        "order": list(memory.order),  # by step: the layer that computes a row
+        "live_bytes": list(memory.live_bytes),  # by step, over all pools
         "pools": [
             {
                 "name": pool,
@@ -79,12 +79,12 @@ def _buffer_facts(buffer: BufferLife) -> dict[str, Any]:
         "rows_held": buffer.rows_held,
         "first_step": buffer.first_step,
         "last_step": buffer.last_step,
-        "stays": [[span.row, span.first, span.last] for span in buffer.spans],  # row, from step, to step
+        "stays": [[span.row, span.first, span.last] for span in buffer.spans],  # row, first step, last step
     }
 
 
 def operators(facts: ModelFacts) -> Counter[str]:
-    """Counts the layers of each kind."""
+    """Counts the layers by op."""
     return Counter(layer.op for layer in facts.layers)
 
 

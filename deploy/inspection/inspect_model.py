@@ -1,4 +1,4 @@
-"""Inspects a model or an archive: it says what the model holds, and whether it fits a board."""
+"""Inspects a model or an archive: its contents, and whether it fits a board."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inspection:
-    """A report and the board it is about; str() is the page that people read."""
+    """A report with its board. str() is the page for people."""
 
     report: Report
     board: Board | None
-    job: Job | None = field(default=None, repr=False)  # of a model file; an archive has none, ...
-    compiled: CompiledModel | None = field(default=None, repr=False)  # ... nor what was compiled
+    job: Job | None = field(default=None, repr=False)  # of a model file; archives have neither this ...
+    compiled: CompiledModel | None = field(default=None, repr=False)  # ... nor this
 
     def __str__(self) -> str:
         return self.page()
@@ -55,27 +55,27 @@ class Inspection:
         return self.page()
 
     def _repr_html_(self) -> str:
-        """The page, with layers, and the picture of the arena over time."""
+        """Returns the page with layers and the plot of the arena over time, for notebooks."""
         from artifact.memory_svg import draw_memory_svg
 
         return f"{monospaced(self.page(layers=True))}\n{draw_memory_svg(self.report.facts)}"
 
     @property
     def fits(self) -> bool | None:
-        """True where the model fits; None where no board was named."""
+        """True if the model fits; None without a board."""
         return self.report.fits if self.board else None
 
     def require_fit(self) -> None:
-        """Raises FitError where a board was named that has no room."""
+        """Raises FitError if a board is given and the model does not fit."""
         if self.board:
             require_fit(self.report, self.board, self.job)
 
     def steps_of(self, passes: Sequence[str]) -> tuple[PassStep, ...]:
-        """The steps of these passes, or of "all". Raises InputError for an archive."""
+        """Returns the steps of these passes, or of "all". Raises InputError for an archive."""
         return named(self._compiled("what the passes did").steps, passes)
 
     def layer(self, wanted: int | str) -> LayerView:
-        """A layer by its number or name: node, loops, C and assembly. Raises InputError for an archive."""
+        """Returns a layer by index or name: node, loops, C, assembly. Raises InputError for an archive."""
         return view_of(self._compiled("the loops of its layers"), wanted)
 
     def _compiled(self, asked: str) -> CompiledModel:
@@ -86,7 +86,7 @@ class Inspection:
         return self.compiled
 
     def explain(self, *passes: str) -> str:
-        """Says what these passes rewrote, or "all" of them, and why they left the rest alone."""
+        """Describes the rewrites of these passes, or of "all", and why they skipped the rest."""
         for name in passes:
             known = known_names()
             if name not in known:
@@ -95,7 +95,7 @@ class Inspection:
         return explained(self.steps_of(passes))
 
     def page(self, layers: bool = False, memory: bool = False, steps: Sequence[PassStep] = ()) -> str:
-        """The page for people; on request with a table of layers, a map of the arena, the passes' steps."""
+        """Returns the page, optionally with a table of layers, a map of the arena, and the passes' steps."""
         model = self.job.model if self.job else None
         opened = (*open_batch_lines(model), *count_lines(model.graph)) if model else ()
         parts = ["\n".join((summary(self.report, self.board.name if self.board else None), *opened))]
@@ -108,7 +108,7 @@ class Inspection:
         return "\n\n".join(parts)
 
     def as_json(self, memory: bool = False, steps: Sequence[PassStep] = ()) -> dict[str, Any]:
-        """The same facts for machines, with the map of the arena and the passes' steps on request."""
+        """Returns the same facts as JSON data, optionally with the arena and the passes' steps."""
         facts = report_facts(self.report, self.board.name if self.board else None)
         if memory:
             facts["arena"] = arena_facts(self.report.facts.memory)
@@ -117,18 +117,18 @@ class Inspection:
         return facts
 
     def draw(self, path: Path, picture: str = "") -> None:
-        """Draws the map of the arena over time as an SVG file, or writes another picture."""
+        """Writes the plot of the arena over time, or another picture, as an SVG file."""
         from artifact.memory_svg import draw_memory_svg
 
         require_place(path, _is_svg, "an SVG picture")
         write_whole(path, (picture or draw_memory_svg(self.report.facts)).encode())
 
     def offers(self) -> Offers:
-        """What budgets of RAM and flash buy. Raises InputError for an archive."""
+        """Returns the trade-off of RAM, flash and cycles. Raises InputError for an archive."""
         from codegen.fit.offers import offers_for
 
         self._compiled("what budgets buy")
-        assert self.job is not None  # it is there where the compiled model is
+        assert self.job is not None  # set together with the compiled model
         return offers_for(self.job)
 
 
@@ -138,12 +138,12 @@ def _is_svg(path: Path) -> bool:
 
 
 def _target_without_board() -> Target:
-    """The commonest core with SIMD instructions, and its FPU."""
+    """Returns the most common core with SIMD instructions and FPU."""
     return load_core("cortex-m4").target({Feature.FPU})
 
 
 def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> Inspection:
-    """A model file is compiled for the board, an archive is read; neither needs a C compiler."""
+    """Compiles a model file for the board, or reads an archive. Neither needs a C compiler."""
     if not is_archive(path):
         return inspect_model(import_model(path, options), board, options)
     from artifact.archive import read_archive

@@ -1,4 +1,4 @@
-"""The page that `deploy inspect` prints for people."""
+"""The page printed by `deploy inspect`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from deploy.inspection.placement_page import placement_lines
 
 _MOST_SHOWN = 5
 _WIDEST_NAME = 60
-FITS = {True: "fits", False: "the model alone fits"}  # by whether the firmware around it is counted
+FITS = {True: "fits", False: "the model alone fits"}  # by whether the firmware around the model is counted
 
 
 def summary(report: Report, board_name: str | None) -> str:
-    """The page without the table of layers and the map of memory."""
+    """Returns the page without layers and memory map."""
     memory = [_memory_use(use) for use in report.memory] or [_needs(report.facts)]
     asked = report.facts.options.accelerators
     devices = [devices_table(report)] if asked else []
@@ -31,7 +31,7 @@ def summary(report: Report, board_name: str | None) -> str:
 
 
 def _needs(facts: ModelFacts) -> str:
-    """The bytes that a model takes of memories that nobody has named."""
+    """Returns the memory that a model needs if no board is given."""
     ram = facts.arena_bytes + facts.io_bytes_beside + facts.stack_bytes_estimate
     flash = facts.constants_bytes + facts.code_bytes_estimate
     return (
@@ -60,7 +60,7 @@ def _head(facts: ModelFacts, board_name: str | None) -> str:
 
 
 def _removed(facts: ModelFacts) -> str:
-    """Names the MACs that passes removed, without which a model would look too small."""
+    """Lists the MACs that passes removed; without them a model would look too small."""
     removed = [f"{macs:,} by {name}" for name, macs in facts.removed_macs.items()]
     return f"; removed: {', '.join(removed)}" if removed else ""
 
@@ -112,7 +112,7 @@ def _peak(report: Report) -> str:
 
 
 def devices_table(report: Report) -> str:
-    """Says for each node what runs it, and why accelerators leave what stays on the CPU."""
+    """Lists for each node the processor that runs it, and why accelerators did not accept it."""
     nodes = list(_nodes(report))
     elsewhere = sum(layer.device != "" for layer, _ in nodes)
     rows = [_where(layer, part) for layer, part in nodes]
@@ -121,7 +121,7 @@ def devices_table(report: Report) -> str:
 
 
 def _nodes(report: Report) -> Iterator[tuple[LayerInfo, LayerPart]]:
-    """The nodes of the graph with the layers that compute them; layers that only copy are of no node."""
+    """Yields the graph's nodes with the layers that compute them. Layers that only copy have no node."""
     for layer in (row.layer for row in report.layers):
         if layer.parts:
             yield from ((layer, part) for part in layer.parts)
@@ -142,7 +142,7 @@ def layers_table(report: Report) -> str:
 
 
 def _passed_over(report: Report) -> Iterator[str]:
-    """Writes a line for each schedule that was passed over and the reason, with the layers."""
+    """Yields a line for each rejected schedule, with the reason and the layers."""
     layers: dict[str, list[str]] = {}
     for row in report.layers:
         for schedule_and_why in row.layer.passed_over:

@@ -1,4 +1,4 @@
-"""One layer as node, loops, C and assembly: what the compiler made of a line of the user's graph."""
+"""A layer as node, loops, C and assembly: the compiler's result for one line of the graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deploy.cli.command_result import Paged
 
 @dataclass(frozen=True)
 class LayerView(Paged):
-    """A layer of a compiled model; str() shows its node, its loops and its C."""
+    """A layer of a compiled model. str() shows its node, loops and C."""
 
     info: LayerInfo
     compiled: CompiledModel = field(repr=False)
@@ -32,13 +32,13 @@ class LayerView(Paged):
 
     @property
     def node(self) -> str:
-        """The node of the graph as text; of a layer that only copies rows, there is none."""
+        """The graph node as text; "" for a layer that only copies rows."""
         found = (n for n in self.compiled.graph.nodes if n.name == self.info.name)
         return next((print_node(node, self.compiled.graph) for node in found), "")
 
     @property
     def meaning(self) -> str:
-        """The loops before anything was scheduled; of a layer that only copies rows, none."""
+        """The loops before scheduling; a comment for a layer that only copies rows."""
         from codegen.lang.op_meaning import meaning_of
         from codegen.loops.text import print_proc
 
@@ -50,7 +50,7 @@ class LayerView(Paged):
 
     @property
     def ir(self) -> str:
-        """The loops as they were scheduled, and below them what instructions mean."""
+        """The scheduled loops, followed by the definitions of instructions."""
         from codegen.loops.text import named_in, print_instruction, print_proc
 
         if not any(proc.body for proc in self.code.procs):
@@ -61,7 +61,7 @@ class LayerView(Paged):
 
     @property
     def c(self) -> str:
-        """The C functions: helpers, the kernel, and the function that gives it its rows."""
+        """The C functions: helpers, the kernel, and the function that calls it for each row."""
         return (
             "\n\n".join(
                 text.strip("\n") for text in (*self.code.helpers, *self.code.kernels, self.code.layer)
@@ -71,7 +71,7 @@ class LayerView(Paged):
 
     @cached_property
     def asm(self) -> str:
-        """The assembly of these functions. Raises ToolError where no compiler for the board is there."""
+        """The assembly of these functions. Raises ToolError without a compiler for the board."""
         from platforms.assembly import assembly_of
 
         made = self.compiled
@@ -79,7 +79,7 @@ class LayerView(Paged):
         return "\n\n".join(found.values()) + "\n"
 
     def page(self, shown: Collection[str]) -> str:
-        """The page for people: the layer, and those of its texts that are named."""
+        """Returns the page: the layer, and the selected texts."""
         return "\n".join(self._parts(shown)).rstrip("\n")
 
     def _parts(self, shown: Collection[str]) -> Iterator[str]:
@@ -95,7 +95,7 @@ class LayerView(Paged):
                 yield f"\n{title}\n\n{READ[name](self)}".rstrip("\n")
 
     def facts(self, shown: Collection[str]) -> dict[str, object]:
-        """The same for machines."""
+        """Returns the same as JSON data."""
         info = self.info
         head = {
             "index": info.index,
@@ -112,8 +112,8 @@ TEXTS: Mapping[str, str] = {
     "ir": "loops",
     "c": "C",
     "asm": "assembly",
-}  # and their titles
-USUAL = ("ir", "c")  # shown where nothing is chosen: they need no compiler
+}  # with their titles
+USUAL = ("ir", "c")  # the default; they need no compiler
 READ: Mapping[str, Callable[[LayerView], str]] = {
     "meaning": lambda view: view.meaning,
     "ir": lambda view: view.ir,
@@ -123,12 +123,12 @@ READ: Mapping[str, Callable[[LayerView], str]] = {
 
 
 def views_of(compiled: CompiledModel) -> Iterator[LayerView]:
-    """All layers, in their order."""
+    """Yields all layers in order."""
     return (LayerView(layer, compiled) for layer in compiled.layers)
 
 
 def view_of(compiled: CompiledModel, wanted: int | str) -> LayerView:
-    """The layer of that number or name. Raises InputError where there is none."""
+    """Returns the layer with this index or name. Raises InputError if there is none."""
     layers, word = compiled.layers, str(wanted)
     found = next((v for v in views_of(compiled) if word in (str(v.info.index), v.info.name)), None)
     if found is not None:

@@ -1,4 +1,4 @@
-"""The operators of a model file: how many there are of each, whether they are known, and why not."""
+"""Lists the operators of a model file: their counts, and whether they are supported."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _MODEL_FILES = {".tflite", ".onnx", *SUFFIXES}
 
 
 def is_model_file(name: str) -> bool:
-    """True for what names a file and not an operator, whether it is there or not."""
+    """Returns whether this is a file name and not an operator. The file need not exist."""
     return Path(name).suffix.lower() in _MODEL_FILES or Path(name).is_file()
 
 
 @dataclass(frozen=True)
 class ModelOperators(Paged):
-    """The operators of a file, and what keeps the model from being compiled; str() is a page."""
+    """The operators of a file, and the error that prevents compilation. str() is a page."""
 
     file_name: str
     operators: tuple[FileOperator, ...]
@@ -51,13 +51,13 @@ class ModelOperators(Paged):
         return f"{unknown:,} nodes not known" if unknown else "all known, but not in every use"
 
     def require_supported(self) -> None:
-        """Raises the error that names all of what is not supported."""
+        """Raises the error that lists everything unsupported, if any."""
         if self.refused is not None:
             raise self.refused
 
 
 def model_operators(path: Path, options: CompileOptions) -> ModelOperators:
-    """Reads a model file as far as it can be read. Raises ModelError for what is not a model."""
+    """Reads a model file as far as possible. Raises ModelError if it is not a model."""
     data = read_model(path)
     refused: ModelError | None = None
     try:

@@ -1,4 +1,4 @@
-"""Lists supported ops, element types, roundings and operators of formats, from the compiler's own tables."""
+"""Lists supported ops, element types, roundings and format operators, from the compiler's tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Counts = Mapping[str, Mapping[str, int]]
 
 
 def op_facts() -> dict[str, Any]:
-    """The facts for machines."""
+    """Returns the facts as JSON data."""
     formats = {
         "tflite": _operators(set(IMPORTERS), suite_counts()),
         "onnx": _operators(set(ONNX_IMPORTERS) | set(node_counts()), node_counts()),
@@ -33,12 +33,12 @@ def _operators(codes: set[str], counts: Counts) -> list[dict[str, Any]]:
 
 
 def suite_counts() -> Counts:
-    """The cases of public kernel tests that are right, and that are refused, by TFLite operator."""
+    """Returns passed and refused cases of public kernel tests, by TFLite operator."""
     return _stored("suite_counts.json")
 
 
 def node_counts() -> Counts:
-    """ONNX's node tests that are right, and that are refused, by ONNX operator."""
+    """Returns passed and refused node tests of ONNX, by ONNX operator."""
     return _stored("onnx_counts.json")
 
 
@@ -64,24 +64,24 @@ def _op(name: str, op: type[Op]) -> dict[str, Any]:
 
 
 def op_sources() -> Mapping[str, Mapping[str, Any]]:
-    """The operators that become an op, and the right cases (node tests) that have it, by format and op."""
+    """Returns by format and op: the operators converted to it, and the number of passed tests."""
     sources: Mapping[str, Mapping[str, Any]] = json.loads(_text("op_sources.json"))
     return sources
 
 
 def op_meanings() -> Mapping[str, Mapping[str, str]]:
-    """An example of each op that computes something, and its loops before anything is scheduled."""
+    """Returns for each computing op an example and its loops before scheduling."""
     meanings: Mapping[str, Mapping[str, str]] = json.loads(_text("op_meanings.json"))
     return meanings
 
 
 def sources_of(op_name: str) -> Mapping[str, Any]:
-    """The sources of an op in each format; a new op has none."""
+    """Returns an op's operators and tests in each format; empty for a new op."""
     return {form: found.get(op_name, {"operators": [], "cases": 0}) for form, found in op_sources().items()}
 
 
 def rounding_rows(op_name: str) -> list[tuple[str, ...]]:
-    """Groups element types that are rounded alike, with the rounding in each mode."""
+    """Groups element types with the same rounding, with the rounding of each mode."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for elements, row in ROUNDING[op_name].items():
         alike.setdefault(tuple(row[mode].value for mode in MODES), []).append(elements)
@@ -89,7 +89,7 @@ def rounding_rows(op_name: str) -> list[tuple[str, ...]]:
 
 
 def op_text() -> str:
-    """Writes the facts for people: a table of ops, and one of each format's operators."""
+    """Formats the facts: a table of ops, and one of each format's operators."""
     facts = op_facts()
     ops = [(name, *row) for name in sorted(OPS) for row in rounding_rows(name)]
     tflite, onnx = (_counted(facts["formats"][name]) for name in ("tflite", "onnx"))

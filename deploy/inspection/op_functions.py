@@ -1,4 +1,4 @@
-"""Ops that are one of several functions are listed by those, as operators of formats are called."""
+"""Lists the functions of ops that implement several, under the names of format operators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FUNCTIONS: Mapping[str, type[Enum]] = MappingProxyType(
 
 
 def function_lines(ops: Iterable[str]) -> Iterator[str]:
-    """The functions of each such op, in lines of 80 columns."""
+    """Yields the functions of each such op, wrapped at 80 columns."""
     for op in ops:
         if op in _FUNCTIONS:
             names = ", ".join(each.value.replace("_", " ") for each in _FUNCTIONS[op])

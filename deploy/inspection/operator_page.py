@@ -1,4 +1,4 @@
-"""One operator of a format, or one op: whether it is supported, what it becomes, and within which limits."""
+"""The page about a format's operator or an op: support, conversion and limits."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _FORMATS = {"tflite": ("TFLite", "cases of public kernel tests"), "onnx": ("ONNX
 
 
 def operator_answer(name: str, meaning: bool = False) -> Answer:
-    """The facts about all that bears this name, in whatever case it is written. Raises InputError.
+    """Returns facts about all operators and ops with this name, ignoring case. Raises InputError.
 
-    With `meaning`, the loops of an example instead of the limits.
+    With `meaning`, returns the loops of an example instead of the limits.
     """
     facts = op_facts()
     found = {
@@ -47,7 +47,7 @@ def operator_answer(name: str, meaning: bool = False) -> Answer:
 
 
 def _meaning(op: str) -> str:
-    """The loops that the compiler starts from, of one example."""
+    """Returns an example's loops before scheduling."""
     found = op_meanings().get(op)
     if found is None:
         return f"{op}: the rows stay where they are; nothing is computed"

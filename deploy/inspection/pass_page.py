@@ -1,4 +1,4 @@
-"""Shows people what each pass rewrote, and why it left the rest alone."""
+"""Describes what each pass rewrote, and why it skipped the rest."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from aot.passes.outcome import Unchanged, reason_lines
 from aot.passes.pipeline import PassStep
 from aot.passes.table import pass_names
 
-ALL = "all"  # stands for every pass
-_SHOWN_ELEMENTS = 8  # of a constant, in a line that says what changed
+ALL = "all"  # selects all passes
+_SHOWN_ELEMENTS = 8  # of a constant, in a line about a change
 
 
 def known_names() -> tuple[str, ...]:
@@ -20,7 +20,7 @@ def known_names() -> tuple[str, ...]:
 
 
 def named(steps: Sequence[PassStep], names: Sequence[str]) -> tuple[PassStep, ...]:
-    """The steps of these passes, or of all."""
+    """Returns the steps of these passes, or of all."""
     return tuple(step for step in steps if ALL in names or step.what.name in names)
 
 
@@ -47,13 +47,13 @@ def _explanation(step: PassStep) -> Iterator[str]:
 
 
 def changed_lines(before: Graph, after: Graph) -> tuple[list[str], list[str]]:
-    """The lines of the graph's text that are gone, and those that are new."""
+    """Returns the removed and the added lines of the graph's text."""
     old, new = (print_graph(graph, _SHOWN_ELEMENTS).splitlines() for graph in (before, after))
     return [line for line in old if line not in set(new)], [line for line in new if line not in set(old)]
 
 
 def printed_after(steps: Sequence[PassStep]) -> str:
-    """Prints the whole graph after each of these steps, or a line where the step changed nothing."""
+    """Returns the graph after each of these steps, or a note for steps without changes."""
     return "\n".join(
         f"# after {step.what.name}"
         + (": unchanged\n" if isinstance(step.outcome, Unchanged) else f"\n{print_graph(step.after)}")
@@ -62,7 +62,7 @@ def printed_after(steps: Sequence[PassStep]) -> str:
 
 
 def dumped(imported: Graph, steps: Sequence[PassStep]) -> dict[str, str]:
-    """Makes files, in their order, of the graph as it was imported and after each step that changed it."""
+    """Returns files with the imported graph, and with the graph after each step that changed it."""
     changed = [step for step in steps if step.after is not step.before]
     graphs = [("imported", imported), *((step.what.name, step.after) for step in changed)]
     files = {f"{number:02}-{name}.graph": print_graph(graph) for number, (name, graph) in enumerate(graphs)}
@@ -70,7 +70,7 @@ def dumped(imported: Graph, steps: Sequence[PassStep]) -> dict[str, str]:
 
 
 def step_facts(step: PassStep) -> dict[str, object]:
-    """The same for machines."""
+    """Returns a step as JSON data."""
     facts: dict[str, object] = {"name": step.what.name, "table": step.what.table}
     if isinstance(step.outcome, Unchanged):
         return {**facts, "changed": False, "because": step.outcome.because}

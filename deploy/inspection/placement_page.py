@@ -1,4 +1,4 @@
-"""The choice of `--place`, as lines for people and as facts for programs."""
+"""The decisions of `--place`, as text and as JSON data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codegen.model import PlacementInRam
 
 
 def placement_lines(facts: ModelFacts) -> Iterator[str]:
-    """Lines about what lies in RAM, what is left, and why no more; none where nothing was to be placed."""
+    """Yields lines about constants in RAM, the remaining space, and why no more were placed."""
     placed = facts.placement
     if placed is None:
         return

@@ -34,7 +34,7 @@ def evidence(
     a `baseline`, an earlier folder of evidence, the result lists which of its chapters are invalid now.
     print() shows a line for each chapter; save(path) writes a folder of pages, facts and hashes.
     """
-    from deploy.proving.folder import read_folder  # the templates' engine takes its time
+    from deploy.proving.folder import read_folder  # jinja2 is slow to import
 
     require_known(chapter)
     older = None if baseline is None else read_folder(Path(baseline))

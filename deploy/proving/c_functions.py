@@ -1,4 +1,4 @@
-"""The functions and constants of generated C, and which function names which: read from the printed text."""
+"""Parses the functions and constants of generated C, and the references between them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from aot.ir.types import Array, DType
 
 _ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-# The printer begins a definition in the first column and closes its body by a brace there.
+# The printer starts definitions and closes function bodies in the first column.
 _FUNCTION = re.compile(r"^[a-z][^;{}=#]*?\b(\w+)\([^;{}]*\)\s*\{(.*?)^\}", re.DOTALL | re.MULTILINE)
 _CONSTANT = re.compile(
     r"^CONSTANT(?:_IN\(\w+\))? +const (?:__flash )?(\w+) (\w+)\[(\d+)\] = \{([^}]*)\}", re.MULTILINE
 )
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _NUMBERS = {"INT64_MIN": -(2**63), "NAN": np.nan, "INFINITY": np.inf, "-INFINITY": -np.inf}
-_ENDS = "fuUL"  # of numbers: their type
-_TYPES = {each.c_name: each.numpy for each in DType if each is not DType.BOOL}  # which is uint8_t in C
+_ENDS = "fuUL"  # type suffixes of numbers
+_TYPES = {each.c_name: each.numpy for each in DType if each is not DType.BOOL}  # a bool is uint8_t in C
 
 
 @dataclass(frozen=True)
 class CFunctions:
-    names: Mapping[str, frozenset[str]]  # function -> the words in its body
+    names: Mapping[str, frozenset[str]]  # function -> identifiers in its body
     texts: Mapping[str, str]  # function -> its head and body, without comments
 
     def below(self, entry: str) -> frozenset[str]:
-        """The functions that `entry` names, those that these name, and so on; itself included."""
+        """Returns `entry` and all functions that it references directly or indirectly."""
         found, waiting = set(), [entry]
         while waiting:
             name = waiting.pop()
@@ -45,10 +45,10 @@ class CFunctions:
 
 @dataclass(frozen=True, slots=True)
 class CConstant:
-    """A constant array as the text defines it."""
+    """A constant array defined in the text."""
 
     bytes: int
-    sha256: str  # of its bytes in the memory of a little-endian core
+    sha256: str  # of its bytes in little-endian memory
 
 
 def functions_of(text: str) -> CFunctions:
@@ -58,28 +58,28 @@ def functions_of(text: str) -> CFunctions:
 
 
 def constants_of(text: str) -> Mapping[str, CConstant]:
-    """The constant arrays that the text defines."""
+    """Returns the constant arrays defined in the text."""
     found = _CONSTANT.findall(without_comments(text))
     return {name: _constant(kind, int(count), numbers) for kind, name, count, numbers in found}
 
 
 def without_constants(text: str) -> str:
-    """The text without comments, and without the numbers of its constant arrays."""
+    """Removes comments, and the numbers of constant arrays."""
     return _CONSTANT.sub(r"CONSTANT const \1 \2[\3]", without_comments(text))
 
 
 def without_comments(text: str) -> str:
-    """The text without attributes, too."""
+    """Removes comments and attributes."""
     return _ATTRIBUTE.sub("", _COMMENT.sub("", text))
 
 
 def sha256_of(data: Array) -> str:
-    """The hash of an array's bytes, as a little-endian core has them in memory."""
+    """Returns the hash of an array's bytes in little-endian order."""
     return hashlib.sha256(data.astype(data.dtype.newbyteorder("<")).tobytes()).hexdigest()
 
 
 def _constant(kind: str, count: int, numbers: str) -> CConstant:
-    """C fills what has no number with zeros."""
+    """Parses a constant. As in C, missing numbers are zero."""
     dtype = _TYPES[kind]
     given = [_number(each) for each in numbers.split(",") if each.strip()]
     data = np.zeros(count, dtype)

@@ -1,4 +1,4 @@
-"""A chapter of the evidence: a question about compiled code, and what was found when it was asked."""
+"""A chapter of the evidence: a question about compiled code, and its answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_FILES: Mapping[str, bytes] = {}
 
 
 class Standing(Enum):
-    """The answers to a chapter's question, the best first; the value is the word on the pages."""
+    """Verdicts of a chapter, the best first. The value is shown on the pages."""
 
     PROVEN = "proven"
     EXCEPTIONS = "holds with stated exceptions"
@@ -25,7 +25,7 @@ class Standing(Enum):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of a chapter's page; numbers are given as numbers, so that tools can read and sort them."""
+    """A table on a chapter's page. Numbers stay numbers, so that tools can sort them."""
 
     title: str
     columns: tuple[str, ...]
@@ -42,14 +42,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Finding:
-    """The answer to a chapter's question. It holds nothing that differs from one run to the next."""
+    """The answer to a chapter's question.
+
+    It is reproducible: it contains nothing that varies between runs.
+    """
 
     verdict: Standing
-    summary: str  # one sentence: what was found; why, where the chapter was not run or failed
-    exceptions: tuple[str, ...] = ()  # a sentence each
-    method: tuple[str, ...] = ()  # a paragraph each: how it was found, and what it rests on
+    summary: str  # a sentence about the result, or the reason if not run or failed
+    exceptions: tuple[str, ...] = ()  # one sentence each
+    method: tuple[str, ...] = ()  # one paragraph each: the method and its assumptions
     tables: tuple[Table, ...] = ()
-    tools: tuple[str, ...] = ()  # foreign tools that were used, with their versions
+    tools: tuple[str, ...] = ()  # third-party tools used, with versions
     files: Mapping[str, bytes] = field(default_factory=lambda: _NO_FILES, repr=False)  # by name in its folder
 
     def __post_init__(self) -> None:
@@ -61,15 +64,15 @@ class Finding:
 class Chapter:
     """An entry in the table of chapters.
 
-    `examine` raises MissingToolError where it needs what is not on this machine: the chapter is then not run,
-    and the error says why. A Finding of NOT_RUN says so of a subject that it cannot be asked of.
+    `examine` raises MissingToolError if a tool is not installed: the chapter is then not run, with the error
+    as the reason. It returns a Finding of NOT_RUN if the question does not apply to the subject.
     """
 
-    name: str  # of its page and of its folder of files, and after --chapter
+    name: str  # of its page and its folder, and the value of --chapter
     title: str
     question: str
     examine: Callable[[Subject], Finding]
-    rests_on: tuple[Ground, ...] = tuple(Ground)  # and on the tools of its findings
+    rests_on: tuple[Ground, ...] = tuple(Ground)  # in addition to the tools of its findings
 
 
 def not_run(why: str) -> Finding:

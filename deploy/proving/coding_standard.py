@@ -1,4 +1,4 @@
-"""The chapter on coding standards: MISRA C:2012 and CERT C, over generated C and the runtime."""
+"""The chapter on coding standards: MISRA C:2012 and CERT C, for generated C and the runtime."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _METHOD = (
 
 
 def examine_coding_standard(subject: Subject) -> Finding:
-    """Runs the tools. Raises MissingToolError without cppcheck; a rule broken without a reason fails."""
+    """Runs the tools. Raises MissingToolError without cppcheck. Violations without a reason fail."""
     artifact = subject.artifact
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -77,7 +77,7 @@ def _sources_of_runtime(artifact: Artifact) -> tuple[str, ...]:
 
 
 def _cert(files: tuple[str, ...], folder: Path) -> tuple[CertFindings | None, str]:
-    """The findings, or why there are none."""
+    """Returns the findings, or the reason why there are none."""
     if not files:
         return None, "there is no C without instructions of a core"
     try:
@@ -91,7 +91,7 @@ def _broken(found: Mapping[str, int], reasons: Mapping[str, Deviation]) -> list[
 
 
 def _beyond_the_tools(found: MisraFindings, cert: CertFindings | None) -> Iterator[str]:
-    """Yields what no rule of these tools is about."""
+    """Yields rules that these tools do not cover."""
     yield (
         f"of MISRA C:2023, which numbers the rules of MISRA C:2012 as before, the {len(found.checked)} are "
         f"checked that {found.tool} checks of the earlier edition; its other rules and its directives are not"
@@ -137,7 +137,7 @@ def _misra_table(found: MisraFindings, of_runtime: MisraFindings) -> Table:
 
 
 def _rows(found: MisraFindings, of_runtime: MisraFindings) -> Iterator[tuple[Cell, ...]]:
-    """The rules in their order, those that nobody checks among them."""
+    """Yields the rules in order, including unchecked ones."""
     for rule in sorted({*found.checked, *found.unchecked}, key=_order):
         if rule in found.unchecked:
             yield rule, "not checkable by this tool", 0, "", "not checkable by this tool", 0, ""

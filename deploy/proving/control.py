@@ -1,4 +1,4 @@
-"""Control files: what a tool must report before its silence about other files means anything."""
+"""Control files with known defects. A tool must report them before its silence about other files counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from aot.errors import ToolError
 
 
 def require_reported(tool: str, wanted: Collection[str], found: Collection[str]) -> None:
-    """Raises ToolError for a tool that does not report, in its control file, all that is wrong there."""
+    """Raises ToolError if a tool does not report all defects of its control file."""
     if silent := [each for each in wanted if each not in found]:
         raise ToolError(
             f"{tool} does not report {', '.join(silent)} in a control file made to be reported, "

@@ -1,4 +1,4 @@
-"""The chapter on coverage: which branches of generated C and runtime tests take, and why not the others."""
+"""The chapter on coverage: branches of generated C and of the runtime that tests cover, and the gaps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _METHOD = (
 
 
 def examine_coverage(subject: Subject) -> Finding:
-    """Runs the samples. Raises MissingToolError; outputs that differ from the reference fail."""
+    """Runs the samples. Raises MissingToolError. Outputs that differ from the reference fail."""
     artifact = subject.artifact
     if why := obstacle(artifact):
         return not_run(why)
@@ -66,7 +66,7 @@ def examine_coverage(subject: Subject) -> Finding:
 
 
 def _samples(artifact: Artifact) -> Iterator[tuple[Array, ...]]:
-    """The ends of the range, and what lies between."""
+    """Yields samples with the ends of the range, zeros, and mixed values."""
     rng = np.random.default_rng(_SEED)
     types = [(tensor.type.shape, tensor.type.dtype.numpy) for tensor in artifact.facts.inputs]
     ends = [_ends(dtype) for _, dtype in types]

@@ -1,4 +1,4 @@
-"""The chapter on extremes: runs at the ends of what inputs can be, under clang's checks of integers."""
+"""The chapter on extremes: runs with extreme inputs under clang's integer sanitizers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOT_COMPARED = "inputs are floats, so the outputs are not compared here"
 
 
 def examine_extremes(subject: Subject) -> Finding:
-    """Runs the inputs. Raises MissingToolError without clang; a report without a reason fails."""
+    """Runs the inputs. Raises MissingToolError without clang. Reports without a reason fail."""
     artifact = subject.artifact
     if why := obstacle(artifact):
         return not_run(why)

@@ -1,4 +1,4 @@
-"""The folder of evidence: pages, facts, files of the chapters, and a SHA-256 of each."""
+"""The evidence folder: pages, facts, files of the chapters, and a SHA-256 of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deploy.proving.tracing.older import FACTS, HASHES, MARK, OlderEvidence, rea
 
 
 def write_folder(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Writes the folder wholly or not at all; an earlier one is replaced. Raises OutputError."""
+    """Writes the folder completely or not at all, replacing an earlier one. Raises OutputError."""
     require_folder_place(directory)
     directory = directory.resolve()
     partial = directory.with_name(f".{directory.name}.{os.urandom(4).hex()}")
@@ -34,10 +34,10 @@ def write_folder(directory: Path, files: Mapping[str, bytes]) -> None:
 
 
 def read_folder(directory: Path) -> OlderEvidence:
-    """Reads an earlier folder. Raises InputError unless its pages are those of its facts, too."""
+    """Reads an earlier folder. Raises InputError if its pages do not match its facts."""
     older = read_older(directory)
     if older.facts["solder"] != f"{VERSION}, {MARK}":
-        return older  # pages of another version are not known
+        return older  # the pages of another version cannot be reproduced
     for name, text in pages_of(older.facts).items():
         if (directory / name).read_text(encoding="utf-8") != text:
             raise refused(f"{name} is not the page of what {FACTS} says: it was changed", directory)
@@ -45,7 +45,7 @@ def read_folder(directory: Path) -> OlderEvidence:
 
 
 def files_of(facts: Mapping[str, Any], chapters: Iterable[tuple[Chapter, Finding]]) -> dict[str, bytes]:
-    """The files of evidence by their path in the folder: the same evidence gives the same bytes."""
+    """Returns all files by path in the folder. The same evidence gives the same bytes."""
     files = {FACTS: (json.dumps(facts, indent=1) + "\n").encode()}
     files |= {name: text.encode() for name, text in pages_of(facts).items()}
     for chapter, finding in chapters:
@@ -54,12 +54,12 @@ def files_of(facts: Mapping[str, Any], chapters: Iterable[tuple[Chapter, Finding
 
 
 def _hashes(files: Mapping[str, bytes]) -> str:
-    """Lines as sha256sum --check reads them."""
+    """Returns lines in the format of sha256sum --check."""
     return "".join(f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files))
 
 
 def require_folder_place(directory: Path) -> None:
-    """Raises OutputError unless the place is new, empty, or an earlier folder of evidence."""
+    """Raises OutputError unless the folder is new, empty, or contains earlier evidence."""
     if directory.exists() and not directory.is_dir():
         raise OutputError("a file is where the folder should be", str(directory), "name a new folder")
     if not directory.is_dir() or not any(directory.iterdir()):
@@ -77,7 +77,7 @@ def require_folder_place(directory: Path) -> None:
 
 
 def _listed(directory: Path) -> set[str]:
-    """The files of an earlier folder; none where this is something else."""
+    """Returns the files of an earlier folder, or an empty set for any other folder."""
     if MARK not in (directory / FACTS).read_text(encoding="utf-8")[:200]:
         return set()
     lines = (directory / HASHES).read_text(encoding="utf-8").splitlines()

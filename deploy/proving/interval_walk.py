@@ -1,4 +1,4 @@
-"""The chapter on intervals: the ranges of sums again, by a walk over the loops that become C."""
+"""The chapter on intervals: recomputes the ranges of sums by interval analysis of the scheduled loops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deploy.proving.sum_range import ProductSums, sum_range
 from deploy.proving.sums import MOST_OFFSET_IN_PAIRS, MOVES, is_paired, of_its_own
 
 _ARCHIVE = "an archive holds C and no loops: name the model file, with --board and the options of the archive"
-_PAIR = 256  # by which sums are larger where kernels multiply by two weights at once
+_PAIR = 256  # factor by which sums grow in kernels that multiply two weights at once
 _COLUMNS = (
     "layer",
     "op",
@@ -54,7 +54,7 @@ class _Walked:
 
 
 def examine_intervals(subject: Subject) -> Finding:
-    """Walks all layers. A range that is not that of the chapter on sums fails."""
+    """Analyzes all layers. Ranges that differ from the chapter on sums fail."""
     if subject.compiled is None:
         return not_run(_ARCHIVE)
     layers = [layer for layer in subject.artifact.facts.layers if layer.op not in MOVES]
@@ -97,7 +97,7 @@ def _ends(walked: WalkedLayer) -> tuple[Cell, Cell, Cell]:
 
 
 def _exceptions(where: str, walked: WalkedLayer, ranges: ProductSums | None) -> Iterator[str]:
-    """Yields a sentence for what the walk does not exclude, or does not see."""
+    """Yields a sentence for everything the analysis cannot exclude or does not cover."""
     if ranges is not None and not walked.bits:
         yield f"{where}: a function adds up the sums, which wrap as the reference's do"
     if walked.leaves:
@@ -106,7 +106,7 @@ def _exceptions(where: str, walked: WalkedLayer, ranges: ProductSums | None) -> 
 
 
 def _spans(ranges: ProductSums) -> frozenset[int]:
-    """The greatest sum of each channel less its least."""
+    """Returns the span of each channel's sums: greatest minus least."""
     return frozenset((ranges.greatest - ranges.least).tolist())
 
 

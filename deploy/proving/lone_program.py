@@ -1,4 +1,4 @@
-"""A model's generated C as a program by itself, for tools of this computer."""
+"""Builds a model's generated C as a standalone program, for tools on this computer."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from platforms.arena_words import arena_words
 from platforms.project import project_source
 from platforms.templates import filled
 
-_GENERATED = (".c", "_weights.c", "_describe.c")  # ends of the sources' names
-# Inline assembly, and the headers of compilers that declare intrinsics.
+_GENERATED = (".c", "_weights.c", "_describe.c")  # suffixes of source names
+# Inline assembly, and compiler headers that declare intrinsics.
 _OF_A_CORE = re.compile(r"\basm\b|__asm__|^#include <arm_\w+\.h>", re.MULTILINE)
 
 
 def foreign_sources(artifact: Artifact) -> tuple[str, ...]:
-    """The files that the model's C calls and that are not generated: those of an accelerator's library."""
+    """Returns the source files that are not generated, such as an accelerator's library."""
     generated = {f"{artifact.name}{end}" for end in _GENERATED}
     return tuple(sorted(set(artifact.sources) - generated))
 
 
 def obstacle(artifact: Artifact) -> str:
-    """Says why the C is not a program for this computer's tools; empty where it is."""
+    """Returns why the C cannot be a program for this computer's tools, or ""."""
     if artifact.facts.target.constant_space:
         return f"constants lie in {artifact.facts.target.constant_space}, which is not C"
     if foreign := foreign_sources(artifact):
@@ -35,7 +35,7 @@ def obstacle(artifact: Artifact) -> str:
 
 
 def driver(artifact: Artifact, name: str, **words: object) -> str:
-    """The C that calls the model, by its template; `words` are what only this template asks for."""
+    """Renders the C driver that calls the model; `words` are variables of only this template."""
     source = project_source(artifact)
     return filled(
         "proving",
@@ -51,7 +51,7 @@ def driver(artifact: Artifact, name: str, **words: object) -> str:
 
 
 def write_files(files: Mapping[str, str], folder: Path) -> None:
-    """Writes texts by their name, as they are on every system."""
+    """Writes texts by file name, with the same line ends on every system."""
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
 

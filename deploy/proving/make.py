@@ -1,4 +1,4 @@
-"""Asks the chapters' questions; what was not asked, or could not be, is a finding too."""
+"""Runs the chapters. A chapter that was skipped or could not run has a finding, too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deploy.proving.subject import Subject
 from deploy.proving.table import CHAPTERS
 from deploy.proving.tracing.older import OlderEvidence
 
-_NAMED = 3  # of what is not as it should be, in a summary; the table has all
+_NAMED = 3  # problems listed in a summary; the table contains all
 
 
 def gather(
@@ -21,7 +21,7 @@ def gather(
     chapters: Sequence[Chapter] = CHAPTERS,
     older: OlderEvidence | None = None,
 ) -> Evidence:
-    """Answers the chapters named, or all; the others are reported as not run. Raises InputError."""
+    """Runs the named chapters, or all. The others are reported as not run. Raises InputError."""
     require_known(wanted, chapters)
     with progress("evidence", len(chapters)) as bar:
         found = []
@@ -32,7 +32,7 @@ def gather(
 
 
 def require_known(wanted: Collection[str], chapters: Sequence[Chapter] = CHAPTERS) -> None:
-    """Raises InputError for a name that no chapter has."""
+    """Raises InputError for unknown chapter names."""
     known = [chapter.name for chapter in chapters]
     for name in wanted:
         if name not in known:

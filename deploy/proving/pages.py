@@ -1,4 +1,4 @@
-"""The pages of the evidence: the first one, and one for each chapter."""
+"""The pages of the evidence: an overview, and one for each chapter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OUTCOMES = {
 
 
 def pages_of(facts: Mapping[str, Any]) -> dict[str, str]:
-    """The pages by file name, from the facts of evidence.json."""
+    """Returns the pages by file name, from the facts in evidence.json."""
     pages = {
         "index.html": web_page(_PACKAGE, "index", _SCRIPT, facts=facts, classes=_CLASSES, outcomes=_OUTCOMES)
     }

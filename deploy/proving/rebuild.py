@@ -1,4 +1,4 @@
-"""The chapter on rebuilding: archive, firmware and wheel made twice, and whether their bytes are the same."""
+"""The chapter on reproducible builds: builds archive, firmware and wheel twice and compares the bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _METHOD = (
 
 
 def examine_rebuild(subject: Subject) -> Finding:
-    """Makes all twice. A thing that is loaded or archived and differs fails."""
+    """Builds everything twice. Differences in archived or loaded files fail."""
     exceptions: list[str] = []
     with TemporaryDirectory() as name:
         made = tuple(_made(subject, Path(name), exceptions))
@@ -56,14 +56,14 @@ _ELF = "ELF file of the firmware"
 
 
 def _made(subject: Subject, folder: Path, exceptions: list[str]) -> Iterator[RebuildResult]:
-    """Yields what could be made twice; why something could not goes to the exceptions."""
+    """Yields everything that could be built twice. Obstacles are added to the exceptions."""
     if subject.is_archive:
         files = b"".join(name.encode() + data for name, data in sorted(subject.artifact.files.items()))
-        yield twice("files of the archive", [files] * 2)  # of one that differs no chapter is asked
+        yield twice("files of the archive", [files] * 2)  # chapters are not run for archives that differ
     if why := _obstacle_to_compiling(subject):
         exceptions.append(why)
     else:
-        assert subject.source is not None  # _obstacle_to_compiling() says so
+        assert subject.source is not None  # checked by _obstacle_to_compiling()
         assert subject.board is not None
         yield compiled_again(subject.artifact, subject.source, subject.board.name, folder)
     if why := obstacle_to_building(subject):
@@ -93,7 +93,7 @@ def _obstacle_to_compiling(subject: Subject) -> str:
             f"that the graph in the archive is that of {facts.source_name}, SHA-256 {facts.model_hash}, is "
             "the archive's own word: name the model file, and it is compiled here"
         )
-    assert subject.board is not None  # a model file is compiled for one
+    assert subject.board is not None  # a model file is compiled for a board
     try:
         is_known = load_board(subject.board.name) == subject.board
     except DeployError:

@@ -1,4 +1,4 @@
-"""Outputs that a lone program wrote for samples, held against the reference."""
+"""Compares the outputs of a standalone program with the reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deploy.verification.compare_layers import differences
 
 
 def differs_from_reference(artifact: Artifact, samples: Sequence[Sequence[Array]], outputs: bytes) -> bool:
-    """True where the outputs are not those that the graph has, each on a first run."""
+    """Returns whether the outputs differ from the graph's, each on a first run."""
     graph, specs = artifact.graph, [TensorSpec(t.name, t.type) for t in artifact.facts.outputs]
     names = [tensor.name for tensor in artifact.facts.inputs]
     runs = (run_graph(graph, dict(zip(names, sample, strict=True))) for sample in samples)

@@ -1,4 +1,4 @@
-"""The chapter on stack and memory: a bound of the stack with its calls, and where each byte lies."""
+"""The chapter on stack and memory: a bound for the stack, and the address of everything in memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _METHOD = (
 
 @dataclass(frozen=True)
 class _Read:
-    """All that was read of the firmware."""
+    """Everything read from the firmware."""
 
     subject: Subject
     ready: Ready
@@ -69,12 +69,12 @@ class _Read:
 
     @property
     def bytes(self) -> int:
-        """The stack that any of the functions takes."""
+        """The largest stack usage of these functions."""
         return max(tree.deepest[tree.entry] for tree in self.trees)
 
 
 def examine_stack_and_memory(subject: Subject) -> Finding:
-    """Reads the linked program. Raises MissingToolError without a compiler, or without capstone."""
+    """Analyzes the linked program. Raises MissingToolError without a compiler or capstone."""
     if why := obstacle_to_building(subject):
         return not_run(why)
     require_capstone()
@@ -106,7 +106,7 @@ def _summary(read: _Read) -> str:
 
 
 def _paint(read: _Read, emulator: str) -> tuple[int, int]:
-    """The bound with the server's calls, and what was painted over; nothing runs where there is no bound."""
+    """Returns the bound including the server's calls, and the measured use; 0, 0 if there is no bound."""
     if read.is_recursive:
         return 0, 0
     around = bytes_around_run(read.program, read.run)
@@ -131,14 +131,14 @@ def _read(subject: Subject) -> _Read:
 
 
 def _require_objects(subject: Subject, folder: Path) -> None:
-    """Raises ToolError unless each source has an object: in a folder without any, nothing is wrong."""
+    """Raises ToolError unless each source has an object file; without any, every check would pass."""
     there = {path.stem for path in folder.rglob("*.o")}
     if lacks := [source for source in subject.artifact.sources if Path(source).stem not in there]:
         raise ToolError(f"the build has no object file of {lacks[0]}, so its addresses cannot be read")
 
 
 def _of_code(read: _Read) -> Iterator[str]:
-    """Yields what is wrong with the code, a sentence each."""
+    """Yields a sentence for each problem in the code."""
     allowed, foreign = f"{read.subject.name}_describe", _foreign(read.subject)
     for tree in read.trees:
         if tree.circle:
@@ -168,7 +168,7 @@ def _of_memory(read: _Read) -> Iterator[str]:
 
 
 def _exceptions(read: _Read) -> Iterator[str]:
-    """Yields what was not compared, and what a library of an accelerator does otherwise than generated C."""
+    """Yields everything that was not compared, and how an accelerator's library differs from generated C."""
     foreign = _foreign(read.subject)
     if not read.usage:
         yield "the compiler gives no account of the stack of its functions, so none was compared with it"
@@ -202,7 +202,7 @@ def _functions(read: _Read) -> Table:
 
 
 def _by_compiler(read: _Read, name: str) -> Cell:
-    """Its account; a library's functions have none."""
+    """Returns the compiler's stack usage; functions of libraries have none."""
     return read.usage.get(name.partition(".")[0], "not given")
 
 
@@ -230,7 +230,7 @@ def _memory(read: _Read) -> Table:
 
 
 def _places(read: _Read) -> Sequence[tuple[str, str, str, int, int, int]]:
-    """Kind, name, symbol, address, bytes in the program and bytes by the archive of what the model has."""
+    """Returns kind, name, symbol, address, bytes in the program, and bytes in the archive of each item."""
     artifact = read.subject.artifact
     symbols = {s.name.partition(".")[0]: s for s in read.program.symbols if s.kind == "STT_OBJECT"}
     arenas = project_source(artifact).arenas

@@ -1,4 +1,4 @@
-"""The code that evidence is about: a compiled model, the board that it is for, a project made of it."""
+"""The subject of evidence: a compiled model, its board, and optionally a project."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from platforms.folder import ProjectInfo, read_project
 
 @dataclass(frozen=True)
 class Project:
-    """A project's folder, with its files as they are made of the archive now."""
+    """A project's folder, and the files that would be generated from the archive now."""
 
     info: ProjectInfo
     files: Mapping[str, str] = field(repr=False)  # path -> text
-    is_built: bool  # it has a folder of objects, of which nothing is known
+    is_built: bool  # has a folder of object files with unknown content
 
 
 @dataclass(frozen=True)
 class Subject:
-    """All that a chapter may look at."""
+    """Everything that chapters may use."""
 
     artifact: Artifact
-    board: Board | None = None  # None: an archive, and no board was named
-    compiled: Compiled | None = None  # of a model file or a compiled model: with its loops
+    board: Board | None = None  # None: an archive, without a board
+    compiled: Compiled | None = None  # for a model file or a compiled model; includes loops
     project: Project | None = None
-    toolchain: str | None = None  # the compiler that is preferred
-    source: Path | None = None  # the model file; None: an archive, or a graph that no file holds
-    is_archive: bool = False  # whose graph was compiled again, and its files compared
-    strangers: tuple[Stranger, ...] = ()  # parts of archive and project that Solder does not make like that
+    toolchain: str | None = None  # preferred compiler
+    source: Path | None = None  # the model file; None: an archive, or a graph that is not in a file
+    is_archive: bool = False  # the graph was compiled again, and the files compared
+    strangers: tuple[Stranger, ...] = ()  # files in archive and project that differ from generated ones
 
     @property
     def name(self) -> str:
@@ -57,7 +57,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class About:
-    """The words after `deploy evidence`, which its Python function takes too."""
+    """Options of `deploy evidence`, shared with its Python function."""
 
     board: Board | None = None
     project: Path | None = None
@@ -92,7 +92,7 @@ def subject_of(model: Path | Model | Compiled, asked: About, options: CompileOpt
 
 
 def _require_weights(artifact: Artifact) -> None:
-    """Raises InputError where weights may be replaced: what is proven of some is not of others."""
+    """Raises InputError if weights are replaceable, because proofs apply only to given weights."""
     if artifact.facts.structure:
         raise InputError(
             f"evidence is about code with its weights, and those of {artifact.name} are external",
@@ -101,7 +101,7 @@ def _require_weights(artifact: Artifact) -> None:
 
 
 def _require_compilable(artifact: Artifact, path: Path) -> None:
-    """Raises InputError for an archive that cannot be compiled again, so that nothing holds its C."""
+    """Raises InputError if an archive cannot be compiled again, so that its C cannot be verified."""
     if artifact.sizes:
         raise InputError(
             f"evidence is about a model of one size, and this archive has {len(artifact.sizes) + 1}",

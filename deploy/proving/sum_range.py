@@ -1,4 +1,4 @@
-"""The range of a layer's sums of products over all inputs, from its weights: one row for each channel."""
+"""The range of a layer's sums of products over all inputs, computed from its weights by channel."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Ints = npt.NDArray[np.int64]
 class ProductSums:
     """The least and greatest sum of each channel.
 
-    Each term counts from the zero point, so it is zero where a pixel is padding; every part of a sum, in any
-    order of its terms, lies between the greatest and the least too, or is nearer to zero than `partial`.
+    Terms are relative to the zero point, so they are zero for padding. Every partial sum, in any order of its
+    terms, is within these limits as well, or closer to zero than `partial`.
     """
 
     weights: Ints  # channels x terms
     bias: Ints
     limits: tuple[int, int]  # of stored inputs
-    zero_point: int  # of them
-    left_shift: Ints  # that the reference makes before its product, by channel; 0 where it shifts right
+    zero_point: int  # of the inputs
+    left_shift: Ints  # by channel: left shift in the reference before its multiplication; 0 for right shifts
 
     @property
     def low(self) -> int:
-        """The least input, from the zero point."""
+        """The least input, relative to the zero point."""
         return self.limits[0] - self.zero_point
 
     @property
@@ -52,33 +52,34 @@ class ProductSums:
 
     @property
     def partial(self) -> int:
-        """A bound on |a part of a sum|, of any terms, with the bias or without, centered or as stored."""
+        """A bound on |partial sum| for any terms, with or without bias, centered or as stored."""
         widest = max(abs(self.low), abs(self.high), self.high - self.low)
         products = np.abs(self.weights).sum(axis=1) * widest
         return int((products + np.abs(self.bias)).max())
 
     @property
     def shifted(self) -> int:
-        """The greatest |sum| after the shift to the left that comes before the product."""
+        """The greatest |sum| after the left shift that precedes the multiplication."""
         magnitude = np.maximum(np.abs(self.least), np.abs(self.greatest))
         return int((magnitude << self.left_shift).max())
 
     def in_pairs(self, start: Array) -> int:
-        """A bound on |a part of 256 times a sum|, made by half-words 256 * a + b of two weights.
+        """Returns a bound on |partial sum| * 256 for kernels with half-words 256 * a + b of two weights.
 
-        Sums begin at 256 * start - 127 * b of all pairs. A pair with the inputs x and y adds, in any order,
-        (256 * a + b) * x and b * (256 * y + 127 - x). With its 127 * b each of them, and both, are at most
-        256 * |a| + 257 * |b| times the widest stored input, so it does not matter which weights are a pair.
+        Sums start at 256 * start - 127 * b over all pairs. A pair with inputs x and y adds, in any order,
+        (256 * a + b) * x and b * (256 * y + 127 - x). Together with 127 * b, each of them and both are at
+        most 256 * |a| + 257 * |b| times the widest stored input. Therefore it does not matter which weights
+        form a pair.
         """
         products = np.abs(self.weights).sum(axis=1) * 257 * -self.limits[0]
         return int((products + np.abs(start) * 256).max())
 
     def fills_half_words(self) -> bool:
-        """True where two weights in any order are a half-word of 16 bits: no weight is -128."""
+        """True if any two weights fit into a 16-bit half-word: no weight is -128."""
         return int(self.weights.min()) > -128
 
     def reached(self) -> bool:
-        """Computes the sums of inputs chosen by the weights' signs: they must be the range's ends."""
+        """Checks that inputs chosen by the weights' signs reach both ends of the range."""
         pairs = (
             (self.greatest, self.high, self.low, int(self.greatest.argmax())),
             (self.least, self.low, self.high, int(self.least.argmin())),
@@ -95,12 +96,12 @@ class ProductSums:
         return total
 
     def _terms(self, positive: int, negative: int) -> Ints:
-        """Each term where inputs are `positive` at weights above zero, and `negative` below."""
+        """Returns each term if inputs are `positive` for weights above zero, else `negative`."""
         return np.where(self.weights > 0, self.weights * positive, self.weights * negative)
 
 
 def sum_range(graph: Graph, node: Node) -> ProductSums | None:
-    """The range of the node's sums; None where it is not an integer sum with constant weights."""
+    """Returns the range of the node's sums, or None if they are not integers with constant weights."""
     op, out = _of_products(node.op, graph.output_types(node)[0])
     if not isinstance(op, Conv2d | DepthwiseConv2d | Dense):
         return None
@@ -122,7 +123,7 @@ def sum_range(graph: Graph, node: Node) -> ProductSums | None:
 
 
 def _of_products(op: Op, out: TensorType) -> tuple[Op, TensorType]:
-    """The op that makes the sums, and the type that its result would be stored as."""
+    """Returns the op that computes the sums, and the type of its unfused result."""
     return (op.conv, op.made(out)) if isinstance(op, Conv2dAdd) else (op, out)
 
 

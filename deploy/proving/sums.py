@@ -1,4 +1,4 @@
-"""The chapter on sums: the range of each layer's sums of products is within the integers that hold it."""
+"""The chapter on sums: each layer's sums of products fit into their integer type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from deploy.proving.sum_range import ProductSums, sum_range
 
 MOST_OFFSET_IN_PAIRS = 256 * MOST_OFFSET
 
-# Ops that move or compare values.
+# Ops that only move or compare values.
 MOVES = (*COPIES, "max_pool2d", "reshape", "concat", "pad", "gather", "gather_nd", "rearrange", "select")
 _COLUMNS = (
     "layer",
@@ -66,7 +66,7 @@ class _Row:
 
 
 def examine_sums(subject: Subject) -> Finding:
-    """Finds the range of each layer's sums; layers whose sums are of another kind are exceptions."""
+    """Computes the range of each layer's sums. Layers with other kinds of sums are exceptions."""
     graph, layers = subject.artifact.graph, subject.artifact.facts.layers
     rows = [row for layer in layers for row in _rows(graph, layer)]
     exceptions = tuple(row.exception for row in rows if row.exception)
@@ -144,7 +144,7 @@ def is_paired(layer: LayerInfo) -> bool:
 
 
 def of_its_own(layer: LayerInfo) -> str:
-    """Says how a layer's code adds otherwise than the reference; "" where it does not."""
+    """Returns how a layer's summation differs from the reference's, or ""."""
     if layer.device:
         return f"is computed by {layer.device}"
     if "winograd" in layer.kernel:
@@ -163,7 +163,7 @@ def _is_int8(graph: Graph, name: str | None) -> bool:
 
 
 def _of_pool(layer: LayerInfo, op: AveragePool2d) -> _Row:
-    """A sum of stored bytes, and half their number for rounding."""
+    """Returns the row for a sum of stored bytes, plus half their number for rounding."""
     terms = op.size[0] * op.size[1]
     most = terms * 128 + terms // 2
     ends = (-terms * 128, terms * 127, most, most, most)

@@ -1,4 +1,4 @@
-"""The chapter on time: cycles of each layer on inputs that differ as much as they can, and a bound."""
+"""The chapter on time: cycles of each layer for very different inputs, and a bound."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def examine_time(subject: Subject) -> Finding:
     """Runs the inputs. Raises MissingToolError without a compiler."""
     if why := obstacle_to_building(subject):
         return not_run(why)
-    assert subject.board is not None  # obstacle_to_building() says so
+    assert subject.board is not None  # checked by obstacle_to_building()
     if why := lacks(subject.board):
         return not_run(why)
     ready, artifact = built(subject, profile=True), subject.artifact
@@ -69,7 +69,7 @@ def _summary(cycles: Sequence[int], layers: Mapping[int, LayerTimes]) -> str:
 def _exceptions(
     infos: Sequence[LayerInfo], layers: Mapping[int, LayerTimes], program: LinkedProgram
 ) -> Iterator[str]:
-    """Yields a sentence for each layer whose time differs, with the functions in which it does."""
+    """Yields a sentence for each layer whose time varies, with the functions responsible."""
     for info in infos:
         times = layers.get(info.index)
         if times is None or not times.depends_on_data:

@@ -1,4 +1,4 @@
-"""The chapter on tools: what made the code, what that is held against, and what the firmware consists of."""
+"""The chapter on tools: what generated the code, how that is verified, and the parts of the firmware."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOT_RUN = "the tests that are named are not run by this command: they belong to
 
 
 def examine_tool_confidence(subject: Subject) -> Finding:
-    """Compiles by each compiler and lists what there is. A compiler that complains fails."""
+    """Compiles with each compiler and lists the parts. Compiler warnings fail."""
     artifact, parts = subject.artifact, packages()
     tries = try_compilers(artifact)
     files, foreign = _files(subject), foreign_sources(artifact)
@@ -58,7 +58,7 @@ def examine_tool_confidence(subject: Subject) -> Finding:
 
 
 def _files(subject: Subject) -> Mapping[str, bytes]:
-    """The files of the firmware: those made for a project, or else the model's and the runtime's."""
+    """Returns the firmware's files: those of the project or, without one, of the model and the runtime."""
     if subject.project is not None:
         return {name: text.encode() for name, text in subject.project.files.items()}
     artifact = subject.artifact
@@ -80,7 +80,7 @@ def _exceptions(
 
 
 def _ops(artifact: Artifact) -> Table:
-    """The ops of the graph and what says that they are right."""
+    """Returns the graph's ops and the tests that verify them."""
     used = Counter(node.op.name for node in artifact.graph.nodes)
     kernels = {op: sorted({layer.kernel for layer in artifact.facts.layers if layer.op == op}) for op in used}
     rows = [
@@ -134,7 +134,7 @@ def _survivors(scores: tuple[MutationScore, ...]) -> Table:
 
 
 def _unseen(scores: tuple[MutationScore, ...]) -> Iterator[str]:
-    """Yields a sentence for each part in which a change went by unnoticed."""
+    """Yields a sentence for each part with undetected mutations."""
     for each in scores:
         if each.unseen:
             yield f"of {each.changes} small changes of {each.room} its own tests do not notice {each.unseen}"

@@ -1,4 +1,4 @@
-"""Runs a foreign tool in a chapter's folder."""
+"""Runs a third-party tool in a chapter's folder."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MESSAGE_LINES = 12
 
 
 def run_tool(argv: Sequence[str], folder: Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Runs it on what is given to its input. Raises ToolError where it fails, with the end of its words."""
-    env = {**os.environ, "PWD": str(folder)}  # by which some tools find files, and not by where they run
+    """Runs a tool with `given` as input. If it fails, raises ToolError with the end of its output."""
+    env = {**os.environ, "PWD": str(folder)}  # some tools use PWD instead of their working directory
     done = subprocess.run(argv, cwd=folder, env=env, input=given, capture_output=True, check=False)
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()[-_MESSAGE_LINES:]

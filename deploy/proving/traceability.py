@@ -1,4 +1,4 @@
-"""The chapter on traceability: functions and constants of the C to layers, layers to operators, and back."""
+"""The chapter on traceability: from functions and constants of the C to layers and operators, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deploy.proving.tracing.files import files_table
 from deploy.proving.tracing.operands import operands_table
 from deploy.proving.tracing.requirements import files_without, requirements_table
 
-_INTERFACE = "the interface"  # owner of what calls the layers
+_INTERFACE = "the interface"  # owner of the functions that call layers
 _NO_CODE = "no code"
 _METHOD = (
     "Functions and constants are read from the C that is printed, not from the compiler's memory. A "
@@ -40,7 +40,7 @@ class _Trace:
     constants: Mapping[str, CConstant]
     files: Mapping[str, str]  # constant -> the file that defines it
     below: Mapping[int, frozenset[str]]  # layer -> functions
-    interface: frozenset[str]  # functions that callers use, with all that they call
+    interface: frozenset[str]  # functions that callers use, with all their callees
 
     def owners(self, function: str) -> list[str]:
         owners = [f"layer {number}" for number, names in self.below.items() if function in names]
@@ -55,13 +55,13 @@ class _Trace:
         return readers or ([_INTERFACE] if constant in self.functions.words(self.interface) else [])
 
     def read_by(self, layer: LayerInfo) -> list[str]:
-        """The constants that the layer's functions name."""
+        """Returns the constants that the layer's functions use."""
         words = self.functions.words(self.below[layer.index])
         return [name for name in self.constants if name in words]
 
 
 def examine_traceability(subject: Subject) -> Finding:
-    """Traces both ways. Fails by name for what belongs to nothing."""
+    """Traces in both directions. Anything without an owner fails, with its name."""
     artifact = subject.artifact
     trace = _trace(artifact)
     failures = [f"layer {n} has no function" for n, names in trace.below.items() if not names]
@@ -115,7 +115,7 @@ def _lost_operators(artifact: Artifact) -> list[str]:
 
 
 def _computed(artifact: Artifact) -> dict[str, str]:
-    """The layer of each node; a region's parts are nodes too."""
+    """Returns the layer of each node, including the nodes of a region."""
     found: dict[str, str] = {}
     for layer in artifact.facts.layers:
         if layer.op not in COPIES:

@@ -1,4 +1,4 @@
-"""The chapter on undefined behavior: Frama-C's EVA over the generated C, with any input."""
+"""The chapter on undefined behavior: Frama-C's EVA on the generated C, for any input."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _METHOD = (
 
 
 def examine_undefined_behaviour(subject: Subject) -> Finding:
-    """Runs EVA. Raises MissingToolError without it; alarms without a proof fail."""
+    """Runs EVA. Raises MissingToolError if it is not installed. Alarms without a proof fail."""
     if why := obstacle(subject.artifact):
         return not_run(why)
     require_frama_c()

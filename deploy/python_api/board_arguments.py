@@ -1,4 +1,4 @@
-"""Reads what Python functions about boards are given: a model in any form, and options by keyword."""
+"""Converts arguments of Python functions about boards: a model in any form, and options by keyword."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from deploy.python_api.model import Model, imported_with, model_path, options_wi
 
 
 def take_line(options: dict[str, Any]) -> LineOptions:
-    """Takes the options that say how the board is reached out of the others."""
+    """Removes and returns the connection options."""
     require_known(options, {**OPTIONS, **DATA, **LINE})
     return read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
 
 
 def take_data(options: dict[str, Any]) -> DataOptions:
-    """The same for those that say what inputs are."""
+    """Removes and returns the input options."""
     return read_given(DataOptions(), DATA, {name: options.pop(name) for name in DATA if name in options})
 
 
@@ -34,7 +34,7 @@ def prepared_of(
     options: Mapping[str, object],
     compile_model: Callable[[ImportedModel, Board, CompileOptions], Compiled] = compile_for_firmware,
 ) -> Prepared:
-    """A model file, an archive, a project folder or a compiled model, as firmware is made of it."""
+    """Returns a model file, an archive, a project folder or a compiled model in the form for building."""
     if isinstance(model, Compiled):
         require_same(model, board, options)
         return prepare_compiled(model)

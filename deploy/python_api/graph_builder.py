@@ -1,6 +1,6 @@
-"""A graph written in Python: operators on values, each checked as it is written; what it makes is a model.
+"""Builds a graph in Python. Each operator is checked when it is added; the result is a model.
 
-The graph is ONNX underneath, so that it is read, compiled, quantized and saved like any file of that format.
+Internally the graph is ONNX, so it can be read, compiled, quantized and saved like an ONNX file.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _ACTIVATIONS = ("relu", "relu6", "sigmoid", "tanh")
 
 
 class GraphValue(WholeOperators["GraphValue"]):
-    """A value of a graph: an input, a constant, or what an operator makes."""
+    """A value of a graph: an input, a constant, or an operator's result."""
 
-    __array_ufunc__ = None  # so that `array + value` is the value's
+    __array_ufunc__ = None  # so that `array + value` calls GraphValue's operator
 
     def __init__(self, graph: ModelGraph, name: str, slot: WrittenSlot) -> None:
         self.graph, self.name, self.slot = graph, name, slot
@@ -49,7 +49,7 @@ class GraphValue(WholeOperators["GraphValue"]):
 
     @property
     def dtype(self) -> str:
-        """As the compiler's graphs say it: "f32", "i8"."""
+        """The element type in the compiler's notation: "f32", "i8"."""
         return self.slot.dtype
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ refuse_operators(GraphValue, "values of a graph", _REFUSED)
 
 
 class ModelGraph:
-    """A graph under way. Images are [batch, channels, rows, columns], as in ONNX."""
+    """A graph under construction. Images are [batch, channels, rows, columns], as in ONNX."""
 
     def __init__(self, name: str = "model") -> None:
         self.name = name
@@ -128,7 +128,7 @@ class ModelGraph:
         inputs, outputs = (", ".join(map(repr, each.values())) for each in (self.inputs, self.outputs))
         return f"<graph {self.name}: {inputs} -> {outputs}, {len(self._written.nodes)} nodes>"
 
-    # ---- what goes in and comes out ----
+    # ---- inputs and outputs ----
 
     @checks_arguments
     def input(self, name: str, shape: Sequence[int], dtype: str = "f32") -> GraphValue:
@@ -145,7 +145,7 @@ class ModelGraph:
 
     @checks_arguments
     def constant(self, array: Array | float, name: str = "") -> GraphValue:
-        """A constant; floats are of single precision."""
+        """Adds a constant; double becomes single precision."""
         found = self._numbers(array)
         found = found.astype(np.float32) if found.dtype == np.float64 else found
         taken = self._free(name) if name else self._new("constant")
@@ -153,7 +153,7 @@ class ModelGraph:
 
     @checks_arguments
     def output(self, value: GraphValue, name: str = "") -> GraphValue:
-        """Makes a value an output, under a name of its own if one is given."""
+        """Makes a value an output, optionally with a new name."""
         self._require_own(value)
         result = self.apply("Identity", value, name=name) if name else value
         self.outputs[result.name] = result
@@ -163,7 +163,7 @@ class ModelGraph:
 
     @checks_arguments
     def apply(self, operator: str, *operands: Any, name: str = "", **attributes: Any) -> GraphValue:
-        """Any operator of ONNX with one result, whose shape and type follow; None is an operand left out."""
+        """Adds any ONNX operator with one result. Shape and type are inferred; None omits an operand."""
         if operator not in operators():
             raise misuse(f'ONNX has no operator "{operator}"{did_you_mean(operator, operators())}')
         given = [None if each is None else self._operand(each, operands) for each in operands]
@@ -189,7 +189,10 @@ class ModelGraph:
         activation: str = "",
         name: str = "",
     ) -> GraphValue:
-        """Weights are [outputs, inputs of a group, rows, columns]; padding is pixels each side, or "same"."""
+        """Adds a 2-D convolution. Padding is a number of pixels at each side, or "same".
+
+        Weights are [outputs, inputs per group, rows, columns].
+        """
         kernel = self._operand(weights, (x,))
         depth = kernel.shape[1] * groups if len(kernel.shape) == 4 else 0
         if len(x.shape) == 4 and depth != x.shape[1]:
@@ -219,7 +222,7 @@ class ModelGraph:
     def dense(
         self, x: GraphValue, weights: Any, bias: Any = None, activation: str = "", name: str = ""
     ) -> GraphValue:
-        """Weights are [outputs, inputs]; `x` is flattened."""
+        """Adds a dense layer. Weights are [outputs, inputs]; `x` is flattened."""
         flat = x if len(x.shape) == 2 else self.apply("Flatten", x)
         made = self.apply("Gemm", flat, weights, bias, name="" if activation else name, transB=1)
         return self.activation(made, activation, name) if activation else made
@@ -228,24 +231,24 @@ class ModelGraph:
     def max_pool2d(
         self, x: GraphValue, size: int, stride: int = 0, padding: int | str = 0, name: str = ""
     ) -> GraphValue:
-        """The stride is the size unless another is given."""
+        """Adds max pooling. The stride defaults to the size."""
         return self._pool("MaxPool", x, size, stride, padding, name)
 
     @checks_arguments
     def average_pool2d(
         self, x: GraphValue, size: int, stride: int = 0, padding: int | str = 0, name: str = ""
     ) -> GraphValue:
-        """The stride is the size unless another is given."""
+        """Adds average pooling. The stride defaults to the size."""
         return self._pool("AveragePool", x, size, stride, padding, name)
 
     @checks_arguments
     def mean_of_image(self, x: GraphValue, name: str = "") -> GraphValue:
-        """The mean of each channel over all rows and columns."""
+        """Adds the mean of each channel over all rows and columns."""
         return self.apply("GlobalAveragePool", x, name=name)
 
     @checks_arguments
     def activation(self, x: GraphValue, kind: str, name: str = "") -> GraphValue:
-        """One of "relu", "relu6", "sigmoid" and "tanh"."""
+        """Adds an activation: "relu", "relu6", "sigmoid" or "tanh"."""
         if kind not in _ACTIVATIONS:
             raise misuse(
                 f'there is no activation "{kind}"{did_you_mean(kind, _ACTIVATIONS)}',
@@ -278,20 +281,23 @@ class ModelGraph:
     def quantize(
         self, x: GraphValue, scale: float, zero_point: int = 0, dtype: str = "i8", name: str = ""
     ) -> GraphValue:
-        """The nearest integers of x / scale + zero point. From here to `dequantize`, layers are integers."""
+        """Converts to the nearest integers of x / scale + zero point.
+
+        Layers up to the next `dequantize` compute with integers.
+        """
         zero = self._zero_point(scale, zero_point, dtype)
         return self.apply("QuantizeLinear", x, np.float32(scale), zero, name=name)
 
     @checks_arguments
     def dequantize(self, x: GraphValue, scale: float, zero_point: int = 0, name: str = "") -> GraphValue:
-        """The real values that integers stand for."""
+        """Converts integers to floats: (x - zero point) * scale."""
         zero = self._zero_point(scale, zero_point, x.dtype)
         return self.apply("DequantizeLinear", x, np.float32(scale), zero, name=name)
 
-    # ---- what it makes ----
+    # ---- results ----
 
     def model(self, **options: Any) -> Model:
-        """The graph as a model, as deploy.load gives it. Raises ModelError for what is not supported."""
+        """Returns the graph as a model, like deploy.load. Raises ModelError for unsupported graphs."""
         data = self._data()
         digest = hashlib.sha256(data).hexdigest()[:16]
         file = f"{self.name}.onnx"
@@ -300,7 +306,7 @@ class ModelGraph:
 
     @checks_arguments
     def save(self, path: str | Path) -> Path:
-        """Writes an ONNX file, which `deploy quantize` and other tools take."""
+        """Writes an ONNX file, for `deploy quantize` and other tools."""
         place = Path(path)
         if place.suffix != ".onnx":
             raise OutputError("a graph is written as ONNX", str(place), f"{place.with_suffix('.onnx')}")
@@ -330,7 +336,7 @@ class ModelGraph:
             self._require_own(given)
             return given
         array = self._numbers(given)
-        if isinstance(given, int | float):  # a bare number is of the type of what stands beside it
+        if isinstance(given, int | float):  # a plain number gets the type of the other operand
             types = [each.dtype for each in beside if isinstance(each, GraphValue)]
             array = array.astype(numpy_of(types[0])) if types else array
         return self.constant(array)
@@ -338,14 +344,14 @@ class ModelGraph:
     def _numbers(self, given: Any) -> Array:
         try:
             array = np.asarray(given)
-        except ValueError:  # lists of several lengths
+        except ValueError:  # lists of different lengths
             array = np.asarray(None)
         if array.dtype.kind not in "fiub" or not array.size:
             raise misuse(f"{given!r} is neither a value of the graph nor an array of numbers")
         return array
 
     def _zero_point(self, scale: float, zero_point: int, dtype: str) -> Array:
-        """The zero point in its type. Raises InputError where it or the scale is none."""
+        """Returns the zero point in its type. Raises InputError if it or the scale is invalid."""
         kind = numpy_of(dtype)
         if not 0 < scale < inf:
             raise misuse(f"a scale of {scale:g} stands for nothing", "a scale is more than 0, and finite")
@@ -370,7 +376,7 @@ class ModelGraph:
 
 @checks_arguments
 def graph(name: str = "model") -> ModelGraph:
-    """A new, empty graph.
+    """Returns a new, empty graph.
 
     >>> import deploy
     >>> g = deploy.graph("twice")

@@ -1,10 +1,10 @@
-"""ONNX's operators behind Python's of whole numbers and conditions."""
+"""ONNX operators for Python's integer and comparison operators."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# ONNX's operator, the types that have it, its attributes.
+# ONNX operator, supported types, attributes.
 WHOLE: Mapping[str, tuple[str, tuple[str, ...], Mapping[str, str]]] = {
     "&": ("And", ("bool",), {}),
     "|": ("Or", ("bool",), {}),

@@ -1,4 +1,4 @@
-"""A model file that was read: its graph, its inputs and outputs, and the reference that runs it."""
+"""A loaded model file: its graph, inputs and outputs, and the reference that runs it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from platforms.board_files import load_board
 
 @dataclass(frozen=True)
 class Model(Paged):
-    """A model file that was read, with its graph."""
+    """A loaded model file with its graph."""
 
     path: Path
     imported: ImportedModel = field(repr=False)
-    options: CompileOptions  # with which it was read
+    options: CompileOptions  # with which it was loaded
 
     @property
     def graph(self) -> Graph:
@@ -58,9 +58,9 @@ class Model(Paged):
         return print_graph(self.graph)
 
     def run(self, inputs: Inputs, quantize: bool = False, dequantize: bool = False) -> dict[str, Array]:
-        """The outputs by name, computed by the reference; of a series or a batch, those of all samples.
+        """Runs the reference and returns the outputs by name; for a series or a batch, those of all samples.
 
-        `quantize` turns floats into the model's integers, `dequantize` its outputs into floats.
+        `quantize` converts float inputs to the model's integers, `dequantize` outputs to floats.
         """
         taken, made = (graph_specs(self.graph, names) for names in (self.graph.inputs, self.graph.outputs))
         given = by_name(inputs)
@@ -73,14 +73,14 @@ class Model(Paged):
 
 @takes_options(READING)
 def load(path: str | Path, **options: Any) -> Model:
-    """Reads a model file. Raises ModelError for what is not supported."""
+    """Loads a model file. Raises ModelError for unsupported models."""
     known = read_options(options, names=READING)
     place = model_path(path)
     return Model(place, import_model(place, known), known)
 
 
 def model_path(model: object) -> Path:
-    """The path of a model's file. Raises InputError for anything else, with what to do about it."""
+    """Returns the path of a model file. Raises InputError with a hint for anything else."""
     if isinstance(model, str | os.PathLike):
         return Path(model)
     framework = framework_of(model)
@@ -97,26 +97,26 @@ def model_path(model: object) -> Path:
 
 
 def imported_with(model: str | Path | Model, options: CompileOptions) -> ImportedModel:
-    """The loaded model; it is read again where these options give its file another meaning."""
+    """Returns the loaded model, reloaded if these options change how its file is read."""
     if isinstance(model, Model) and _reading(model.options) == _reading(options):
         return model.imported
     return import_model(model.path if isinstance(model, Model) else model_path(model), options)
 
 
 def _reading(options: CompileOptions) -> list[object]:
-    """The options that decide what a model file means."""
+    """Returns the options that affect how a model file is read."""
     return [getattr(options, OPTIONS[name].field) for name in READING]
 
 
 def options_with(
     model: str | Path | Model, given: Mapping[str, object], names: Collection[str] = OPTIONS
 ) -> CompileOptions:
-    """The options given here, else those that the model was loaded with, else the defaults."""
+    """Returns the given options, on top of those the model was loaded with, or the defaults."""
     return read_options(given, model.options if isinstance(model, Model) else CompileOptions(), names)
 
 
 def require_same(compiled: Compiled, board: str | None, options: Mapping[str, object]) -> None:
-    """Refuses another board or options for a model that is compiled. Raises InputError, BoardError."""
+    """Rejects another board or options for a compiled model. Raises InputError, BoardError."""
     require_no_options(read_options(options), compiled.artifact.facts.source_name)
     if board is not None and load_board(board).name != compiled.board.name:
         raise BoardError(
@@ -126,5 +126,5 @@ def require_same(compiled: Compiled, board: str | None, options: Mapping[str, ob
 
 
 def read_artifact(model: str | Path | Compiled) -> Artifact:
-    """The artifact of a compiled model, or of an archive."""
+    """Returns the artifact of a compiled model or an archive."""
     return model.artifact if isinstance(model, Compiled) else read_archive(model_path(model))

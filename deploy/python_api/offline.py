@@ -34,14 +34,14 @@ from platforms.toolchains import find_toolchain
 
 @takes_options()
 def compile(
-    model: str | Path | Model | Callable[..., Any],  # PyTorch's, Keras', scikit-learn's, JAX'
+    model: str | Path | Model | Callable[..., Any],  # of PyTorch, Keras, scikit-learn or JAX
     board: str | None = None,
     target: str | None = None,
     example: Any = None,
     calibration: Any = None,
     labels: Any = None,
     signal_to_noise: Any = None,  # a number
-    activation_type: Any = None,  # a word
+    activation_type: Any = None,  # a string
     **options: Any,
 ) -> Compiled:
     """Compiles a model to C sources with a static memory plan for a board. `save(path)` writes the archive.
@@ -57,7 +57,7 @@ def compile(
     framework = framework_of(model)
     if framework is not None:
         from deploy.frameworks.compile_framework_model import (
-            compile_module,  # measures, so most of this package is behind it
+            compile_module,  # it measures, so it imports most of this package
         )
 
         place, known = require_board_or_target(board, target), read_options(options)
@@ -110,4 +110,4 @@ def in_process(model: str | Path | Model, **options: Any) -> HostModel:
 
 
 def _keep_nothing(_library: HostModel) -> None:
-    """Does nothing: the library was loaded from a folder that will be renamed."""
+    """Does nothing; the library was loaded from a folder that will be renamed."""

@@ -1,4 +1,4 @@
-"""The commands as Python functions: those that run a model on a board."""
+"""The commands that run a model on a board, as Python functions."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ from platforms.tuning.search import OnTrial, keep_silent
 class Run(Paged):
     """The outputs and times of a run on a board."""
 
-    outputs: Mapping[str, Array]  # by name; with an axis for the samples where the inputs had one
-    unit: str  # "instructions", "cycles", or "" where the board counts neither
+    outputs: Mapping[str, Array]  # by name; with a sample axis if the inputs have one
+    unit: str  # "instructions", "cycles", or "" if the board counts neither
     count: Spread  # per run, in that unit
-    seconds: Spread | None  # per run; None on an emulated board, whose instructions take no fixed time
+    seconds: Spread | None  # per run; None on an emulated board, where instructions have no fixed duration
 
     def __str__(self) -> str:
         costs = [f"{self.count.mean:,.0f} {self.unit}"] if self.unit else []
@@ -82,15 +82,15 @@ def run(
 
     `inputs` are arrays by name, in order, or a single one; a batch, or one extra leading axis, is a series of
     samples. `quantize` converts float inputs to the model's integers, `dequantize` outputs to floats.
-    `emulated` emulates the core of a board that is not here. `platform` is what firmware is built for: by
-    default the board's first platform that builds on this computer.
+    `emulated` emulates the core of a board that is not here. `platform` selects the platform to build for;
+    the default is the board's first one that builds on this computer.
     """
     line, data = take_line(options), take_data(options)
     arrays = None if inputs is None else by_name(inputs)
     prepared = at_size_of(prepared_of(model, board, options), arrays)
     prepared = on_emulator(prepared) if emulated else prepared
     if prepared.inputs is not None:
-        make_data(arrays, data, prepared.inputs, 1)  # complains before anything is built
+        make_data(arrays, data, prepared.inputs, 1)  # checks the inputs before building
     ready = ready_for(prepared, BuildChoices(toolchain, platform=platform), line.runner)
     with open_device(ready, line) as device:
         samples = make_data(arrays, data, prepared.inputs or device.model.inputs, 1)
@@ -99,7 +99,7 @@ def run(
 
 
 def run_of(meter: Meter, prepared: Prepared, samples: Samples, measured: Measured, dequantize: bool) -> Run:
-    """Says what was measured in the board's unit, and the outputs by name."""
+    """Returns the measurements in the board's unit, and the outputs by name."""
     names = [spec.name for spec in measured.specs]
     outputs = dict(zip(names, measured.stacked(samples).values(), strict=True))
     return Run(
@@ -124,9 +124,9 @@ def verify(
     emulated: bool = False,
     **options: Any,
 ) -> Verdict:
-    """Compares the outputs of a model file, an archive or a compiled model on a board with the reference, bit
-    for bit; `layers` finds the first layer that differs.
+    """Compares a board's outputs with the reference bit for bit.
 
+    The model may be a file, an archive or a compiled model. `layers` also finds the first layer that differs.
     Without inputs, uses random ones, the same each time. With `labels`, the classes of the samples, next to
     the inputs or among them, the verdict has accuracy and confusion; with `expected`, outputs by name, their
     distance. An `oracle` ("litert", "tflm", "ort" or "none") is another runtime to compare with, by default
@@ -165,13 +165,12 @@ def bench(
     platform: str | None = None,
     **options: Any,
 ) -> Answer:
-    """Measures a model file, an archive or a compiled model on a board: instructions, cycles, time, RAM,
-    stack and flash; with `layers`, of each layer.
+    """Measures a model on a board: instructions, cycles, time, RAM, stack and flash; with `layers`, of each.
 
-    Each time is the median of `median_of` runs. `emulated` emulates a board that is not here, at `clock` Hz
-    if given, and estimates its cycles. `compare` shows how far the cycle model is off for a measured board.
-    With a `baseline`, earlier facts or a file of them, the result's "changes" list what differs and what is
-    more than `worse` percent worse.
+    The model may be a file, an archive or a compiled model. Each time is the median of `median_of` runs.
+    `emulated` emulates a board that is not here, at `clock` Hz if given, and estimates its cycles. `compare`
+    shows how far the cycle model is off for a measured board. With a `baseline`, earlier facts or a file of
+    them, the result's "changes" list what differs and what is more than `worse` percent worse.
     """
     line = take_line(options)
     prepared = prepared_of(model, board, options)
@@ -218,9 +217,10 @@ def tune(
 ) -> Tuning:
     """Measures the model's kernels with other knobs on the board; every trial is kept in `records`.
 
-    `on_trial(progress, record)` is called after each. With `keep_constants` nothing is tried that takes more
-    flash for constants than the default. `candidates_in` is "ram" of running firmware, or an
-    "image" of many. `objective` is "cycles", "instructions" or "size".
+    `on_trial(progress, record)` is called after each trial. With `keep_constants`, candidates that need more
+    flash for constants than the default are skipped. `candidates_in` selects how candidates are loaded: into
+    the "ram" of running firmware, or as an "image" of many. `objective` is "cycles", "instructions" or
+    "size".
     """
     line = read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
     known, found = options_with(model, options, TUNING), load_board(board)

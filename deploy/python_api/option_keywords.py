@@ -1,4 +1,4 @@
-"""Shows options as keywords of the Python functions that take them."""
+"""Shows options as keywords of the Python functions that accept them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from platforms.channels.package import PACKAGE
 P = ParamSpec("P")
 R = TypeVar("R")
 READING = tuple(name for name, option in OPTIONS.items() if option.reads_model)
-NOT_FOR_TUNING = ("tuning_records",)  # it makes them
+NOT_FOR_TUNING = ("tuning_records",)  # tuning creates them
 TUNING = tuple(name for name in OPTIONS if name not in NOT_FOR_TUNING)
 
 
 def takes_options(names: Collection[str] = OPTIONS) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes help() and editors show the options of a function that has `**options`."""
+    """Makes help() and editors show the options of a function with `**options`."""
     options = [{**OPTIONS, **DATA, **LINE, **PACKAGE}[name] for name in names]
 
     def show(function: Callable[P, R]) -> Callable[P, R]:
@@ -41,5 +41,5 @@ def _line(option: Option) -> str:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    """A keyword whose None means that it is not given, so the default or the loaded model's value counts."""
+    """Returns a keyword parameter. None means not given: the default or the loaded model's value applies."""
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None)

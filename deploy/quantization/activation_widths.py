@@ -1,7 +1,7 @@
-"""Chooses the values that get 16 bits: those that lose most in eight, as many as a bound of the loss needs.
+"""Chooses the values that get 16 bits: those that lose most with eight, as few as the bound permits.
 
-A value's loss is measured with it alone in eight bits and the others in 16. Values are taken in the order of
-their loss until the outputs, with all of them together, are as near to the float model's as the bound asks.
+A value's loss is measured with only that value in eight bits and the others in 16. Values are widened in
+order of decreasing loss, until the outputs are as close to the float model's as the bound requires.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ WIDE, NARROW = 16, 8  # bits
 
 @dataclass(frozen=True, slots=True)
 class Wider:
-    """The values that shall have 16 bits: of all that may, or as few as keep the loss within a bound."""
+    """Which values get 16 bits: all possible ones, or as few as needed to meet a bound."""
 
-    signal_to_noise_db: float | None = None  # the least; None: all values
-    has_narrow_ends: bool = False  # inputs and outputs of the model keep eight bits
+    signal_to_noise_db: float | None = None  # minimum; None: widen all values
+    has_narrow_ends: bool = False  # the model's inputs and outputs keep eight bits
 
 
 def wider_of(activations: str, bound_db: float | None, has_narrow_ends: bool, example: str) -> Wider | None:
-    """The values that one of ACTIVATIONS asks for; None: none. `example` says how a bound is given."""
+    """Returns the setting for one of ACTIVATIONS; None for int8. `example` shows how to set a bound."""
     if activations not in ACTIVATIONS:
         raise InputError(f'activation_type "{activations}" is not known', hint=", ".join(ACTIVATIONS))
     if activations == "int8":
@@ -43,20 +43,20 @@ def wider_of(activations: str, bound_db: float | None, has_narrow_ends: bool, ex
 
 @dataclass(frozen=True, slots=True)
 class ActivationWidth:
-    """The bits that a value got, and the loss of the outputs where it alone has eight."""
+    """The width of a value, and the loss if only that value has eight bits."""
 
     value: str
-    op: str  # that makes it; "input" of what nobody makes
+    op: str  # that computes it; "input" for model inputs
     bits: int
     signal_to_noise_db: float
 
 
 @dataclass(frozen=True, slots=True)
 class Widened:
-    """The widths that the values of a quantized model got, and the outputs' decibels above their error."""
+    """The widths of a quantized model's values, and the outputs' signal-to-noise ratio."""
 
     activations: tuple[ActivationWidth, ...]
-    int8_db: float  # with all of them in eight bits
+    int8_db: float  # with all values in eight bits
     signal_to_noise_db: float
 
 
@@ -67,7 +67,7 @@ def widen(
     wider: Wider,
     open_session: Callable[[Path], Any],
 ) -> Widened:
-    """Writes the int8 model of the prepared one anew, with values in 16 bits."""
+    """Rewrites the int8 model of the prepared one, with some values in 16 bits."""
     outputs = outputs_of(open_session(prepared), samples)
     trial = prepared.with_name("wider.onnx")
 
@@ -83,9 +83,9 @@ def widen(
 def _with_wider_activations(
     data: bytes, real: bytes, wider: Wider, noise_of: Callable[[bytes], float]
 ) -> tuple[bytes, Widened]:
-    """The quantized model with values in 16 bits; `real` is what it was made of.
+    """Returns the quantized model with values in 16 bits; `real` is the float model.
 
-    Raises ModelError where all values in 16 bits lose more than the bound allows.
+    Raises ModelError if even 16 bits for all values exceed the loss bound.
     """
     found = [each for each in activations(data, real) if not (wider.has_narrow_ends and each.is_end)]
 

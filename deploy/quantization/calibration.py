@@ -1,4 +1,4 @@
-"""Calibration data: samples that are typical of a model's inputs, with their classes where known."""
+"""Calibration data: representative samples of a model's inputs, with classes if known."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from deploy.inputs.samples import make_samples, read_arrays
 
-LABELS = "labels"  # the key beside those of the inputs
+LABELS = "labels"  # key, next to those of the inputs
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Each sample as the model takes it, and its class if the file has labels."""
+    """Samples in the model's format, and their classes if the file has labels."""
 
     samples: tuple[Mapping[str, Array], ...]
     labels: Array | None
 
 
 def read_calibration(path: Path, specs: tuple[TensorSpec, ...]) -> Calibration:
-    """The samples in an .npz file; a first axis of N counts them, also in place of the model's batch of 1."""
+    """Returns the samples in an .npz file.
+
+    A first axis counts them; it may replace the model's batch of 1.
+    """
     return make_calibration(read_arrays(path), specs, path.name)
 
 
 def make_calibration(
     given: Mapping[str, Array], specs: tuple[TensorSpec, ...], where: str = "data"
 ) -> Calibration:
-    """The same of arrays by name. Raises InputError."""
+    """Returns calibration samples from arrays by name. Raises InputError."""
     arrays = dict(given)
     labels = arrays.pop(LABELS, None)
     samples = make_samples(arrays, specs, where).each
@@ -50,7 +53,7 @@ def make_calibration(
 
 
 def _require_finite(sample: Mapping[str, Array], number: int, where: str) -> None:
-    """Raises InputError for infinities and NaN, which cannot be the ends of a range."""
+    """Raises InputError for infinities and NaN, which cannot limit a range."""
     for name, array in sample.items():
         count = int(np.count_nonzero(~np.isfinite(array)))
         if count:

@@ -1,4 +1,4 @@
-"""The outputs of float and quantized models on samples, and how far one is from the other."""
+"""Runs float and quantized models on samples, and measures the distance of their outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deploy.verification.quality import is_of_classes
 def answers_of(
     place: Path, samples: Sequence[Mapping[str, Array]], open_session: Callable[[Path], Any]
 ) -> Answers:
-    """A function that runs a model, from a file at that place, on each sample."""
+    """Returns a function that runs a model, written to file `place`, on each sample."""
 
     def run(data: bytes, names: Sequence[str]) -> Iterator[Mapping[str, Array]]:
         place.write_bytes(data)
@@ -28,13 +28,13 @@ def answers_of(
 
 
 def outputs_of(session: Any, samples: Sequence[Mapping[str, Array]]) -> list[Array]:
-    """The answers of a model, all outputs in floats."""
+    """Returns all float outputs of a model for all samples."""
     found = (output for sample in samples for output in session.run(None, dict(sample)))
     return [np.asarray(output, np.float64) for output in found if output.dtype.kind == "f"]
 
 
 def noise_of(wanted: Sequence[Array], found: Sequence[Array]) -> float:
-    """The energy of the difference beside that of what is wanted."""
+    """Returns the energy of the difference, relative to that of the wanted values."""
     signal = sum(float(np.square(each).sum()) for each in wanted)
     noise = sum(float(np.square(np.subtract(a, b)).sum()) for a, b in zip(wanted, found, strict=True))
     return noise / signal if signal else noise
@@ -45,7 +45,7 @@ def decibels(noise: float) -> float:
 
 
 def classes_of(session: Any, samples: Sequence[Mapping[str, Array]]) -> Array | None:
-    """The place of the largest number in the first output, for each sample; None where it has no classes."""
+    """Returns the index of the largest value in the first output by sample, or None if it has no classes."""
     outputs = [session.run(None, dict(sample))[0] for sample in samples]
     if not all(is_of_classes(output.shape) for output in outputs):
         return None

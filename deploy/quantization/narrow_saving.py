@@ -1,4 +1,4 @@
-"""Keeps weights of four bits only where that saves flash: not every kernel stores two in a byte."""
+"""Keeps four-bit weights only if they save flash, because not every kernel stores two per byte."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from deploy.quantization.calibration import Calibration
 from deploy.quantization.onnx_quantizer import LayerWidth, Quantized, quantize
 from deploy.quantization.weight_widths import NARROW, Bound
 
-Place = tuple[Path, Board, CompileOptions]  # the float model's file, and where it is to run
+Place = tuple[Path, Board, CompileOptions]  # the float model's file, and the board it should run on
 
 
 @dataclass(frozen=True, slots=True)
 class NarrowSaving:
-    """The flash that a model takes with weights of eight bits, and with four where that saves some."""
+    """The flash that a model needs with eight-bit weights, and with four-bit weights that save some."""
 
-    layers: int  # with weights of four bits in the end
+    layers: int  # with four-bit weights in the result
     of_layers: int
     before_bytes: int  # constants and estimated code
     after_bytes: int
@@ -42,7 +42,7 @@ class NarrowSaving:
 def with_less_flash(
     made: Quantized, place: Place, samples: Calibration, least_db: float
 ) -> tuple[Quantized, NarrowSaving]:
-    """The model with four bits in those layers that then take less flash, or with eight in all."""
+    """Returns the model with four-bit weights in layers that then need less flash, or none."""
     path = place[0]
     wide = quantize(path, samples, "minmax", {}, refine=True)
     before = _compiled(wide, place)
@@ -68,7 +68,7 @@ def _compiled(made: Quantized, place: Place) -> CompiledModel:
 
 
 def _saves(width: LayerWidth, narrow: CompiledModel, wide: CompiledModel) -> bool:
-    """True where the layer has fewer bytes of constants than with eight bits, or has no name."""
+    """Returns whether the layer needs fewer bytes of constants than with eight bits, or has no name."""
     sizes = [_stored(model, width.node) for model in (narrow, wide)]
     return not width.node or sizes[0] < sizes[1]
 

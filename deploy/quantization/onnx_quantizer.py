@@ -1,8 +1,7 @@
-"""Float ONNX models become int8 ones by ONNX Runtime's static quantizer, with a report of what it cost.
+"""Converts float ONNX models to int8 with ONNX Runtime's static quantizer, and measures the loss.
 
-Weights get a scale for each channel and are symmetric, activations get one scale and a zero point: what the
-integer kernels take. The quantizer and the runtime that calibrates are kept by others; here they are asked,
-and their answer is measured.
+Weights are symmetric with a scale per channel; activations have one scale and a zero point. This is the
+format of the integer kernels.
 """
 
 from __future__ import annotations
@@ -33,18 +32,18 @@ from deploy.quantization.model_outputs import answers_of, classes_of, decibels, 
 from deploy.quantization.refined_weights import Refinement, ways
 from deploy.quantization.weight_widths import NARROW, WIDE, Bound, LayerWeights
 
-Shapes = Mapping[str, tuple[int, ...]]  # of inputs by name
+Shapes = Mapping[str, tuple[int, ...]]  # by input name
 WEIGHTS = ("int8", "int4", "mixed")
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
 _ORT_TYPES = {"tensor(float)": DType.F32, "tensor(int32)": DType.I32, "tensor(int64)": DType.I64}
-_MOST_COMPARED = 32  # samples whose every activation is kept in memory
-_LEAST_OPSET = 13  # before it, a quantized tensor has one scale
-_ERRORS_ONLY = 3  # of ONNX Runtime's levels
+_MOST_COMPARED = 32  # samples for which all activations are held in memory
+_LEAST_OPSET = 13  # older versions have only per-tensor scales
+_ERRORS_ONLY = 3  # a log level of ONNX Runtime
 
 
 @dataclass(frozen=True, slots=True)
 class LayerError:
-    """The distance between an activation of the int8 model and the float one."""
+    """The distance between an activation of the int8 model and the float model."""
 
     value: str
     op: str
@@ -55,45 +54,45 @@ class LayerError:
 
 @dataclass(frozen=True, slots=True)
 class LayerWidth:
-    """The bits that a layer's weights got, and the loss of the outputs with them alone in four bits."""
+    """The width of a layer's weights, and the loss if only these have four bits."""
 
     value: str
-    weights: str  # the constant
+    weights: str  # name of the constant
     op: str
     bits: int
-    bytes: int  # with two weights of four bits in a byte, which not every kernel stores
+    bytes: int  # with two four-bit weights per byte, which not every kernel stores
     signal_to_noise_db: float
     node: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Quantized:
-    """An int8 model, and the loss against the float one."""
+    """An int8 model, and its loss relative to the float model."""
 
     data: bytes
     float_bytes: int
     layers: tuple[LayerError, ...]
-    same_class: float | None  # share of the samples; None where the first output is not a row of classes
-    float_right: float | None  # share, where there are labels
+    same_class: float | None  # fraction of the samples; None if the first output is not a row of classes
+    float_right: float | None  # fraction, if there are labels
     int8_right: float | None
-    edges: tuple[Edge, ...] = ()  # inputs and outputs that are integers
-    widths: tuple[LayerWidth, ...] = ()  # of weights that may have four bits; none where it was not asked for
-    widened: Widened | None = None  # where values might have 16 bits
-    refinements: tuple[Refinement, ...] = ()  # what was tried, where it was asked for; first as it is
+    edges: tuple[Edge, ...] = ()  # integer inputs and outputs
+    widths: tuple[LayerWidth, ...] = ()  # of weights that may have four bits, if requested
+    widened: Widened | None = None  # if values may have 16 bits
+    refinements: tuple[Refinement, ...] = ()  # variants tried, if requested; the first is unchanged
 
     def __repr__(self) -> str:
         return f"<int8 model of {len(self.data):,} bytes, {self.float_bytes:,} in float>"
 
     @property
     def refined(self) -> Refinement | None:
-        """The way that was kept; None where the model was best as it is."""
+        """The variant that was kept, or None if the unchanged model was best."""
         return next((each for each in self.refinements[1:] if each.is_kept), None)
 
 
 def model_specs(path: Path, shapes: Shapes) -> tuple[TensorSpec, ...]:
-    """The inputs of a float ONNX model, with the shapes given; an open batch size counts as 1."""
+    """Returns the inputs of a float ONNX model with these shapes; an open batch size becomes 1."""
     data = read_file(path)
-    require_onnx(data, path.name)  # says what is wrong in our words
+    require_onnx(data, path.name)  # reports problems in this project's terms
     require_float(data, path.name)
     with _sessions() as open_session:
         entries = open_session(path).get_inputs()
@@ -114,13 +113,11 @@ def quantize(
     refine: bool = False,
     wider: Wider | None = None,
 ) -> Quantized:
-    """Quantises a float model with inputs in the shapes given; mixed weights have a bound.
+    """Quantizes a float model with these input shapes. Mixed weight widths need a bound.
 
-    With `wider`, values get 16 bits.
-
-    Where asked to refine, it is tried with other weights for the same model, and the best is kept.
-    Raises ModelError where the model cannot be read or its weights take more, ToolError where ONNX Runtime
-    is missing or fails.
+    With `wider`, values get 16 bits. With `refine`, modified weights for the same function are tried, and the
+    best variant is kept. Raises ModelError if the model cannot be read or its weights exceed the bound, and
+    ToolError if ONNX Runtime is missing or fails.
     """
     with tempfile.TemporaryDirectory() as name, _sessions() as open_session:
         prepared, int8 = Path(name) / "float.onnx", Path(name) / "int8.onnx"
@@ -149,14 +146,14 @@ def quantize(
 
 
 def with_integers_outside(made: Quantized, path: Path) -> Quantized:
-    """Makes the model's inputs and outputs integers."""
+    """Changes the model's inputs and outputs to integers."""
     data, edges = with_integer_edges(made.data, path.name)
     return replace(made, data=data, edges=edges)
 
 
 @contextmanager
 def _sessions() -> Iterator[Any]:
-    """A function that opens a model file for running. ONNX Runtime's complaints become ours."""
+    """Yields a function that opens a model file for running, and converts ONNX Runtime's errors."""
     try:
         import onnxruntime
     except ImportError:
@@ -164,12 +161,12 @@ def _sessions() -> Iterator[Any]:
             "quantising needs ONNX Runtime, which is not installed", "", pip_install("quantize")
         ) from None
 
-    onnxruntime.set_default_logger_severity(_ERRORS_ONLY)  # its warnings speak of what it prunes itself
+    onnxruntime.set_default_logger_severity(_ERRORS_ONLY)  # its warnings are about its internal optimizations
 
     def open_session(path: Path) -> Any:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = _ERRORS_ONLY
-        options.add_session_config_entry("session.x64quantprecision", "1")  # else AVX2 saturates
+        options.add_session_config_entry("session.x64quantprecision", "1")  # otherwise AVX2 saturates
         try:
             return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # its exceptions share no base class
@@ -203,7 +200,7 @@ def _spec(entry: Any, given: tuple[int, ...] | None, path: Path) -> TensorSpec:
 
 
 def _prepare(data: bytes, path: Path, prepared: Path) -> None:
-    """Folds batch normalizations into convolutions, as an int8 model cannot do that later."""
+    """Folds batch normalization into convolutions, which is impossible in an int8 model."""
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     newer = prepared.with_name("newer.onnx")
@@ -222,9 +219,9 @@ def _quantize_files(
     open_session: Callable[[Path], Any],
     refine: bool,
 ) -> tuple[Refinement, ...]:
-    """Writes the int8 model of the prepared one; where asked to, of that way of it which loses least.
+    """Writes the int8 model of the prepared one, with `refine` of the variant with the least loss.
 
-    The prepared one is then what layers of the int8 model are compared with.
+    Afterwards the prepared model is the one with which layers of the int8 model are compared.
     """
     prepared, int8 = files
     if not refine:
@@ -274,7 +271,7 @@ def _quantize_file(
 
 
 def _channel_steps(axis: int, steps: Array) -> list[dict[str, Any]]:
-    """Steps of weights as the quantizer is told them; the first entry has the axis."""
+    """Returns weight scales in the quantizer's format; the first entry contains the axis."""
     zero = np.array(0, np.int8)
     first, *others = ({"scale": np.array(step, np.float32), "zero_point": zero} for step in steps)
     return [{"axis": axis, **first}, *others]
@@ -287,7 +284,7 @@ def _narrow(widths: Sequence[LayerWidth]) -> frozenset[str]:
 def _widths(
     prepared: Path, calibration: Calibration, bound: Bound | None, open_session: Callable[[Path], Any]
 ) -> tuple[LayerWidth, ...]:
-    """The width of each layer's weights, by the loss that each alone has in four bits; None: four of all."""
+    """Returns the width of each layer's weights by their loss in four bits; without bound, all have four."""
     data, samples = prepared.read_bytes(), calibration.samples[:_MOST_COMPARED]
     outputs = outputs_of(open_session(prepared), samples)
     trial = prepared.with_name("trial.onnx")
@@ -311,7 +308,7 @@ def _layer_width(layer: LayerWeights, bits: int) -> LayerWidth:
 
 
 def _fixed_steps(prepared: Path) -> dict[str, list[dict[str, Any]]]:
-    """Steps in which a softmax is computed with integers, as in TFLite, and its logarithm, from -16 to 0."""
+    """Returns the fixed scales of integer softmax, as in TFLite, and of its logarithm, from -16 to 0."""
     from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
 
     steps = {"Softmax": (1 / 256, -128), "LogSoftmax": (1 / 16, 127)}
@@ -359,10 +356,10 @@ def _share_right(classes: Array | None, labels: Array | None) -> float | None:
 
 
 def _reader(samples: Sequence[Mapping[str, Array]]) -> Any:
-    """A reader of samples as the calibrator asks for them: one by one, then None, and then once more."""
+    """Returns a reader of samples for the calibrator, which reads them twice, each time up to None."""
     from onnxruntime.quantization import CalibrationDataReader
 
-    class Reader(CalibrationDataReader):  # type: ignore[misc]  # its base has no types
+    class Reader(CalibrationDataReader):  # type: ignore[misc]  # the base class has no type hints
         def __init__(self) -> None:
             self.rewind()
 
@@ -377,7 +374,7 @@ def _reader(samples: Sequence[Mapping[str, Array]]) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silences the quantizer's prints, and its advice in the root log about options that are not ours."""
+    """Silences the quantizer's output, and its hints in the root log about options that are not used here."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -391,7 +388,7 @@ def _quiet() -> Iterator[None]:
 def _failures_named(path: Path) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # whatever it is, it speaks of this model
+    except Exception as error:  # any exception is about this model
         raise ToolError("ONNX Runtime's quantiser failed", path.name, _first_line(error)) from error
 
 

@@ -1,4 +1,4 @@
-"""Writes an int8 model, ONNX or TFLite, of a float ONNX model and samples, and says what it cost."""
+"""Writes an int8 model, ONNX or TFLite, from a float ONNX model and samples, and reports the loss."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from deploy.quantization.weight_widths import Bound
 
 IO_TYPES = ("float32", "int8")
 _WIDEST_NAME = 60
-_FEW_SAMPLES = 10  # fewer are warned of
+_FEW_SAMPLES = 10  # with fewer, a warning is shown
 _SUFFIXES = (".onnx", ".tflite")
-_ONNX_QUANTISER = "onnx.quantize"  # what ONNX Runtime's calls itself
+_ONNX_QUANTISER = "onnx.quantize"  # name of ONNX Runtime's quantizer
 
 
 @renamed(io="io_type", weights="weight_type", activations="activation_type")
@@ -59,10 +59,10 @@ def quantize(
 
     io_type: "int8" also makes inputs and outputs integers, which saves the conversion on the board.
     weight_type: "int4" gives convolutions and dense layers weights of four bits. "mixed" gives four bits to
-        the layers that lose least, until the weights need `flash` bytes, or while the outputs stay
-        `signal_to_noise` decibels above the error of the four-bit weights.
+      the layers that lose least, until the weights need `flash` bytes, or while the outputs stay
+      `signal_to_noise` decibels above the error of the four-bit weights.
     activation_type: "int16" gives values between layers 16 bits. "mixed" does so for those that lose most,
-        until the outputs are `signal_to_noise` decibels above the error of the whole model.
+      until the outputs are `signal_to_noise` decibels above the error of the whole model.
     refine: also scales channels to equal ranges and corrects biases, if the outputs of the samples get
     nearer.
     """
@@ -100,7 +100,7 @@ def quantize(
 
 
 def _as_tflite(data: bytes, specs: Sequence[TensorSpec], file_name: str) -> bytes:
-    """The quantized ONNX model as a TFLite file of the same integers; ModelError names what has none."""
+    """Converts the quantized ONNX model to TFLite with the same integers. Raises ModelError if impossible."""
     from aot.frontend.tflite.write import write_model
 
     shapes = {spec.name: spec.shape for spec in specs}
@@ -126,7 +126,7 @@ def _bound(weights: str, flash: int | None, signal_to_noise: float | None) -> Bo
 
 
 def _is_quantised(path: Path) -> bool:
-    """True where the file has the name that its quantizer writes into it."""
+    """Returns whether the file contains the name of its quantizer."""
     from aot.frontend.tflite.write import WRITTEN_BY
 
     return (WRITTEN_BY if path.suffix == ".tflite" else _ONNX_QUANTISER).encode() in path.read_bytes()

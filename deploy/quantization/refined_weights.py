@@ -1,4 +1,4 @@
-"""Other weights for the same float model, which may lose less when rounded: tried, and the best is kept."""
+"""Tries modified weights for the same float model that may lose less by rounding, and keeps the best."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aot.ir.types import Array
 
 Answers = Callable[
     [bytes, Sequence[str]], Iterator[Mapping[str, Array]]
-]  # (model, outputs) -> of each sample
+]  # (model, outputs) -> outputs of each sample
 AS_IT_IS = "as it is"
 
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """One way that was tried, and how far the outputs' error lies below them."""
+    """A variant that was tried, and the outputs' signal-to-noise ratio."""
 
     name: str
     signal_to_noise_db: float
@@ -29,14 +29,14 @@ class Refinement:
 
 @dataclass(frozen=True, slots=True)
 class WeightVariant:
-    """A model to be rounded, and the one that it is to come near to, whose every value has its ranges."""
+    """A model to quantize, and the float model that defines its results and ranges."""
 
     model: bytes
     real: bytes
 
 
 def ways(data: bytes, narrow: Collection[str], answers: Answers) -> Mapping[str, WeightVariant]:
-    """The model as it is and in other weights, by what was done to it; `narrow` weights get four bits."""
+    """Returns the variants of a model by modification; `narrow` weights get four bits."""
     alike = _with_like_ranges(data, answers)
     return {
         AS_IT_IS: WeightVariant(data, data),

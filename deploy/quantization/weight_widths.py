@@ -1,9 +1,9 @@
-"""Chooses the layers whose weights get four bits: those that lose least for each byte that they save.
+"""Chooses the layers whose weights get four bits: those with the least loss per saved byte.
 
-A layer's loss is measured with its weights alone rounded to four bits, and losses are taken to add up. Layers
-are taken in the order of their loss for a byte until the weights fit. Then those that lose most are given
-back eight bits as far as there is room, and one layer takes another's place as long as that loses less. It is
-the least loss in most cases and not in all: the best choice within a bound is a knapsack.
+A layer's loss is measured with only its weights rounded to four bits; losses are assumed to add up. Layers
+are chosen in order of loss per saved byte until the weights fit. Then those with the largest loss return to
+eight bits as far as there is space, and layers are exchanged as long as the loss decreases. This is a
+heuristic for a knapsack problem: usually optimal, but not always.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ WIDE, NARROW = 8, 4  # bits
 
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
-    """The weights of a layer that may have four bits."""
+    """Weights of a layer that may have four bits."""
 
     name: str  # of the constant
     value: str  # the layer's result
     op: str
     elements: int
-    noise: float  # of the outputs where these weights alone have four bits, beside the signal
+    noise: float  # relative error of the outputs if only these weights have four bits
     node: str = ""
 
     @property
     def saved(self) -> int:
-        """Bytes."""
+        """Bytes saved by four bits."""
         return self.elements - self.bytes_of(NARROW)
 
     def bytes_of(self, bits: int) -> int:
@@ -38,16 +38,16 @@ class LayerWeights:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bound of mixed weights: the bytes that they take, or the outputs' decibels above the error."""
+    """A bound for mixed weights: their size in bytes, or the outputs' signal-to-noise ratio in decibels."""
 
     flash: int | None = None
     signal_to_noise_db: float | None = None
-    among: frozenset[str] | None = None  # the weights that may have four bits; None: all
+    among: frozenset[str] | None = None  # weights that may have four bits; None: all
 
     def narrow(
         self, layers: Sequence[LayerWeights], noise_of: Callable[[frozenset[str]], float]
     ) -> frozenset[str]:
-        """The layers that get four bits. Raises ModelError where too few bytes are left for four bits of all.
+        """Returns the layers that get four bits. Raises ModelError if even four bits for all exceed the size.
 
         `noise_of` measures the noise of several layers together.
         """
@@ -72,10 +72,11 @@ def _within_flash(layers: Sequence[LayerWeights], limit_bytes: int) -> frozenset
 def narrow_above(
     layers: Sequence[LayerWeights], least_db: float, noise_of: Callable[[frozenset[str]], float]
 ) -> frozenset[str]:
-    """The layers that get four bits so that outputs stay so many decibels above the error that this makes.
+    """Returns the layers that get four bits so that outputs keep a signal-to-noise ratio of `least_db`.
 
-    They are taken in the order of their loss for a byte as long as the sum of losses allows it. Since losses
-    do not quite add up, all together are measured, and the one that loses most is given back until it holds.
+    Layers are added in order of loss per saved byte while the sum of losses permits. Because losses do not
+    add up exactly, the result is then measured, and the layer with the largest loss is removed until the
+    bound holds.
     """
     limit, total = 10 ** (-least_db / 10), 0.0
     found: list[LayerWeights] = []
@@ -89,12 +90,12 @@ def narrow_above(
 
 
 def bytes_with(layers: Sequence[LayerWeights], narrow: frozenset[str]) -> int:
-    """The bytes of all weights where those named have four bits."""
+    """Returns the size of all weights if the named ones have four bits."""
     return sum(layer.bytes_of(NARROW if layer.name in narrow else WIDE) for layer in layers)
 
 
 def narrow_within(layers: Sequence[LayerWeights], limit_bytes: int) -> frozenset[str]:
-    """The layers that get four bits so that all weights take no more bytes, if they can."""
+    """Returns the layers that get four bits so that all weights fit into `limit_bytes`, if possible."""
     by_loss = sorted((layer for layer in layers if layer.saved), key=lambda layer: layer.noise / layer.saved)
     found: frozenset[str] = frozenset()
     for layer in by_loss:
@@ -111,7 +112,7 @@ def narrow_within(layers: Sequence[LayerWeights], limit_bytes: int) -> frozenset
 
 
 def _with_another(layers: Sequence[LayerWeights], narrow: frozenset[str], room: int) -> frozenset[str] | None:
-    """The best choice with another layer in place of one; None where none loses less in that room."""
+    """Returns the best exchange of one layer for another within `room` bytes, or None if none improves."""
     changes = [
         (taken.noise - new.noise, taken, new)
         for taken in layers

@@ -1,4 +1,4 @@
-"""Advice on what would help: other options and other boards, each tried, each with its numbers."""
+"""Suggests improvements: other options and other boards, all of them tried and measured."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from codegen.job import ImportedModel
 from deploy.devices.board_filter import Fit
 from deploy.reporting.attempt import Attempt, Measuring, attempt_of, cycles_of
 
-_MOST_BOARDS = 3  # that are named
+_MOST_BOARDS = 3  # maximum number shown
 
-# What is tried: a change of the options, and what it is for.
+# Flag -> purpose, changed options.
 _TRIED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "--optimize speed": ("fastest kernels", {"optimize": Optimize.SPEED}),
     "--optimize size": ("smaller code", {"optimize": Optimize.SIZE}),
@@ -28,17 +28,17 @@ _TRIED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class OtherOption:
-    """The same model on the same board with one option changed."""
+    """The same model and board with one option changed."""
 
     flag: str
     why: str
     ram_bytes: int
     flash_bytes: int
-    ram_change: int  # against the options asked for
+    ram_change: int  # relative to the requested options
     flash_change: int
     fits: bool
     cycles: int | None
-    cycles_change: float | None  # 0.1 is a tenth more
+    cycles_change: float | None  # 0.1 means a tenth more
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -56,11 +56,11 @@ class OtherOption:
 
 @dataclass(frozen=True, slots=True)
 class OtherBoard:
-    """Another board that has room for the model."""
+    """Another board that the model fits."""
 
     name: str
     core: str
-    ram_bytes: int  # there
+    ram_bytes: int  # of the board
     flash_bytes: int
     ram_needed: int
     flash_needed: int
@@ -81,7 +81,7 @@ class OtherBoard:
 
 
 def other_options(model: ImportedModel, base: Attempt, measuring: Measuring | None) -> Iterator[OtherOption]:
-    """Tries each of the options; those that change nothing, or cannot be had, are left out."""
+    """Tries each option, and skips any that change nothing or do not apply."""
     for flag, (why, change) in _TRIED.items():
         options = replace(base.options, **change)
         if options == base.options:
@@ -112,7 +112,7 @@ def _compared(flag: str, why: str, base: Attempt, tried: Attempt) -> OtherOption
 
 
 def other_boards(fits: Sequence[Fit], base: Attempt) -> tuple[OtherBoard, ...]:
-    """The smallest boards with room; where the board asked for has room itself, only smaller ones."""
+    """Returns the smallest boards that the model fits; if it fits the requested board, only smaller ones."""
     with_room = sorted(
         (fit for fit in fits if fit.board.name != base.board.name),
         key=lambda fit: (_size(fit.board), fit.board.name),

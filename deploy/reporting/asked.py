@@ -1,4 +1,4 @@
-"""The questions to a report: the command and the Python function ask them alike."""
+"""The request for a report, shared by the command and the Python function."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from deploy.reporting.model_report import ModelReport
 
 @dataclass(frozen=True)
 class Asked:
-    """The boards of a report, the user's data, and whether cycles are wanted."""
+    """The boards of a report, the user's data, and whether to estimate cycles."""
 
     boards: tuple[Board, ...]
     arrays: Mapping[str, Array] | None = None  # inputs by name, and "labels"
-    where: str = "data"  # the arrays are from
-    quantize: bool = False  # float inputs become the model's integers
+    where: str = "data"  # the source of the arrays
+    quantize: bool = False  # converts float inputs to the model's integers
     float_model: ImportedModel | None = None
     measuring: Measuring | None = None
 
@@ -46,7 +46,7 @@ def read_subject(path: Path, options: CompileOptions) -> ImportedModel | Artifac
 
 
 def report_on(model: ImportedModel | Artifact, asked: Asked, options: CompileOptions) -> ModelReport:
-    """A report on a model file or an archive. Raises DeployError."""
+    """Returns a report on a model file or an archive. Raises DeployError."""
     if isinstance(model, ImportedModel):
         graph = model.graph
         specs = graph_specs(graph, graph.inputs), graph_specs(graph, graph.outputs)

@@ -1,4 +1,4 @@
-"""A model on one board with one set of options: what it needs, and what it costs where that is measured."""
+"""A model on one board with one set of options: its needs and, if measured, its cost."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Attempt:
     board: Board
     options: CompileOptions
     report: Report
-    graph: Graph = field(repr=False)  # what the layers compute
+    graph: Graph = field(repr=False)  # the graph of the layers
     cost: BoardCost | None = None
-    not_measured: str = ""  # why there is no cost, where one was asked for
+    not_measured: str = ""  # the reason, if measuring was requested but failed
 
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """A request for cycles: firmware is built and run in an emulator of the board's core."""
+    """A request to build firmware and count cycles in an emulator of the board's core."""
 
     toolchain: str | None = None
 
     def cost_of(self, compiled: Compiled) -> tuple[BoardCost | None, str]:
-        """The cost, or the reason why it is not known."""
+        """Returns the cost, or the reason why it is unknown."""
         options = compiled.job.options
         try:
             here = emulated_board(compiled.board)
@@ -54,7 +54,7 @@ class Measuring:
 def attempt_of(
     model: ImportedModel, board: Board, options: CompileOptions, measuring: Measuring | None
 ) -> Attempt:
-    """Compiles the model; measures it where that is asked for and it fits."""
+    """Compiles the model and, if requested and it fits, measures it."""
     if measuring is not None:
         try:
             compiled = compile_for_firmware(model, board, options)
@@ -66,7 +66,7 @@ def attempt_of(
 
 
 def words_of(options: CompileOptions) -> str:
-    """The options that are not their defaults, as a command line has them."""
+    """Returns the options that differ from their defaults, as on a command line."""
     words: list[str] = []
     for option in ALL_OPTIONS:
         value = getattr(options, option.field)
@@ -77,11 +77,11 @@ def words_of(options: CompileOptions) -> str:
 
 def _without_cost(model: ImportedModel, board: Board, options: CompileOptions, why: str) -> Attempt:
     seen = inspect_model(model, board, options)
-    assert seen.compiled is not None  # a model file's
+    assert seen.compiled is not None  # always set for a model file
     return Attempt(board, options, seen.report, seen.compiled.graph, None, why)
 
 
 def cycles_of(attempt: Attempt) -> int | None:
-    """The cycles of a run; None where they are not known."""
+    """Returns the cycles of a run, or None if unknown."""
     cost = attempt.cost
     return cost.cycles.run.count if cost is not None and cost.cycles is not None else None

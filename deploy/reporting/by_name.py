@@ -32,12 +32,11 @@ def report(
     toolchain: str | None = None,
     **options: Any,
 ) -> ModelReport:
-    """Says of a model or an archive whether it fits each board, what needs what, and what would help.
+    """Reports whether a model or an archive fits each board, what uses resources, and what would help.
 
-    `data` has inputs by name; `labels`, their classes, next to them or among them, give accuracy. The values
-    of each layer are shown, with a `float_model` each layer's distance to it. `measure` finds cycles in an
-    emulator.
-    print() shows Markdown; save(path) writes a web page, Markdown or JSON.
+    `data` has inputs by name; `labels`, their classes, next to them or among them, give accuracy. The report
+    shows each layer's range of values and, with a `float_model`, its distance to that model. `measure` counts
+    cycles in an emulator. print() shows Markdown; save(path) writes a web page, Markdown or JSON.
     """
     known = CompileOptions() if isinstance(model, Compiled) else options_with(model, options)
     asked = Asked(

@@ -1,4 +1,4 @@
-"""The tables of a report, on the web page and in Markdown alike: their columns, and how they say numbers."""
+"""Columns and number formats of a report's tables, for the web page and Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 Facts = Mapping[str, Any]
-Column = tuple[str, str, str]  # heading, key of the fact, its form; "" for text
+Column = tuple[str, str, str]  # heading, key of the fact, format; "" for text
 
 BOARDS: Sequence[Column] = (
     ("board", "board", ""),
@@ -68,12 +68,12 @@ OTHERS: Sequence[Column] = (
 
 
 def with_facts(columns: Sequence[Column], rows: Sequence[Facts]) -> list[Column]:
-    """The columns of which at least one row has a fact."""
+    """Returns the columns for which at least one row has a value."""
     return [each for each in columns if any(row[each[1]] is not None for row in rows)]
 
 
 def parts_of(uses: Iterable[Facts]) -> list[Facts]:
-    """A row for each part of each memory."""
+    """Returns a row for each part of each memory."""
     return [
         {"region": use["region"], "part": name, "bytes": size}
         for use in uses
@@ -82,12 +82,12 @@ def parts_of(uses: Iterable[Facts]) -> list[Facts]:
 
 
 def watched(layers: Iterable[Facts]) -> list[Facts]:
-    """A row for each layer whose values were looked at."""
+    """Returns a row for each layer with recorded values."""
     return [{**layer, **layer["values"]} for layer in layers if layer["values"]]
 
 
 def doubt(watched_layers: Sequence[Facts], float_model: str) -> str:
-    """A sentence where the float model is hardly the one that this model was made of."""
+    """Returns a warning if the float model is probably not the origin of this model."""
     known = [each["decibels"] for each in watched_layers if each["decibels"] is not None]
     if 2 * sum(decibels < 0 for decibels in known) <= len(known):
         return ""
@@ -98,7 +98,7 @@ def doubt(watched_layers: Sequence[Facts], float_model: str) -> str:
 
 
 def mistakes(confusion: Iterable[Facts]) -> list[Facts]:
-    """The samples that got another class than their label, the most frequent first."""
+    """Returns the classes that differ from the label, most frequent first."""
     return sorted((each for each in confusion if each["label"] != each["found"]), key=_by_count)
 
 
@@ -107,7 +107,7 @@ def _by_count(row: Facts) -> int:
 
 
 _ABSENT = "-"
-_ALL_DIGITS_MS = 100  # from there on whole milliseconds are three digits and more
+_ALL_DIGITS_MS = 100  # from here, milliseconds are shown without decimals
 
 
 def _number(value: int | None) -> str:
@@ -158,7 +158,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
 
 
 def said(row: Facts, column: Column) -> str:
-    """A cell's text."""
+    """Returns the text of a cell."""
     _, key, form = column
     if form:
         return FORMS[form](row[key])

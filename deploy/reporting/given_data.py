@@ -1,4 +1,4 @@
-"""The user's samples in a report: their classes, the float model beside them, and the model's answers."""
+"""The user's samples in a report: their classes, an optional float model, and the model's accuracy."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from deploy.verification.quality import LABELS, Accuracy, Truth, accuracy_of, re
 
 @dataclass(frozen=True)
 class GivenData:
-    """The samples, their classes where they are known, and the float model where there is one."""
+    """The samples, with classes and a float model if given."""
 
     samples: Samples
-    as_given: Samples  # with floats where those were given: integers may have been clamped
+    as_given: Samples  # not quantized, because clamping may have changed values
     labels: Array | None = None
     float_model: ImportedModel | None = None
 
 
 @dataclass(frozen=True)
 class OnData:
-    """The model's answers to the samples: the same on every board, as the reference computes them."""
+    """The model's accuracy on the samples; computed by the reference, so it is the same on every board."""
 
     samples: int
     accuracy: Accuracy | None = None
@@ -62,7 +62,7 @@ def give_data(
     where: str,
     float_model: ImportedModel | None = None,
 ) -> GivenData:
-    """Inputs by name, and "labels" for their classes. Raises InputError for what does not belong together."""
+    """Reads inputs by name and "labels" for their classes. Raises InputError if they are inconsistent."""
     of_inputs = {name: array for name, array in arrays.items() if name != LABELS}
     samples = make_data(of_inputs, DataOptions(quantize=quantize), inputs, 1, where=where)
     labels = np.asarray(arrays[LABELS]) if LABELS in arrays else None
@@ -77,13 +77,13 @@ def give_data(
 
 
 def _as_given(spec: TensorSpec, number: int, arrays: Mapping[str, Array]) -> TensorSpec:
-    """An input in floats, where floats are given for it."""
+    """Returns a float spec for an input given in floats."""
     array = np.asarray(arrays.get(spec.name, arrays.get(f"input_{number}")))
     return TensorSpec(spec.name, TensorType(DType.F32, spec.shape)) if array.dtype.kind == "f" else spec
 
 
 def on_data(graph: Graph, data: GivenData) -> OnData:
-    """Runs the model, and the float model, on all samples."""
+    """Runs the model and the float model on all samples."""
     real = data.float_model
     if data.labels is None:
         return OnData(len(data.samples), float_name=real.source_name if real else None)
@@ -97,7 +97,7 @@ def on_data(graph: Graph, data: GivenData) -> OnData:
 
 
 def as_floats(graph: Graph, samples: Samples) -> Samples:
-    """The floats that samples of a quantized model stand for; floats stay as they were given."""
+    """Dequantizes samples of a quantized model; floats are unchanged."""
     each = (
         tuple(
             array if array.dtype.kind == "f" else real_numbers(graph.types[name], array).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The values of each layer on the user's samples: range, what is cut off, distance to a float model."""
+"""The values of each layer on the user's samples: range, saturation, distance to a float model."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from aot.ir.types import Array, TensorType
 from codegen.model import LayerInfo
 from deploy.inputs.samples import Samples
 
-MOST_SAMPLES = 32  # whose every value is looked at
+MOST_SAMPLES = 32  # limit for recording all values
 
 
 Reals = npt.NDArray[np.float64]
-Watched = Mapping[str, list[Array]]  # by value, of each sample
+Watched = Mapping[str, list[Array]]  # value -> its array for each sample
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorToFloat:
     """The distance of a layer's values to those of the float model."""
 
-    decibels: float | None = None  # signal to noise; None where nothing differs
+    decibels: float | None = None  # signal-to-noise ratio; None if equal
     largest_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LayerValues:
-    """The values that a layer gave, of all samples together."""
+    """Statistics of a layer's values over all samples."""
 
-    low: float  # in floats where the layer has a scale
+    low: float  # in floats if the layer has a scale
     high: float
-    range_used: float | None  # share of what its integers can say; None for floats
-    at_least: float | None  # share of the values that are the least integer, to which others are cut off
-    at_most: float | None  # and the largest one
+    range_used: float | None  # fraction of the integer range; None for floats
+    at_least: float | None  # fraction of values at the lower end of the range: saturated
+    at_most: float | None  # the same for the upper end
     to_float: ErrorToFloat | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class LayerValues:
 
 
 def watch(graph: Graph, samples: Samples) -> Watched:
-    """Every value of the graph, of the first samples."""
+    """Records every value of the graph for the first samples."""
     seen: dict[str, list[Array]] = {}
     for sample in samples.each[:MOST_SAMPLES]:
         shaped = (a.reshape(graph.types[n].shape) for n, a in zip(graph.inputs, sample, strict=True))
@@ -65,7 +65,7 @@ def watch(graph: Graph, samples: Samples) -> Watched:
 
 
 def values_of(graph: Graph, layers: Sequence[LayerInfo], watched: Watched) -> dict[int, LayerValues]:
-    """The values of each layer, by its number."""
+    """Returns the values of each layer by index."""
     return {layer.index: _values(graph.types[layer.value], watched[layer.value]) for layer in layers}
 
 
@@ -81,7 +81,7 @@ def _values(tensor: TensorType, arrays: Sequence[Array]) -> LayerValues:
 
 
 def real_numbers(tensor: TensorType, array: Array) -> Reals:
-    """The real values that integers stand for; without a scale the integers themselves."""
+    """Dequantizes integers; without a scale they are only converted."""
     quant = tensor.quant
     if quant is None or not tensor.dtype.is_integer or quant.is_per_channel:
         return array.astype(np.float64)
@@ -91,7 +91,7 @@ def real_numbers(tensor: TensorType, array: Array) -> Reals:
 
 @dataclass(frozen=True)
 class Watching:
-    """A compiled graph, its layers and the values they gave."""
+    """A compiled graph, its layers and their values."""
 
     graph: Graph
     layers: Sequence[LayerInfo]
@@ -99,9 +99,9 @@ class Watching:
 
 
 def errors_against(integer: Watching, real: Watching) -> dict[int, ErrorToFloat]:
-    """The errors of the layers that the float model has too, by number.
+    """Returns by index the errors of layers that the float model has, too.
 
-    Layers are the same where kind and shapes are, in the same order: names differ between the two files.
+    Layers match if kind and shapes are equal, in the same order, because names differ between the files.
     """
     ours, theirs = ([(layer.op, layer.shapes) for layer in each.layers] for each in (integer, real))
     found = {}
@@ -118,5 +118,5 @@ def errors_against(integer: Watching, real: Watching) -> dict[int, ErrorToFloat]
 def _error(found: Reals, wanted: Reals) -> ErrorToFloat:
     off = found.reshape(-1) - wanted.reshape(-1)
     signal, noise = float((wanted**2).sum()), float((off**2).sum())
-    decibels = float(10 * np.log10(signal / noise)) if signal and noise else None  # None: nothing differs
+    decibels = float(10 * np.log10(signal / noise)) if signal and noise else None  # None: equal
     return ErrorToFloat(decibels, float(np.abs(off).max()))

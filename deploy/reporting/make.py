@@ -1,4 +1,4 @@
-"""Makes a report: compiles for each board, tries what would help, and watches the values of each layer."""
+"""Creates a report: compiles for each board, tries improvements, and records each layer's values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from deploy.reporting.model_report import ModelReport
 from deploy.reporting.section import BoardSection
 from platforms.board_files import all_boards
 
-_STEPS_EACH = 2  # of the progress, for each board
+_STEPS_EACH = 2  # progress steps per board
 
 
 def report_on_model(
@@ -32,7 +32,7 @@ def report_on_model(
     measuring: Measuring | None,
     data: GivenData | None,
 ) -> ModelReport:
-    """A section for each board, with advice."""
+    """Returns a report with a section and advice for each board."""
     with progress("reporting", 1 + _STEPS_EACH * len(boards)) as bar:
         bar.step("boards with room")
         fits = fitting(all_boards(), model, _of_any_board(options))
@@ -48,7 +48,7 @@ def report_on_model(
 
 
 def report_on_artifact(artifact: Artifact, boards: Sequence[Board], data: GivenData | None) -> ModelReport:
-    """A section for each board, without advice: what is compiled already cannot be tried otherwise."""
+    """Returns a report with a section for each board, without advice, because an archive is fixed."""
     sections = []
     for board in boards:
         require_core(artifact.facts, board)
@@ -63,12 +63,12 @@ def _report(sections: Sequence[BoardSection], data: GivenData | None) -> ModelRe
 
 
 def _of_any_board(options: CompileOptions) -> CompileOptions:
-    """The options without those that name memories: other boards have others."""
+    """Removes options that name memories, which differ between boards."""
     return replace(options, pools=(), ram_bytes=None, constants=())
 
 
 def _values(attempt: Attempt, data: GivenData | None) -> Mapping[int, LayerValues]:
-    """The values of the layers by number, and their distance to the float model's where that is given."""
+    """Returns statistics of the layers by index and, if a float model is given, their distance to it."""
     if data is None:
         return {}
     layers = attempt.report.facts.layers
@@ -82,6 +82,6 @@ def _values(attempt: Attempt, data: GivenData | None) -> Mapping[int, LayerValue
 
 def _watched_floats(model: ImportedModel, attempt: Attempt, data: GivenData) -> Watching:
     seen = inspect_model(model, attempt.board, CompileOptions())
-    assert seen.compiled is not None  # a model file's
+    assert seen.compiled is not None  # always set for a model file
     graph = seen.compiled.graph
     return Watching(graph, seen.report.facts.layers, watch(graph, as_floats(attempt.graph, data.as_given)))

@@ -1,4 +1,4 @@
-"""The report in Markdown: for terminals, pull requests and wikis."""
+"""The report in Markdown, for terminals, pull requests and wikis."""
 
 from __future__ import annotations
 

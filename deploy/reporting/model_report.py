@@ -1,4 +1,4 @@
-"""A report on a model for boards, as facts: the web page and the Markdown page are made of them."""
+"""The facts of a report, from which the web page and the Markdown page are created."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from deploy.inputs.result_paths import require_place_of_kind
 from deploy.reporting.given_data import OnData
 from deploy.reporting.section import BoardSection
 
-MARK = "made by deploy report"  # in the head of each form, by which a report is known
+MARK = "made by deploy report"  # in the head of each format; identifies a report
 _KINDS = (".html", ".md", ".json")
 
 
 @dataclass(frozen=True, repr=False)
 class ModelReport(Paged):
-    """Facts about a model on boards: str() is Markdown, save() writes a web page, Markdown or JSON."""
+    """Facts about a model on boards. str() is Markdown; save() writes a web page, Markdown or JSON."""
 
     sections: tuple[BoardSection, ...]
     on_data: OnData | None = None
@@ -50,11 +50,11 @@ class ModelReport(Paged):
         return framed(self._text(".html"))
 
     def summary(self) -> str:
-        """The verdict on each board."""
+        """Returns the verdict on each board."""
         return "\n".join(f"{each.attempt.board.name}: {'; '.join(each.verdict())}" for each in self.sections)
 
     def save(self, path: str | Path) -> None:
-        """Writes the report, as its name ends: .html, .md or .json. Raises OutputError for another ending."""
+        """Writes the report as .html, .md or .json, by the file's suffix. Raises OutputError for others."""
         place = require_report_place(Path(path))
         write_whole(place, self._text(place.suffix).encode())
 
@@ -63,11 +63,11 @@ class ModelReport(Paged):
             return json.dumps(self.as_json(), indent=1) + "\n"
         if suffix == ".md":
             return str(self)
-        from deploy.reporting.page import page_of  # the templates' engine takes its time
+        from deploy.reporting.page import page_of  # jinja2 is slow to import
 
         return page_of(self.as_json(), [draw_memory_svg(each.attempt.report.facts) for each in self.sections])
 
 
 def require_report_place(path: Path) -> Path:
-    """Asked before anything is compiled. Raises OutputError where a file of the user's would be lost."""
+    """Raises OutputError before compiling if the output would overwrite the user's files."""
     return require_place_of_kind(path, _KINDS, [MARK], "a report")

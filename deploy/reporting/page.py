@@ -1,4 +1,4 @@
-"""The report as a web page, that explains itself without scripts, too."""
+"""The report as a web page that is also readable without scripts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from artifact.memory_svg import FAINT, GROUND, INK, PAPER, PEAK
 from deploy.reporting.web_page import web_page
 
-# The picture's own colors are those of a page in the light; the style sheet has both sides.
+# The plot uses the colors of the light theme; the style sheet defines both themes.
 _SIDES = {INK: "ink", FAINT: "faint", PAPER: "paper", GROUND: "ground", PEAK: "bad"}
 
 
 def page_of(facts: Mapping[str, Any], pictures: Sequence[str]) -> str:
-    """The page about these facts, with a picture of the arena for each board."""
+    """Returns the page with these facts and a plot of the arena for each board."""
     return web_page(
         "deploy.reporting",
         "report",

@@ -1,4 +1,4 @@
-"""The part of a report about one board: its facts have the keys of the report's JSON."""
+"""A report's section about one board. Its facts have the keys of the report's JSON."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NO_VALUES: Mapping[int, LayerValues] = {}
 
 @dataclass(frozen=True)
 class BoardSection:
-    """All that the report says of the model on a board."""
+    """All facts of a report about a model on one board."""
 
     attempt: Attempt
     options: tuple[OtherOption, ...] = ()
     boards: tuple[OtherBoard, ...] = ()
-    values: Mapping[int, LayerValues] = field(default_factory=lambda: _NO_VALUES)  # by number of the layer
+    values: Mapping[int, LayerValues] = field(default_factory=lambda: _NO_VALUES)  # by layer index
 
     def as_json(self) -> dict[str, Any]:
         attempt, board = self.attempt, self.attempt.board
@@ -56,7 +56,7 @@ class BoardSection:
         return {"cycles": cycles.count if cycles else None, "values": values.as_json() if values else None}
 
     def verdict(self) -> list[str]:
-        """One sentence for each memory; where one is too small, what needs most."""
+        """Returns a sentence for each memory and, if RAM is too small, one about the peak."""
         said = [_memory_use_text(use) for use in self.attempt.report.memory]
         if self.attempt.report.lacks("ram"):
             peak = self.attempt.report.peak

@@ -1,4 +1,4 @@
-"""Makes a web page of a template: one file, whose own rule lets no other script run and nothing be loaded."""
+"""Renders a self-contained web page. Its security policy blocks other scripts and all downloads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from deploy.reporting import columns
 
-_STYLE, _TABLES = "report.css", "tables.js"  # of all pages
+_STYLE, _TABLES = "report.css", "tables.js"  # shared by all pages
 
 
 def web_page(package: str, name: str, script_name: str = "", **facts: Any) -> str:
-    """Fills <name>.html.jinja of a package, with the script beside it: <name>.js where no other is named."""
+    """Renders <name>.html.jinja of a package with <name>.js, or with `script_name`.js if given."""
     script = _text("deploy.reporting", _TABLES) + _text(package, f"{script_name or name}.js")
     return (
         _environment(package)

@@ -1,4 +1,4 @@
-"""Shows the log of a program for a sensor while it comes, from a board or a file."""
+"""Shows the log of a sensor program while it arrives, from a board or a file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _READ_BYTES = 4096
 
 
 def explain(pieces: Iterable[bytes], reader: LogReader, is_live: bool = False) -> None:
-    """Prints a line for each record, and the summary. Raises InputError where the program has failed.
+    """Prints a line for each record, and the summary. Raises InputError if the program has failed.
 
-    A program that is live is not waited for when it has reported its end: a board would be silent for ever.
+    A live source is closed after the program's end, because a board then stays silent.
     """
     for piece in pieces:
         for line in reader.feed(piece):
@@ -37,7 +37,7 @@ def explain(pieces: Iterable[bytes], reader: LogReader, is_live: bool = False) -
 
 
 def explain_file(path: Path) -> None:
-    """The same of a file that holds what a program has sent, or of standard input."""
+    """Shows the log in a file or from standard input."""
     if str(path) == "-":
         explain(_pieces(sys.stdin.buffer), LogReader())
         return

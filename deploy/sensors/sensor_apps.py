@@ -1,4 +1,4 @@
-"""Fits a program for a sensor around a compiled model: what the model must have, its labels, a recording."""
+"""Adds a sensor program to a compiled model: checks the model, and adds labels and a recording."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _SAID = {SensorKind.SOUND: "sound", SensorKind.NUMBERS: "numbers", SensorKind.PI
 
 @dataclass(frozen=True, slots=True)
 class SensorChoices:
-    """The user's words about a program for a sensor."""
+    """The user's options for a sensor program."""
 
-    labels: str | None = None  # of classes, with commas between, or a file with one per line
-    rate_hz: int | None = None  # rows or pictures a second, where the front end does not say it
-    recording: Path | None = None  # the sensor's, to be played on the board
+    labels: str | None = None  # of classes: separated by commas, or a file with one per line
+    rate_hz: int | None = None  # rows or pictures per second, if the front end does not define it
+    recording: Path | None = None  # sensor data to replay on the board
 
 
 def with_pipeline(
     source: ProjectSource, artifact: Artifact, app: App, board: Board, platform: str, choices: SensorChoices
 ) -> ProjectSource:
-    """The project's source with the pipeline that the app runs; of other apps as it is. Raises InputError."""
+    """Adds the pipeline for a sensor app; other apps are unchanged. Raises InputError."""
     if app not in SENSOR_APPS:
         _refuse_choices(app, choices)
         return source
@@ -117,14 +117,14 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
 
 
 def _sensor(front: Front | None) -> SensorKind:
-    """The kind of rows that the model takes."""
+    """Returns the sensor that provides the model's input rows."""
     if front is None or isinstance(front, Movement):
         return SensorKind.NUMBERS
     return SensorKind.PICTURE if isinstance(front, Picture) else SensorKind.SOUND
 
 
 def _in_window(front: Front | None, rows: int, row_elements: int) -> int:
-    """The samples of a window, or rows of numbers, or the one picture."""
+    """Returns the number of samples, rows or pictures in a window."""
     return {
         SensorKind.SOUND: rows * row_elements,
         SensorKind.NUMBERS: rows,
@@ -158,7 +158,7 @@ def _require_sensor(kind: SensorApp, app: App, declared: str | None, where: str)
 
 
 def _labels(artifact: Artifact, given: str | None) -> tuple[str, ...]:
-    """A name for each class: the user's, or its number."""
+    """Returns a name for each class: the user's, or "class" with its number."""
     count = _classes(artifact)
     if given is None:
         return tuple(f"class {number}" for number in range(count))
@@ -194,7 +194,7 @@ def _is_label(text: str) -> bool:
 
 
 def _classes(artifact: Artifact) -> int:
-    """The number of classes, as the last nodes of the back end have it."""
+    """Returns the number of classes, from the last nodes of the back end."""
     graph = artifact.graph
     for node in reversed(graph.nodes):
         scores = graph.types[node.inputs[0] or ""].shape
@@ -204,7 +204,7 @@ def _classes(artifact: Artifact) -> int:
             return graph.types[node.inputs[CORNERS] or ""].shape[2]
         if isinstance(node.op, ArgExtreme):
             return scores[node.op.axis]
-    return 1  # of which no best is to be found
+    return 1  # no classification
 
 
 def _most_boxes(artifact: Artifact) -> int:

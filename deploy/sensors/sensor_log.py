@@ -1,4 +1,4 @@
-"""The log of programs for a sensor: lines such as $RUN,7,200,yes,998,5182,6499*5C1F, read and checked."""
+"""Parses and checks the log of sensor programs: lines such as $RUN,7,200,yes,998,5182,6499*5C1F."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ _LINE = re.compile(rb"\$([^$*\r\n]*)\*([0-9A-F]{4})\s*")
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Begins the log: the program, its model and its units of time."""
+    """The first record: the program, its model and its time units."""
 
     app: str
     model: str
     ticks_hz: int
-    window_us: int  # 0: not known
+    window_us: int  # 0: unknown
     window_rows: int
     lanes: int
 
 
 @dataclass(frozen=True, slots=True)
 class WindowRun:
-    """Tells one window: what was found in it, and what that took."""
+    """A window: its decision and cost."""
 
     number: int
-    row: int  # the last of the window, counted from 1
-    found: str  # "": nothing
+    row: int  # last row of the window, counted from 1
+    found: str  # "": no decision
     score: float
     latency_ticks: int  # from the window's last row to the decision
-    busy_ticks: int  # since the run before
+    busy_ticks: int  # since the previous run
 
 
 @dataclass(frozen=True, slots=True)
 class FoundBox:
-    """Tells one thing that a run found, in pixels of the camera's picture; it follows its run."""
+    """An object detected by a run, in pixels of the camera's picture. Follows its run."""
 
     run: int
     found: str
@@ -53,26 +53,26 @@ class FoundBox:
 
 @dataclass(frozen=True, slots=True)
 class ToldCounters:
-    """Tells what the model's runs have counted of themselves, where it was compiled with --observe."""
+    """Counters of the model's runs, if it was compiled with --observe."""
 
     counters: Observed
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Tells what is lost so far, after a gap in the rows or at the end."""
+    """Total losses, reported after a gap in the rows or at the end."""
 
     is_end: bool
     runs: int
     row: int
     lost_rows: int
-    lost_windows: int  # that had begun and were given up
+    lost_windows: int  # windows started but abandoned
     stalls: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramFault:
-    """Tells why the program has ended before its time."""
+    """Why the program ended early."""
 
     says: str
 
@@ -81,11 +81,11 @@ Record = Start | WindowRun | FoundBox | ToldCounters | Losses | ProgramFault
 
 
 class LogError(ValueError):
-    """A line looks like a record and is none."""
+    """Raised for a line that looks like a record but is invalid."""
 
 
 def read_line(line: bytes) -> Record | None:
-    """The record in a line; None where the program prints something else. Raises LogError, InputError."""
+    """Parses a line; returns None for other output of the program. Raises LogError, InputError."""
     found = _LINE.fullmatch(line)
     if found is None:
         if line.startswith(b"$"):

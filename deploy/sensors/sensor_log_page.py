@@ -1,4 +1,4 @@
-"""The log of a program for a sensor as people read it: a line for each window, and at the end a summary."""
+"""Formats the log of a sensor program: a line for each window, and a summary at the end."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from deploy.sensors.sensor_log import (
     read_line,
 )
 
-Instructions = Callable[[int], int]  # of an emulated board's ticks
+Instructions = Callable[[int], int]  # converts an emulated board's ticks
 _NOBODY_KNOWS = Start("", "", 1, 0, 1, 1)
 _NOTHING_LOST = Losses(is_end=False, runs=0, row=0, lost_rows=0, lost_windows=0, stalls=0)
-_LONGEST_LINE = 4096  # what has no end by then is not a line of a log
+_LONGEST_LINE = 4096  # longer lines are not log lines
 
 
 @dataclass
 class LogReader:
-    """Takes what the program sends, in pieces of any size, and gives lines for people."""
+    """Accepts a program's output in pieces of any size, and yields formatted lines."""
 
-    instructions: Instructions | None = None  # where the program's time is an emulator's
+    instructions: Instructions | None = None  # if the program's time is an emulator's
     start: Start = _NOBODY_KNOWS
     faults: list[str] = field(default_factory=list)
     _rest: bytes = b""
     _runs: list[WindowRun] = field(default_factory=list)
     _boxes: Counter[str] = field(default_factory=Counter)
     _losses: Losses = _NOTHING_LOST
-    _counters: Observed | None = None  # as the program reported them last
-    _missing: int = 0  # runs of which no line has come
-    _damaged: int = 0  # lines
-    _reported: int = 0  # runs that the program has reported
+    _counters: Observed | None = None  # the latest report
+    _missing: int = 0  # runs without a line
+    _damaged: int = 0  # number of damaged lines
+    _reported: int = 0  # runs reported by the program
 
     def feed(self, received: bytes) -> Iterator[str]:
-        """The lines for what is complete now. Raises InputError for a log of another format."""
+        """Yields the lines that are complete now. Raises InputError for a log of another format."""
         *lines, self._rest = (self._rest + received).split(b"\n")
         if len(self._rest) > _LONGEST_LINE:
             lines, self._rest = [*lines, self._rest], b""
@@ -82,7 +82,7 @@ class LogReader:
         return f"the program ends: {printable(record.says)}"
 
     def _forget(self) -> None:
-        """Begins anew, as a program does that is started again."""
+        """Resets the state, because the program was restarted."""
         self._runs, self._losses, self._counters = [], _NOTHING_LOST, None
         self._boxes.clear()
         self._missing = self._reported = 0
@@ -134,7 +134,7 @@ class LogReader:
         return f"{ticks / self.start.ticks_hz * 1000:9.2f} ms"
 
     def _busy_share(self, ticks: int, rows: int) -> str:
-        """The part of the rows' time in which the processor was busy; nothing of an emulator's."""
+        """Formats the fraction of time in which the processor was busy; "" for an emulator."""
         span_us = rows * self.start.window_us / self.start.window_rows
         if self.instructions is not None or span_us <= 0:
             return ""
@@ -142,11 +142,11 @@ class LogReader:
 
     @property
     def has_ended(self) -> bool:
-        """True when the program has reported its end."""
+        """True after the program has reported its end."""
         return self._losses.is_end
 
     def summary(self) -> Iterator[str]:
-        """The lines of the summary."""
+        """Yields the lines of the summary."""
         losses, runs = self._losses, self._runs
         found = Counter(run.found for run in runs if run.found)
         names = ", ".join(f"{printable(name)} {count}" for name, count in sorted(found.items()))
@@ -175,7 +175,7 @@ class LogReader:
             yield from observed_lines(self._counters, lambda each: self._time(round(each)).strip())
 
     def _whole_load(self) -> str:
-        """Says how busy the processor was on the whole."""
+        """Formats the processor's total load."""
         ticks, rows = sum(run.busy_ticks for run in self._runs), self._runs[-1].row
         if self.instructions is None or not self.start.window_us:
             return self._busy_share(ticks, rows).replace("   busy ", "; busy ")

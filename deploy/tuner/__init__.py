@@ -1,13 +1,11 @@
 """Searches for faster kernels on a board, and shows tuning records.
 
-- `objectives`: The objectives of `deploy tune`: the count that a search makes small, and the bench that tells
-  it.
-- `records_page`: The pages about tuning records: the best of each task, and the trials.
-- `records_plot`: The best cost over the trials of each task, drawn as a small picture without any library.
-- `schedule_search`: Searches a schedule for a proc: sketches of its nest are measured on a board, and the
-  best one kept.
-- `tune_model`: Tunes a model: its kernels are measured with other knobs on a board, and the results kept as
-  records.
-- `tuning_table`: Shows the table of a search: each task with its trials, best cost and share, and the time
-  left.
+- `objectives`: The objectives of `deploy tune`: the quantity to minimize, and the bench that measures it.
+- `records_page`: Pages about tuning records: the best of each task, and the trials.
+- `records_plot`: Plots the best cost over the trials of each task as SVG, without a plotting library.
+- `schedule_search`: Searches for a proc's schedule: measures sketches of its loop nest on a board, and keeps
+  the best.
+- `tune_model`: Tunes a model: measures its kernels with other knobs on a board, and records the results.
+- `tuning_table`: Shows the table of a search: each task with trials, best cost and share, and the remaining
+  time.
 """

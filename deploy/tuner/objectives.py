@@ -1,4 +1,4 @@
-"""The objectives of `deploy tune`: the count that a search makes small, and the bench that tells it."""
+"""The objectives of `deploy tune`: the quantity to minimize, and the bench that measures it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ BYTES = "bytes"
 
 @dataclass(frozen=True, slots=True)
 class CostUnit:
-    """The unit of costs, and how a bench's numbers become costs."""
+    """The unit of costs, and how measurements are converted to it."""
 
     name: str
     count: Callable[[int], int]
-    bench: type[BoardBench] | None  # None: whatever measures the board's own counter
+    bench: type[BoardBench] | None  # None: any bench that reads the board's counter
 
     @property
     def counts_once(self) -> bool:
-        """True where a cost does not grow with the number of runs."""
+        """True if the cost does not grow with the number of runs."""
         return self.name == BYTES
 
 
 def cost_unit_for(board: Board, objective: str | None) -> CostUnit:
-    """The unit of costs of a search on that board; None is what its counter counts. Raises InputError."""
+    """Returns the unit of costs for a search on a board; None selects its counter's. Raises InputError."""
     meter = Meter(board)
     if objective == SIZE:
         return CostUnit(BYTES, lambda each: each, SizeBench)

@@ -1,4 +1,4 @@
-"""The pages about tuning records: the best of each task, and the trials."""
+"""Pages about tuning records: the best of each task, and the trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best cost over the trials of each task, drawn as a small picture without any library."""
+"""Plots the best cost over the trials of each task as SVG, without a plotting library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 from platforms.tuning.record_stats import TaskStats
 
 _WIDTH, _HEIGHT = 340, 150  # of one task's panel
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 34, 22  # around its curve
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 34, 22  # margins of its curve
 _ACROSS = 2
 _STYLE = (
     "text{font:11px sans-serif;fill:#333}.t{font-weight:bold}.d{stroke:#b44;stroke-dasharray:4 3}"
@@ -17,7 +17,7 @@ _STYLE = (
 
 
 def plot_svg(stats: Sequence[TaskStats]) -> str:
-    """A panel for each task that has a cost: the dashed line is the default, 100 %."""
+    """Plots a panel for each task with a cost. The dashed line is the default, 100 %."""
     drawn = [s for s in stats if s.curve and s.default]
     rows = -(-len(drawn) // _ACROSS)
     size = f'width="{_ACROSS * _WIDTH}" height="{max(1, rows) * _HEIGHT}"'

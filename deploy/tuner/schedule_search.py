@@ -1,4 +1,4 @@
-"""Searches a schedule for a proc: sketches of its nest are measured on a board, and the best one kept."""
+"""Searches for a proc's schedule: measures sketches of its loop nest on a board, and keeps the best."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from platforms.tuning.tuners import TUNERS
 
 @dataclass(frozen=True)
 class SearchedSchedule:
-    """The best schedule that was measured, beside the proc as it was meant."""
+    """The best schedule measured, compared with the unscheduled proc."""
 
     schedule: LoopSchedule
     unit: str  # "instructions", "cycles" or "ticks"
-    naive: int  # of the proc as it was meant, in that unit
+    naive: int  # cost of the unscheduled proc in that unit
     best: int
     trials: int
-    failed: int  # of the trials
+    failed: int  # number of failed trials
 
     @property
     def speedup(self) -> float:
@@ -66,11 +66,11 @@ def search(
     records: str | Path | None = None,
     on_trial: OnTrial = keep_silent,
 ) -> SearchedSchedule:
-    """Searches the schedule of a proc that has none: tiles, the order of loops, what is written out.
+    """Searches for a schedule of an unscheduled proc: tiling, loop order, unrolling.
 
-    A `template(schedule, knobs)` says itself what is done and asks `knobs` for what is to be searched.
-    `records` keeps every trial, so that a search goes on where it was left. Candidates whose results differ
-    from the loop interpreter's are not candidates.
+    A `template(schedule, knobs)` applies steps itself and requests search parameters from `knobs`. `records`
+    stores every trial, so that a search can be continued. Candidates are rejected if their results differ
+    from the loop interpreter's.
     """
     schedule = schedule_of(kernel)
     if trials < 1:
@@ -121,7 +121,7 @@ def _reporting(on_trial: OnTrial) -> Callable[[Tuning], OnTrial]:
 
 
 def _lanes(proc: Proc, board: Board) -> Lanes | None:
-    """The core's lanes, where they compute what the proc does."""
+    """Returns the core's SIMD lanes if they can compute the proc, else None."""
     lanes = lanes_of(board.target)
     nest = nest_of(proc, lanes)
     if lanes is None or nest is None:
@@ -175,6 +175,6 @@ def _require_unscheduled(schedule: LoopSchedule) -> None:
 
 
 def _marked(proc: Proc) -> Proc:
-    """The proc under a name that others of other sizes do not have, since records name it."""
+    """Renames the proc with a hash of its content, because records refer to it by name."""
     digest = zlib.crc32(print_proc(proc).encode())
     return replace(proc, name=f"{proc.name}_{digest:08x}")

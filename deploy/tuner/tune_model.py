@@ -1,4 +1,4 @@
-"""Tunes a model: its kernels are measured with other knobs on a board, and the results kept as records."""
+"""Tunes a model: measures its kernels with other knobs on a board, and records the results."""
 
 from __future__ import annotations
 
@@ -44,50 +44,50 @@ from platforms.tuning.trial import Bench, MeasureChoices
 from platforms.tuning.tuners.tuner import Tuner, default_tuner, make_tuner
 
 _OBJECTS = "tuning-objects"
-_TIMED = 5  # runs together, and repeats, where noise is in every measurement
+_TIMED = 5  # runs per measurement, and repeats, if measurements are noisy
 
 
 @dataclass(frozen=True, slots=True)
 class TuneChoices:
-    """The user's choices for a search."""
+    """The user's options for a search."""
 
     trials: int = 300
-    tuner: str | None = None  # by name; None: the best that this machine can run
-    tasks: str = ""  # "1,3-5,7-"; "": all
+    tuner: str | None = None  # by name; None: the best one available
+    tasks: str = ""  # for example "1,3-5,7-"; "": all
     early_stop: int | None = None
     number: int | None = None  # None: as many as the board's counter needs
     repeat: int | None = None
-    timeout_s: float = 10.0  # of one candidate
+    timeout_s: float = 10.0  # per candidate
     prior: Path | None = None
     seed: int = 0
     toolchain: str | None = None
     runner: str | None = None
-    where: BoardSelector = ANY_BOARD  # which of several equal boards
-    candidates_in: str = "auto"  # where they go: "ram", "image"
-    farm: str | None = None  # the address of one; None: a board of this machine
-    objective: str | None = None  # of OBJECTIVES; None: what the board's counter counts
-    keep_constants: bool = False  # try nothing that takes more flash for constants than the default
+    where: BoardSelector = ANY_BOARD  # selects one of several equal boards
+    candidates_in: str = "auto"  # "auto", "ram" or "image"
+    farm: str | None = None  # address of a farm; None: use a local board
+    objective: str | None = None  # one of OBJECTIVES; None: what the board's counter measures
+    keep_constants: bool = False  # skip candidates that need more flash for constants than the default
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """The tasks of a model on a board, with the progress of each."""
+    """The tasks of a model on a board, and their progress."""
 
     board: Board
     setting: Setting
     searches: tuple[TaskProgress, ...]
-    devices: tuple[DeviceTask, ...] = ()  # layers that accelerators compute, or could
+    devices: tuple[DeviceTask, ...] = ()  # layers that accelerators compute or could compute
 
     @property
     def speedup(self) -> float:
-        """The speedup of all tuned kernels together over their defaults."""
+        """The speedup of all tuned kernels together relative to their defaults."""
         if not self.searches:
             return 1.0
         return sum(p.default_in_model for p in self.searches) / sum(p.cost_in_model for p in self.searches)
 
 
 def begin(job: Job, board: Board, choices: TuneChoices, records: Sequence[TuningRecord]) -> Tuning:
-    """Starts from the tasks that were asked for, with the trials that the records already have."""
+    """Creates the requested tasks, with the trials already recorded."""
     setting = _setting(board, choices)
     planned = plan_job(replace(job, tuned=chosen_devices(records, setting)))
     prior = read_records(choices.prior) if choices.prior is not None else ()
@@ -110,7 +110,7 @@ def tune_model(
     records: Path,
     on_begin: Callable[[Tuning], OnTrial],
 ) -> Tuning:
-    """Searches until the trials are used up. Every trial is in the file when it is reported."""
+    """Searches until the trials are used up. Each trial is saved before it is reported."""
     if cost_unit_for(board, choices.objective).bench is not None:
         _require_built_here(choices)
     if choices.runner == ATTACH:
@@ -121,11 +121,11 @@ def tune_model(
 
 
 def _choose_devices(job: Job, board: Board, choices: TuneChoices, records: Path) -> int:
-    """Measures where layers are computed that accelerators could; returns how many trials that took."""
+    """Measures which layers accelerators should compute; returns the number of trials used."""
     if not job.options.accelerators or choices.farm is not None or choices.tasks:
         return 0
     if cost_unit_for(board, choices.objective).bench is not None:
-        return 0  # whole runs are measured by the board's own counter
+        return 0  # whole runs are measured with the board's counter
     setting, line = _setting(board, choices), LineOptions(choices.runner, *astuple(choices.where))
     trials = Trials(job, board, line, choices.toolchain, _measure(board, choices).repeat)
     with ExitStack() as stack:
@@ -137,7 +137,7 @@ def _choose_devices(job: Job, board: Board, choices: TuneChoices, records: Path)
 
 
 def begin_nest(auto: AutoTask, board: Board, choices: TuneChoices, records: Sequence[TuningRecord]) -> Tuning:
-    """The same for a nest that belongs to no model: its schedule is searched."""
+    """Creates the task for a single loop nest whose schedule is searched."""
     setting = _setting(board, choices)
     progress = TaskProgress(auto.task, _tuner(auto.task, choices), lambda: auto.experiment)
     resume(progress, records, setting)
@@ -151,7 +151,7 @@ def search_from(
     records: Path,
     on_begin: Callable[[Tuning], OnTrial],
 ) -> Tuning:
-    """Searches what begins so with the records that are there."""
+    """Runs the search that `begin` creates from existing records."""
     with ExitStack() as stack:
         file = RecordFile(records)
         stack.callback(file.close)
@@ -166,7 +166,7 @@ def search_from(
 
 
 def constants_before_and_after(job: Job, records: Path) -> tuple[int, int]:
-    """Bytes of constants by default and with what the records have: widened weights are quicker."""
+    """Returns the bytes of constants by default and with the records, because wider weights are faster."""
     options = replace(job.options, tuning_records=records)
     tuned, _ = job_for(job.model, job.target, options, job.board, job.firmware)
     by_default, with_records = (compile_job(each).constants_bytes for each in (job, tuned))
@@ -174,7 +174,7 @@ def constants_before_and_after(job: Job, records: Path) -> tuple[int, int]:
 
 
 def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
-    """The bench: a whole image where starting firmware is cheap, as in an emulator, else loaded code."""
+    """Returns the bench: whole images if starting firmware is cheap, as in an emulator, else loaded code."""
     own = cost_unit_for(board, choices.objective).bench
     if choices.farm is not None:
         return FarmBench(board, choices.farm, _measure(board, choices))
@@ -199,7 +199,7 @@ def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
 
 
 def _require_built_here(choices: TuneChoices) -> None:
-    """Refuses places where a board that runs already tells times: what is computed needs whole images."""
+    """Rejects options for measuring on a running board if the objective is computed from whole images."""
     told = {
         "--farm": choices.farm is not None,
         "--candidates-in ram": choices.candidates_in == "ram",
@@ -213,9 +213,9 @@ def _require_built_here(choices: TuneChoices) -> None:
 
 
 def _measure(board: Board, choices: TuneChoices) -> MeasureChoices:
-    """Chooses the number of repeats: instruction counts are the same every time, times are not."""
+    """Chooses the number of repeats: instruction counts are exact, times are not."""
     if cost_unit_for(board, choices.objective).bench is not None:
-        return MeasureChoices(timeout_s=choices.timeout_s)  # what is computed is the same every time
+        return MeasureChoices(timeout_s=choices.timeout_s)  # computed costs are exact
     enough = 1 if board.counter.instruction_ns is not None else _TIMED
     return MeasureChoices(choices.number or enough, choices.repeat or enough, timeout_s=choices.timeout_s)
 
@@ -234,7 +234,7 @@ def _setting(board: Board, choices: TuneChoices) -> Setting:
 
 
 def _experiment(task: Task, planned: CompiledPlan) -> Callable[[], Experiment]:
-    """Makes the experiment when it is first needed, of inputs that are the same in every run."""
+    """Returns a function that creates the experiment on first use, from reproducible inputs."""
 
     @cache
     def make() -> Experiment:
@@ -246,7 +246,7 @@ def _experiment(task: Task, planned: CompiledPlan) -> Callable[[], Experiment]:
 
 
 def _tuner(task: Task, choices: TuneChoices) -> Tuner:
-    """Makes a task's tuner, whose random choices are its own and the same in every run."""
+    """Creates a task's tuner, with reproducible random choices independent of other tasks."""
     digest = hashlib.sha256(json.dumps([choices.seed, task.name]).encode()).digest()
     name = choices.tuner or default_tuner()
     return make_tuner(name, task.space, int.from_bytes(digest[:4], "little"))
@@ -259,7 +259,7 @@ def _chosen(tasks: Sequence[Task], wanted: str) -> tuple[Task, ...]:
 
 
 def task_numbers(text: str, most: int) -> list[int]:
-    """Reads 1,3-5,7- as numbers from 1 to `most`, in order; 7- is 7 and all above. Raises InputError."""
+    """Parses 1,3-5,7- to sorted numbers from 1 to `most`; 7- means 7 and above. Raises InputError."""
     found = {number for part in text.split(",") for number in _range(part.strip(), text, most)}
     outside = sorted(n for n in found if not 1 <= n <= most)
     if outside:
@@ -270,7 +270,7 @@ def task_numbers(text: str, most: int) -> list[int]:
 
 
 def _range(part: str, text: str, most: int) -> range:
-    """Reads one number or a range, which without an end goes to the last task."""
+    """Parses a number or a range; a range without end extends to the last task."""
     first, dash, last = (piece.strip() for piece in part.partition("-"))
     if not first.isdecimal() or not (last.isdecimal() or not last):
         raise InputError(

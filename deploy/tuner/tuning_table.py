@@ -1,4 +1,4 @@
-"""Shows the table of a search: each task with its trials, best cost and share, and the time left."""
+"""Shows the table of a search: each task with trials, best cost and share, and the remaining time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ HEADS = ("", "task", "layers", "share", "space", "tried", "failed", "default", "
 DEVICE_HEADS = ("kind of layer", "layers", "run with accelerator", "run with CPU", "computed by")
 _NARROW_HEADS = ("", "task", "share", "tried", "failed", "default", "best", "gain")
 _WIDEST_TASK = 24  # so that the live table fits 80 columns
-_LEAST_TASKS = 4  # shown of them, however low the terminal is
-_LINES_AROUND = 6  # the title, the heads and their frame
-_EVERY_S = 0.25  # so often the live table changes
+_LEAST_TASKS = 4  # minimum shown, even in a low terminal
+_LINES_AROUND = 6  # title, headings and frame
+_EVERY_S = 0.25  # update interval of the live table
 
 
 def rows(searches: Sequence[TaskProgress]) -> list[tuple[str, ...]]:
@@ -36,7 +36,7 @@ def _row(number: int, p: TaskProgress, whole: float) -> tuple[str, ...]:
 
 
 def narrow_rows(searches: Sequence[TaskProgress], most: int) -> list[tuple[str, ...]]:
-    """The rows that fit a terminal: the `most` tasks with the largest share."""
+    """Returns rows for a terminal: the `most` tasks with the largest share."""
     whole = sum(p.default_in_model for p in searches) or 1
     numbered = sorted(enumerate(searches, 1), key=lambda each: -each[1].default_in_model)[:most]
     return [_narrow(_row(number, p, whole)) for number, p in sorted(numbered, key=lambda each: each[0])]
@@ -55,12 +55,12 @@ def _knobs(p: TaskProgress) -> str:
 
 
 def text(tuning: Tuning) -> str:
-    """The whole table."""
+    """Returns the whole table."""
     return table(HEADS, rows(tuning.searches))
 
 
 def devices_text(tuning: Tuning) -> str:
-    """The table of the layers that accelerators compute, or could."""
+    """Returns the table of layers that accelerators compute or could compute."""
     return table(DEVICE_HEADS, [_device_row(task) for task in tuning.devices])
 
 
@@ -71,7 +71,7 @@ def _device_row(task: DeviceTask) -> tuple[str, ...]:
 
 @contextmanager
 def live(trials: int) -> Iterator[Callable[[Tuning], OnTrial]]:
-    """Shows the table on stderr while the block runs, where that is a terminal."""
+    """Shows the table on stderr inside the block, if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _tuning: keep_silent
         return
@@ -83,7 +83,7 @@ def live(trials: int) -> Iterator[Callable[[Tuning], OnTrial]]:
 
 
 class _Screen:
-    """Redraws the table after trials, not more often than an eye sees."""
+    """Redraws the table after trials, at a limited rate."""
 
     def __init__(self, tuning: Tuning, trials: int, show: Callable[..., None], height: int) -> None:
         self._most = max(height - _LINES_AROUND, _LEAST_TASKS)

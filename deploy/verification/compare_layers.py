@@ -1,7 +1,7 @@
-"""Compares what a board computed with the reference, and names the first layer that differs.
+"""Compares a board's results with the reference, and finds the first layer that differs.
 
-Integers must be equal in every bit. Floats are sums in another order: they must lie within
-REAL_TOLERANCE of the largest one. Layers are compared by checksums, so only those that write integers.
+Integers must be equal bit for bit. Floats may differ by REAL_TOLERANCE of the largest value, because sums are
+computed in another order. Layers are compared by checksum, which requires integers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class WrongLayer:
-    """The first layer of a sample whose rows are not the reference's."""
+    """The first layer of a sample whose rows differ from the reference."""
 
     sample: int
     layer: LayerInfo
@@ -57,9 +57,9 @@ class WrongLayer:
 
 
 def reference_outputs(graph: Graph, samples: Samples) -> list[tuple[Array, ...]]:
-    """The outputs of the graph as the importer made it, which no pass has changed, for each sample.
+    """Computes the outputs of the imported graph, before any pass, for each sample.
 
-    A streamed input may be an image there and a vector here.
+    A streamed input may be an image in the graph and a vector in the samples.
     """
     series = (
         {
@@ -99,7 +99,7 @@ def has_real_outputs(graph: Graph) -> bool:
 
 
 def comparable_layers(graph: Graph, layers: Sequence[LayerInfo]) -> list[LayerInfo]:
-    """The layers that write integers: only their checksums can be compared."""
+    """Returns the layers that write integers, because only their checksums are comparable."""
     return [
         layer
         for layer in layers
@@ -126,7 +126,7 @@ def _difference(sample: int, output: str, expected: Array, found: Array) -> Diff
 def first_wrong_layer(
     graph: Graph, layers: Sequence[LayerInfo], checksums: Sequence[int], sample: Mapping[str, Array]
 ) -> LayerInfo | None:
-    """The first layer of the compiled graph whose rows have another checksum than the reference's."""
+    """Returns the first layer of the compiled graph whose checksum differs from the reference, or None."""
     values = {**graph.constants, **run_all(graph, sample)}
     comparable = comparable_layers(graph, layers)
     for layer, checksum in zip(layers, checksums, strict=True):

@@ -1,4 +1,4 @@
-"""Finds accelerators whose functions write outside their buffers: all other memory is filled, and watched."""
+"""Detects accelerators that write outside their buffers, by filling and checking all other memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from platforms.poisoned import Poisoned
 
 
 def require_inside(model: CompiledModel, samples: Samples) -> None:
-    """Raises CheckError for the first such layer. It is raised for models for this machine only."""
+    """Raises CheckError for the first such layer. Checks only models for this machine."""
     if model.target.core != "host" or not any(layer.device for layer in model.layers):
         return
     first = next(iter(samples.each))

@@ -1,4 +1,4 @@
-"""Oracles: runtimes of other people's that run a model's file here, to judge what a board computed."""
+"""Oracles: third-party runtimes that run a model's file on this computer, to check a board's results."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ RunOne = Callable[[Sequence[Array]], Outputs]
 _TFLM_ARENA_BYTES = 64 << 20
 _ORT_ERRORS_ONLY = 3
 NO_ORACLE = "none"
-USUAL_TOLERANCE = 1e-3  # two runtimes sum in other orders: digits that a model loses they lose differently
-# Element types of the file that a value given in words, or a float here, has not.
+USUAL_TOLERANCE = 1e-3  # rounding errors differ between runtimes, because they sum in another order
+# Element types in files whose values have other types here.
 _WIDTHS: Mapping[str, type] = {
     "tensor(double)": np.float64,
     "tensor(float)": np.float32,
@@ -43,7 +43,7 @@ _WIDTHS: Mapping[str, type] = {
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """A runtime, the rounding of Solder's that follows its own, and how a model's file is opened in it."""
+    """A runtime, Solder's rounding mode that matches it, and how it opens a model's file."""
 
     title: str
     module: str
@@ -51,22 +51,22 @@ class Oracle:
     extra: str
     is_for_tflite: bool
     rounding: Rounding
-    open: Callable[[ImportedModel, CompileOptions], RunOne]  # states go on from one run to the next
+    open: Callable[[ImportedModel, CompileOptions], RunOne]  # state persists between runs
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The outputs of a model's file in a runtime, for each sample."""
+    """A runtime's outputs of a model's file, for each sample."""
 
     name: str
-    runtime: str  # with its version
+    runtime: str  # name and version
     outputs: tuple[Outputs, ...]
-    hint: str  # says where the model was compiled with another rounding
-    tolerance: float = REAL_TOLERANCE  # of floats, as a share of the largest
+    hint: str  # if the model was compiled with another rounding mode
+    tolerance: float = REAL_TOLERANCE  # for floats, relative to the largest
 
 
 def known_oracle(name: str | None) -> str | None:
-    """The same name. Raises InputError where there is no such oracle."""
+    """Returns the name unchanged. Raises InputError if there is no such oracle."""
     if name is not None and name not in CHOICES:
         near = did_you_mean(name, CHOICES)
         raise InputError(f'there is no oracle "{name}"{near}', hint=f"known: {', '.join(CHOICES)}")
@@ -74,7 +74,7 @@ def known_oracle(name: str | None) -> str | None:
 
 
 def ask_usual_oracle(model: ImportedModel, options: CompileOptions, samples: Samples) -> Judged | str:
-    """The outputs of the runtime that has this model's rounding, or why there are none."""
+    """Returns the outputs of the runtime with this model's rounding, or why there are none."""
     if not model.file or options.front is not None or options.back is not None:
         return "what is compiled is more than a model's file"
     if options.approximate or options.half_weights:
@@ -94,7 +94,7 @@ def ask_usual_oracle(model: ImportedModel, options: CompileOptions, samples: Sam
 
 
 def _usual(model: ImportedModel, options: CompileOptions) -> str | None:
-    """The oracle for files of its kind whose rounding is that of the options; without integers, any."""
+    """Returns the oracle for this file format and rounding; any one if the model has no integers."""
     found = [name for name, each in ORACLES.items() if each.is_for_tflite == is_tflite(model.file)]
     if all(tensor.quant is None for tensor in model.graph.types.values()):
         known = [name for name in found if importlib.util.find_spec(ORACLES[name].module) is not None]
@@ -132,7 +132,7 @@ def ask_oracle(name: str, model: ImportedModel, options: CompileOptions, samples
 
 
 def _hint(oracle: Oracle, options: CompileOptions) -> str:
-    """The way out where the model was compiled with another rounding than the oracle's."""
+    """Returns a hint: use the oracle's rounding mode or, if it was used, a possible bug."""
     if options.rounding is oracle.rounding:
         return "this may be a fault of Solder's: the model and these inputs show it"
     return (
@@ -142,7 +142,7 @@ def _hint(oracle: Oracle, options: CompileOptions) -> str:
 
 
 def _as_in_the_file(graph: Graph, sample: Sequence[Array]) -> list[Array]:
-    """A streamed input is an image there and may be a vector here."""
+    """Reshapes inputs: a streamed input is an image in the file and may be a vector here."""
     types = (graph.types[name] for name in graph.inputs)
     return [np.ascontiguousarray(a.reshape(type.shape)) for a, type in zip(sample, types, strict=True)]
 
@@ -169,7 +169,7 @@ def _failures_named(oracle: Oracle, file: str) -> Iterator[None]:
 def _open_litert(model: ImportedModel, _options: CompileOptions) -> RunOne:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    # Its optimized kernels are not an oracle: they round some products another way.
+    # The optimized kernels are no reference: they round some products differently.
     kernels = OpResolverType.BUILTIN_REF
     interpreter = Interpreter(model_content=model.file, experimental_op_resolver_type=kernels)
     interpreter.allocate_tensors()
@@ -237,7 +237,7 @@ def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
 def _whole(
     name: str, kind: str, tensors: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]
 ) -> Item | None:
-    """An input of the file, of which a sequence is several of the graph; None where it is absent."""
+    """Returns an input of the file. A sequence consists of several graph inputs; None if absent."""
     if name not in tensors:
         several = name in shapes
         return [tensors[f"{name}_{number}"] for number in range(shapes[name][0])] if several else None
@@ -245,9 +245,9 @@ def _whole(
 
 
 def _tensors(items: Sequence[Item | None]) -> Iterator[Array]:
-    """The outputs that the graph has too: of a sequence each, and none without elements.
+    """Yields the outputs that the graph has, too: elements of sequences, and only non-empty tensors.
 
-    Maps by label, which scikit-learn's exporter makes, are one tensor of their numbers.
+    Maps by label, which scikit-learn's exporter creates, become one tensor of their numbers.
     """
     for item in items:
         if isinstance(item, list):
@@ -266,4 +266,4 @@ ORACLES: Mapping[str, Oracle] = {
     ),
     "ort": Oracle("ONNX Runtime", "onnxruntime", "onnxruntime", "quantize", False, Rounding.ONNX, _open_ort),
 }
-CHOICES = (*ORACLES, NO_ORACLE)  # of a user
+CHOICES = (*ORACLES, NO_ORACLE)  # for users

@@ -1,4 +1,4 @@
-"""The quality of outputs: classes beside labels, numbers beside the expected ones."""
+"""The quality of outputs: classes compared with labels, numbers with expected ones."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from deploy.cli.console import table
 from deploy.inputs.array_files import read_npy
 from deploy.inputs.samples import read_arrays
 
-LABELS = "labels"  # the key in a file of several arrays
-_MOST_CLASSES = 12  # of a table of confusion: a wider one does not fit a terminal
-_MOST_MISTAKES = 8  # shown in its place
+LABELS = "labels"  # key in a file with several arrays
+_MOST_CLASSES = 12  # maximum in a confusion table, to fit a terminal
+_MOST_MISTAKES = 8  # shown otherwise
 
-Outputs = Sequence[tuple[Array, ...]]  # of each sample
+Outputs = Sequence[tuple[Array, ...]]  # by sample
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The facts known about the samples: their classes, the expected outputs, or nothing."""
+    """Known facts about the samples: classes, expected outputs, or nothing."""
 
     labels: Array | None = None
     expected: Mapping[str, Array] | None = None  # by name or output_0, ...; the first axis counts samples
@@ -38,11 +38,11 @@ NOTHING_KNOWN = Truth()
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The number of samples that get the class of their label, on the board and in the reference."""
+    """The fraction of samples classified as their label, on the board and by the reference."""
 
     board: float
     reference: float
-    confusion: tuple[tuple[int, int, int], ...]  # (label, class on the board, samples), equal ones too
+    confusion: tuple[tuple[int, int, int], ...]  # (label, class on the board, samples), also correct ones
 
     def __str__(self) -> str:
         head = f"accuracy  {self.board:.2%} on the board, {self.reference:.2%} by the reference"
@@ -69,11 +69,11 @@ class Distance:
     rmse: float
     mae: float
     largest: float
-    cosine: float | None  # of both as one vector; None where one of them is all zeros
+    cosine: float | None  # similarity of both as one vector; None if one of them is zero
 
 
 def read_labels(path: Path) -> Array:
-    """The classes in an .npy file, or under "labels" in an .npz file. Raises InputError."""
+    """Reads classes from an .npy file, or from "labels" in an .npz file. Raises InputError."""
     if _is_npz(path):
         arrays = read_arrays(path)
         if LABELS not in arrays:
@@ -88,7 +88,7 @@ def _is_npz(path: Path) -> bool:
 
 
 def require_truth(truth: Truth, samples: int, specs: Sequence[TensorSpec]) -> None:
-    """Raises InputError where what is known does not belong to so many samples with these outputs."""
+    """Raises InputError if the facts do not match the number of samples and the outputs."""
     if truth.labels is not None:
         _require_labels(truth.labels, samples, specs[0])
     if truth.expected is not None:
@@ -96,7 +96,7 @@ def require_truth(truth: Truth, samples: int, specs: Sequence[TensorSpec]) -> No
 
 
 def accuracy_of(labels: Array, board: Outputs, reference: Outputs) -> Accuracy:
-    """Takes the index of the largest number in the first output as the class."""
+    """Computes the accuracy. A sample's class is the index of the first output's largest value."""
     found, meant = _classes(board), _classes(reference)
     counts = Counter(zip(labels.reshape(-1).tolist(), found.tolist(), strict=True))
     confusion = tuple((int(a), int(b), count) for (a, b), count in sorted(counts.items()))
@@ -107,7 +107,7 @@ def accuracy_of(labels: Array, board: Outputs, reference: Outputs) -> Accuracy:
 def distances_to(
     expected: Mapping[str, Array], board: Outputs, specs: Sequence[TensorSpec]
 ) -> tuple[Distance, ...]:
-    """Expected floats are compared with what a quantized output means."""
+    """Compares expected floats with dequantized outputs."""
     wanted = _by_output(expected, len(board), specs)
     return tuple(
         _distance(spec, wanted[number], np.stack([outputs[number] for outputs in board]))
@@ -161,12 +161,12 @@ def _require_labels(labels: Array, samples: int, spec: TensorSpec) -> None:
 
 
 def is_of_classes(shape: Sequence[int]) -> bool:
-    """True where an output has one number for each class: a single axis of more than one element."""
+    """Returns whether an output has one number per class: a single axis with more than one element."""
     return sum(size > 1 for size in shape) == 1
 
 
 def _by_output(expected: Mapping[str, Array], samples: int, specs: Sequence[TensorSpec]) -> dict[int, Array]:
-    """The expected arrays by the output's number, one row of elements for each sample."""
+    """Returns the expected arrays by output index, with one row of elements per sample."""
     numbers = {spec.name: n for n, spec in enumerate(specs)}
     numbers |= {f"output_{n}": n for n in range(len(specs))}
     found = {}

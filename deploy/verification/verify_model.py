@@ -1,4 +1,4 @@
-"""Runs a model on a board and in the reference, and says whether they agree."""
+"""Runs a model on a board and in the reference, and compares the results."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from platforms.base import BuildChoices
 
 @dataclass(frozen=True, slots=True)
 class OracleVerdict:
-    """The board's outputs beside those of a runtime of other people's."""
+    """A comparison of the board's outputs with a third-party runtime."""
 
-    name: str  # as in --oracle
-    runtime: str  # with its version
+    name: str  # the value of --oracle
+    runtime: str  # name and version
     differences: tuple[Difference, ...]
     has_reals: bool
-    hint: str  # the way out, where there may be one
+    hint: str  # how to fix the difference, if known
     tolerance: float = REAL_TOLERANCE
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class OracleVerdict:
         return f"{self.runtime} gives the same outputs, {_how_equal(self.has_reals, self.tolerance)}"
 
     def require_equal(self, model: str, board: str) -> None:
-        """Raises DeviceError where the outputs differ."""
+        """Raises DeviceError if the outputs differ."""
         if self.differences:
             what = f"{board} computes {model} otherwise than {self.runtime}"
             raise DeviceError(what, str(self.differences[0]), self.hint)
@@ -76,15 +76,15 @@ class Verdict(Paged):
     board: str
     samples: int
     differences: tuple[Difference, ...]
-    wrong_layer: WrongLayer | None  # None also where layers were not looked at
-    layers: int  # how many of each sample were compared
-    has_reals: bool  # outputs that are floats need not be equal in every bit
-    accuracy: Accuracy | None = None  # where there are labels
-    distances: tuple[Distance, ...] = ()  # to the outputs that somebody expects
-    oracle: OracleVerdict | None = None  # where another runtime was asked
-    no_oracle: str = ""  # why none was, though one was wanted
-    approximate: bool = False  # functions of floats are polynomials
-    others: tuple[Verdict, ...] = ()  # on the model at its other sizes
+    wrong_layer: WrongLayer | None  # None also if layers were not compared
+    layers: int  # number compared per sample
+    has_reals: bool  # has float outputs, which need not be equal bit for bit
+    accuracy: Accuracy | None = None  # if there are labels
+    distances: tuple[Distance, ...] = ()  # to the expected outputs, if given
+    oracle: OracleVerdict | None = None  # if another runtime was used
+    no_oracle: str = ""  # why the default oracle was not used
+    approximate: bool = False  # float functions are approximated by polynomials
+    others: tuple[Verdict, ...] = ()  # of the model at its other sizes
 
     @property
     def equal(self) -> bool:
@@ -118,7 +118,7 @@ class Verdict(Paged):
         return "\n".join(lines)
 
     def require_equal(self) -> None:
-        """Raises DeviceError where the outputs differ."""
+        """Raises DeviceError if the outputs differ."""
         for each in self.others:
             each.require_equal()
         if self._is_as_reference:
@@ -160,7 +160,7 @@ class Verdict(Paged):
 
 
 def require_graph(prepared: Prepared) -> None:
-    """Raises InputError for a project: it holds the C, but not the graph to compare with."""
+    """Raises InputError for a project, which lacks the graph to compare with."""
     if prepared.artifact is None:
         raise InputError(
             "a project does not hold the graph that its C was made from",
@@ -179,10 +179,10 @@ def verify_model(
     truth: Truth = NOTHING_KNOWN,
     oracle: str | None = None,
 ) -> Verdict:
-    """Compares outputs with the model as its file has it, and layers with the graph that was compiled.
+    """Compares outputs with the model as imported from its file, and layers with the compiled graph.
 
-    They are also compared with the outputs of another runtime for the file: by default the installed one that
-    has the model's rounding, with NO_ORACLE none.
+    Outputs are also compared with another runtime that runs the file: by default the installed one with the
+    model's rounding, with NO_ORACLE none.
     """
     assert prepared.artifact is not None
     facts, reference = prepared.artifact.facts, prepared.reference
@@ -213,7 +213,7 @@ def verify_model(
 
 
 def _judged(oracle: str | None, prepared: Prepared, samples: Samples) -> Judged | str | None:
-    """Its outputs, why a default oracle has none, or None if none is wanted."""
+    """Returns the oracle's outputs, why the default oracle has none, or None if disabled."""
     if oracle == NO_ORACLE:
         return None
     assert prepared.facts is not None

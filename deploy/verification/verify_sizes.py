@@ -1,4 +1,4 @@
-"""Verifies a model at the size that inputs have, or without inputs at each of its sizes."""
+"""Verifies a model at the size of its inputs, or without inputs at all of its sizes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def verify_sizes(
     verify: Callable[[Prepared, Samples], Verdict],
     truth: Truth,
 ) -> Verdict:
-    """Verifies the model by `verify`. Raises InputError for a project."""
+    """Calls `verify` for the model at each of its sizes, or at that of the inputs.
+
+    Raises InputError for a project.
+    """
     require_graph(prepared)
     verdicts = []
     for each in prepared.each_size if arrays is None else [at_size_of(prepared, arrays)]:

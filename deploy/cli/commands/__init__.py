@@ -1,4 +1,4 @@
-"""The commands by group and name, with their summaries. Modules are loaded on demand; new-x is new_x."""
+"""The commands by group and name, with summaries. Modules are loaded on demand; new-x is new_x."""
 
 GROUPS = {
     "Compile and inspect": {

@@ -1,4 +1,4 @@
-"""`deploy accelerators` lists what --accelerator can name, and the ops that each computes."""
+"""`deploy accelerators` lists the accelerators and the ops that each computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deploy bench` measures models on boards: it prints a table for people, a list of objects for machines."""
+"""`deploy bench` measures models on boards and prints a table, or JSON."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A model that could not be measured on a board: the others are."""
+    """A model that could not be measured on a board, which does not stop the others."""
 
     model: Path
     board: Board
@@ -136,7 +136,7 @@ class _Failure:
 
 
 def _require_all(failures: Sequence[_Failure], cases: int) -> None:
-    """Raises FiguresError where some failed."""
+    """Raises FiguresError if any measurement failed."""
     if failures:
         raise FiguresError(
             f"{len(failures)} of {counted(cases, 'case')} could not be measured",

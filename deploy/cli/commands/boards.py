@@ -1,4 +1,4 @@
-"""`deploy boards` lists the boards that suit, shows the facts about one, and makes one from a CMSIS pack."""
+"""`deploy boards` lists suitable boards, shows one of them, and creates one from a CMSIS pack."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--pack", metavar="FILE.pdsc", type=Path, help="Read this pack description instead of the index"
         )
     for each in (parser, all_of_them, one, search):
-        # SUPPRESS: the inner parser's default must not undo what was given before its verb
+        # SUPPRESS: the subparser's default must not override an option before the verb
         options.group(each, options.GENERAL).add_argument(
             "--json", action="store_true", default=argparse.SUPPRESS, help="Print JSON"
         )

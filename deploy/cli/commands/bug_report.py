@@ -1,4 +1,4 @@
-"""`deploy bug-report` collects what a maintainer needs to know about a bug, and nothing private."""
+"""`deploy bug-report` collects facts for a bug report, and nothing private."""
 
 from __future__ import annotations
 

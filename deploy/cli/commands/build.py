@@ -1,4 +1,4 @@
-"""`deploy build` makes firmware of a project's sources with a compiler for its board."""
+"""`deploy build` builds firmware from a project with a compiler for its board."""
 
 from __future__ import annotations
 

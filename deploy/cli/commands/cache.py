@@ -1,4 +1,4 @@
-"""deploy cache: what is kept between commands, and how much room it takes."""
+"""`deploy cache` shows and empties the caches of earlier commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deploy compile` makes an archive or a folder of C sources from a model file that fits the board."""
+"""`deploy compile` compiles a model that fits the board to an archive or a folder of C sources."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _cartridge_beside(output: Path, chosen: CompileOptions) -> Path | None:
-    """The file for external weights beside an archive; a folder has them in C."""
+    """Returns the cartridge file for external weights next to an archive; a folder has them in C."""
     return output.with_suffix(".cart") if chosen.weights_external and not is_folder(output) else None
 
 
@@ -169,7 +169,7 @@ def _text(compiled: Compiled, output: Path, beside: Path | None) -> str:
 
 
 def _own_lines(given: Sequence[OwnSchedules], layers: Sequence[LayerInfo]) -> Iterator[str]:
-    """Says where the user's own schedules are used, and of those that are not, why."""
+    """Reports how many layers use each custom schedule, or why none does."""
     for own in given:
         for name in dict.fromkeys(each.name for of_op in own.by_op.values() for each in of_op):
             used = sum(layer.kernel == name for layer in layers)

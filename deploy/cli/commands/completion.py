@@ -1,4 +1,4 @@
-"""`deploy completion` prints what makes a shell complete command lines of deploy."""
+"""`deploy completion` prints a script that makes a shell complete deploy's command lines."""
 
 from __future__ import annotations
 

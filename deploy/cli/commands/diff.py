@@ -1,4 +1,4 @@
-"""`deploy diff` says what differs between two compiled models."""
+"""`deploy diff` compares two compiled models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""deploy docs: the pages of the documentation, without a network."""
+"""`deploy docs` shows the documentation offline."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.page is None or arguments.json or columns is None:
         print_answer(arguments.json, answer)
         return
-    from deploy.cli.docs_on_terminal import print_on_terminal  # rich is heavy
+    from deploy.cli.docs_on_terminal import print_on_terminal  # rich is slow to import
 
     print_on_terminal(answer.page, columns)

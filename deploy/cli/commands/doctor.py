@@ -1,4 +1,4 @@
-"""`deploy doctor` lists the compilers and emulators of this machine, and says how to get what is missing."""
+"""`deploy doctor` lists compilers and emulators on this machine, and how to install missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deploy evidence` answers an assessor's questions about compiled code, with proofs, in a folder."""
+"""`deploy evidence` writes evidence about compiled code for a safety assessor."""
 
 from __future__ import annotations
 

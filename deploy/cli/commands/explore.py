@@ -1,4 +1,4 @@
-"""`deploy explore` looks at every combination of models, boards and options, and says which are the best."""
+"""`deploy explore` evaluates all combinations of models, boards and options, and marks the best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deploy export` makes a package of a model that Arduino, PlatformIO, ESP-IDF, Conan and others take."""
+"""`deploy export` packages a model for Arduino, PlatformIO, ESP-IDF, Conan and others."""
 
 from __future__ import annotations
 

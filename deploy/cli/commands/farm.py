@@ -1,4 +1,4 @@
-"""`deploy farm` offers boards of this machine to `deploy tune --farm`, or says what boards of a farm do."""
+"""`deploy farm` offers boards of this machine to `deploy tune --farm`, or shows the status of a farm."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _join(arguments: argparse.Namespace) -> None:
 
 
 def _offered(arguments: argparse.Namespace) -> tuple[Board, Sequence[BoardSelector]]:
-    """The board that is offered, and which of several equal ones."""
+    """Returns the offered board, and selectors if there are several equal ones."""
     board = load_board(arguments.board)
     platform_for(board)
     choose_runner(board)

@@ -1,4 +1,4 @@
-"""`deploy flash` puts a project's firmware onto its board; emulated boards load it when they start."""
+"""`deploy flash` writes a project's firmware to its board; emulated boards load it at startup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deploy inspect` shows operators, shapes and MACs, whether each memory suffices, and the peak's layer."""
+"""`deploy inspect` shows operators, shapes and MACs, whether the model fits, and the memory peak."""
 
 from __future__ import annotations
 

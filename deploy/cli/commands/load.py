@@ -1,4 +1,4 @@
-"""`deploy load` replaces the model of running firmware by a cartridge's, or goes back to the one before."""
+"""`deploy load` replaces the model of running firmware by a cartridge, or reverts to the previous one."""
 
 from __future__ import annotations
 

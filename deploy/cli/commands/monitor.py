@@ -1,4 +1,4 @@
-"""`deploy monitor` starts a project's firmware and shows what it sends, until it ends or Ctrl-C."""
+"""`deploy monitor` starts a project's firmware and shows its output, until it ends or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ deploy monitor listener --decode
 deploy monitor log.txt --decode
 """
 _READ_BYTES = 4096
-_READ_S = 1.0  # how long one read may wait; monitoring goes on after it
+_READ_S = 1.0  # maximum duration of one read; monitoring continues after it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _show_counters(arguments: argparse.Namespace) -> None:
-    """Asks firmware with the server what its model's runs have counted."""
+    """Shows the counters of a model's runs, read from firmware with the server."""
     ready = build(
         Prepared(project_board(arguments.directory)[0], arguments.directory),
         BuildChoices(arguments.toolchain),
@@ -97,7 +97,7 @@ def _show_counters(arguments: argparse.Namespace) -> None:
 
 
 def _received(line: Transport) -> Iterator[bytes]:
-    """Gives what the board sends until the line ends or the user ends it; closes the line."""
+    """Yields data from the board until the line closes or the user interrupts, then closes the line."""
     try:
         while True:
             yield line.read(_READ_BYTES, _READ_S)
@@ -110,7 +110,7 @@ def _received(line: Transport) -> Iterator[bytes]:
 
 
 def _show_text() -> Callable[[bytes], None]:
-    """Passes on what a program prints; on a terminal it spells out commands to the terminal."""
+    """Returns a function that prints a program's output; on a terminal, control characters are escaped."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def show(received: bytes) -> None:
@@ -124,12 +124,12 @@ def _show_text() -> Callable[[bytes], None]:
 
 
 def harmless(text: str) -> str:
-    """Keeps line ends and tabs, and spells out all other commands to a terminal."""
+    """Escapes control characters except line ends and tabs."""
     return "".join(letter if letter in "\n\r\t" else printable(letter) for letter in text)
 
 
 def _show_packets() -> Callable[[bytes], None]:
-    """Prints a line for each packet that firmware with the server sends."""
+    """Returns a function that prints a line for each packet from firmware with the server."""
     decoder = Decoder()
 
     def show(received: bytes) -> None:

@@ -1,4 +1,4 @@
-"""`deploy new` makes a project folder of an archive, with everything that its board and platform need."""
+"""`deploy new` creates a project folder from an archive, with all files for its board and platform."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deploy new-accelerator` writes a package with an accelerator of one's own, which works from the start."""
+"""`deploy new-accelerator` creates a package with a working accelerator to start from."""
 
 from __future__ import annotations
 

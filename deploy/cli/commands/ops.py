@@ -1,4 +1,4 @@
-"""`deploy ops` lists what is supported, of a model too, from the tables that the compiler works with."""
+"""`deploy ops` lists the supported operators, or those of a model, from the compiler's tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from deploy.cli.lists import ops  # all ops take their time
+    from deploy.cli.lists import ops  # loading all ops is slow
     from deploy.inspection.model_operators import is_model_file, model_operators
 
     if arguments.meaning or arguments.name is None or not is_model_file(arguments.name):

@@ -1,4 +1,4 @@
-"""`deploy quantize` makes an int8 model, ONNX or TFLite, of float ONNX and samples, and reports the loss."""
+"""`deploy quantize` converts a float ONNX model to int8 ONNX or TFLite, and reports the loss."""
 
 from __future__ import annotations
 

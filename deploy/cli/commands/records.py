@@ -1,4 +1,4 @@
-"""`deploy records` shows what tuning has found: the best of each task, statistics, files merged, a plot."""
+"""`deploy records` shows tuning results: the best of each task, statistics, merged files, a plot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ deploy records plot kws.jsonl -o kws.svg
 """
 _VERBS = ("best", "stats", "merge", "plot")
 _PLOTS = {".svg": plot_svg, ".html": plot_html}
-_KIND = 8  # characters that tell records, .svg and .html apart
+_KIND = 8  # characters that distinguish records, .svg and .html
 _WHAT = "a file of tuning records or its drawing"
 
 
@@ -70,7 +70,7 @@ def _plot(records: tuple[TuningRecord, ...], out: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes the file; only an earlier file of the same kind is replaced."""
+    """Writes the file. Replaces an existing file only if it is of the same kind."""
     begins = text[:_KIND]
     require_place(
         path, lambda there: there.read_bytes()[:_KIND].decode(errors="replace") in ("", begins), _WHAT

@@ -1,4 +1,4 @@
-"""`deploy report` says of a model whether it fits boards, what needs what, what would help."""
+"""`deploy report` writes a page about a model: does it fit, what uses resources, what would help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deploy run` sends inputs to a board, fetches the outputs, and prints what each run took."""
+"""`deploy run` sends inputs to a board, reads the outputs, and prints the cost of each run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXAMPLE = """
 deploy run kws.tflite --board mps2-an386 --inputs in.npz --output out.npz
 deploy run kws.tflite --board mps2-an386 --fill random --print-top 3
 """
-_TOP = 5  # of each output, where no file takes them
+_TOP = 5  # largest values per output, if no output file is given
 _STATISTICS = ("mean", "median", "min", "max", "std")
 
 
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
     data = options.data_options(arguments)
     cartridge = read_cartridge(arguments.cartridge) if arguments.cartridge else None
     if prepared.inputs is not None:
-        # Complains before anything is built.
+        # Checks the inputs before anything is built.
         read_data(arguments.inputs, data, prepared.inputs, 1, front=prepared.front)
     line = options.line_options(arguments)
     choices = options.build_choices(arguments)
@@ -129,7 +129,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _observed(device: Device) -> tuple[Observed | None, str]:
-    """What the model's runs have counted; or why it cannot be read, which takes no outputs away."""
+    """Returns the counters of the model's runs, or a note if reading them failed, to preserve the outputs."""
     try:
         counters = device.session.observed(device.model)
         return (None if counters is None else read_observed(counters)), ""
@@ -138,7 +138,7 @@ def _observed(device: Device) -> tuple[Observed | None, str]:
 
 
 def _lacks_cycles(ready: Ready, has_cartridge: bool) -> str:
-    """Says why cycles are not shown; "" where they are."""
+    """Returns why cycles are not shown, or ""."""
     if ready.firmware is None or has_cartridge:
         return "cycles are shown for the model that firmware was built with here"
     if is_emulated(ready.board) and uses_two_cores(ready.firmware.elf):
@@ -152,7 +152,7 @@ def _facts(
     meter = Meter(ready.board)
     counts = [meter.count(ticks) for ticks in measured.ticks] if meter.unit else []
     times = [meter.seconds(ticks) for ticks in measured.ticks] if meter.measures else []
-    times = [] if meter.unit == "instructions" else times  # which take no fixed time
+    times = [] if meter.unit == "instructions" else times  # instructions have no fixed duration
     return {
         "model": ready.model_name,
         "board": ready.board.name,
@@ -170,7 +170,7 @@ def _facts(
 
 
 def _text(ready: Ready, facts: dict[str, Any], cycles: ModelCycles | str, note: str) -> str:
-    """The page that is printed; `cycles` may be why there are none, and `note` is about the counter."""
+    """Returns the page to print; `cycles` may be a reason for missing cycles, `note` is about the counter."""
     times = f", {facts['repeat']} times" if facts["repeat"] > 1 else ""
     lines = [f"{ready.model_name} on {ready.board.name}: {counted(facts['samples'], 'sample')}{times}", ""]
     rows = _rows(ready, facts)

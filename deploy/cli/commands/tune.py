@@ -1,4 +1,4 @@
-"""`deploy tune` measures a model's kernels with other knobs on a board and keeps the results as records."""
+"""`deploy tune` measures a model's kernels with other knobs on a board and records the results."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _search(job: Job, board: Board, choices: TuneChoices, file: Path) -> Tuning:
-    """Tunes; if it is interrupted, what was found is said before it ends."""
+    """Tunes. If interrupted, prints the results so far before it ends."""
     begun: list[Tuning] = []
     try:
         with live(choices.trials) as on_begin:

@@ -1,4 +1,4 @@
-"""`deploy verify` compares a board's outputs with the reference's and names the first layer that differs."""
+"""`deploy verify` compares a board's outputs with the reference and names the first layer that differs."""
 
 from __future__ import annotations
 

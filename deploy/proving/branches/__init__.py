@@ -1,1 +1,1 @@
-"""Counts which branches of generated C its tests take, by gcc's gcov."""
+"""Measures branch coverage of generated C with gcc's gcov."""

@@ -1,4 +1,4 @@
-"""Reasons for branches that no sample takes, by the text of their line."""
+"""Reasons for branches without coverage, by the text of their line."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ GAPS = (
 
 
 def reason_of(line: str) -> str:
-    """Answers with an empty string where no reason is known."""
+    """Returns "" if no reason is known."""
     return next((gap.reason for gap in GAPS if re.search(gap.line, line)), "")

@@ -1,4 +1,4 @@
-"""Builds a model's C with gcc's counters, runs samples on this computer, and reads the counts."""
+"""Builds a model's C with gcc's coverage counters, runs samples on this computer, and reads the counts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BUILD = ("gcc", "-std=c99", "-O0", "-g", "-w", "--coverage", "-fprofile-abs-pat
 
 @dataclass(frozen=True, slots=True)
 class CountedLine:
-    """A line with branches, in the order in which gcov lists them."""
+    """A line with branches, in the order of gcov's list."""
 
     number: int
     function: str
@@ -69,7 +69,7 @@ class Coverage:
 
 
 def measure_coverage(artifact: Artifact, samples: Sequence[Sequence[Array]], folder: Path) -> Coverage:
-    """Runs each sample, whose arrays are in the order of the inputs. Raises ToolError."""
+    """Runs each sample, with arrays in the order of the inputs. Raises ToolError."""
     for tool in ("gcc", "gcov"):
         if shutil.which(tool) is None:
             raise MissingToolError(f"{tool} is not installed", hint="Debian has it in gcc")
@@ -87,7 +87,10 @@ def measure_coverage(artifact: Artifact, samples: Sequence[Sequence[Array]], fol
 def _count(
     name: str, code: str, sources: Sequence[str], folder: Path, given: bytes = b""
 ) -> tuple[int, int, tuple[CountedLine, ...], bytes]:
-    """Builds and runs the sources, and counts the code in the first: lines, those run, branches; output."""
+    """Builds and runs the sources.
+
+    Returns lines, executed lines, and branches of the first one; the output.
+    """
     run_tool((*_BUILD, *sources, "-lm", "-o", "counted"), folder)
     outputs = run_tool((str(folder / "counted"),), folder, given).stdout
     report = ("gcov", "--json-format", "--stdout", "-b", f"counted-{name}.gcda")
@@ -99,7 +102,7 @@ def _count(
 
 
 def _require_counts(folder: Path) -> None:
-    """Raises ToolError unless the branch of the control file that is not taken is counted as such."""
+    """Raises ToolError unless gcov reports the control file's uncovered branch."""
     write_files({"control.c": _CONTROL_TEXT}, folder)
     _, _, counted, _ = _count("control", _CONTROL_TEXT, ("control.c",), folder)
     counts = tuple((line.number, line.branches, line.taken) for line in counted)
@@ -109,7 +112,7 @@ def _require_counts(folder: Path) -> None:
 def _read(
     said: dict[str, list[dict[str, object]]], name: str, text: Sequence[str]
 ) -> tuple[int, int, tuple[CountedLine, ...]]:
-    """Adds up what gcov lists: a line of an inline function may come several times."""
+    """Sums up gcov's counts. A line of an inline function may be listed several times."""
     counts: defaultdict[int, int] = defaultdict(int)
     branches: dict[int, list[int]] = {}
     functions: dict[int, str] = {}
@@ -134,7 +137,7 @@ def _read(
 
 
 def _wrong_calls(artifact: Artifact) -> tuple[str, ...]:
-    """Arguments that a run must refuse: each pointer null, and each arena where it is not aligned."""
+    """Returns arguments that a run must reject: each pointer null, and each arena misaligned."""
     arenas = [arena.name for arena in project_source(artifact).arenas]
     together = ", ".join(arenas)
     changed = [

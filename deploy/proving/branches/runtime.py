@@ -1,4 +1,4 @@
-"""Branches of the device runtime that its tests take, as the source tree's command counted them last."""
+"""Branch coverage of the device runtime by its tests, from the latest measurement in the source tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STORED = Path(str(files("deploy.proving.branches") / "runtime.json"))
 
 @dataclass(frozen=True, slots=True)
 class RuntimeGap:
-    """A line of which a branch is left."""
+    """A line with uncovered branches."""
 
     line: int
     text: str
@@ -37,7 +37,7 @@ class RuntimeFile:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeCoverage:
-    solder: str  # the version whose runtime was counted
+    solder: str  # version of the measured runtime
     sha256: str  # of that runtime
     tool: str
     tests: tuple[str, ...]
@@ -55,16 +55,16 @@ def stored_coverage() -> RuntimeCoverage:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeBranches:
-    """The part of a page that is about the runtime beside a model; empty where there is none."""
+    """A page's section about the runtime of a model; empty if there is none."""
 
     summary: str = ""
     exceptions: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
-    unexplained: tuple[str, ...] = ()  # a sentence for each line that no reason is known of
+    unexplained: tuple[str, ...] = ()  # a sentence for each line without a known reason
 
 
 def runtime_branches(runtime: Mapping[str, bytes]) -> RuntimeBranches:
-    """The counts of this runtime, or that there are none of it."""
+    """Returns the coverage of this runtime, or a note that it was not measured."""
     if not runtime:
         return RuntimeBranches()
     counted = stored_coverage()
@@ -100,13 +100,13 @@ def runtime_branches(runtime: Mapping[str, bytes]) -> RuntimeBranches:
 
 
 def sha256_of_runtime(texts: Mapping[str, bytes]) -> str:
-    """One hash of all its files, by name."""
+    """Returns a hash of all files, sorted by name."""
     digests = [f"{hashlib.sha256(texts[name]).hexdigest()}  {name}\n" for name in sorted(texts)]
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def reason_in_runtime(file: str, text: str) -> str:
-    """The reason why no test takes a branch of the line; empty where none is known."""
+    """Returns why no test covers a branch of the line, or "" if unknown."""
     return next((reason for name, line, reason in _GAPS if name in ("", file) and re.search(line, text)), "")
 
 
@@ -119,7 +119,7 @@ _MODELS = (
 )
 _LIMITED = "The firmware of these tests has fewer; the limit is there for a firmware of another maker."
 
-# A file, a part of the line as a regular expression, and why no test takes a branch of it.
+# File, regular expression for the line, and why no test covers a branch of it.
 _GAPS: tuple[tuple[str, str, str], ...] = (
     ("solder_arena.c", r"i >= solder_arena_count", _MODELS),
     ("solder_arena.c", r"input_count > MOST_INPUTS", _MODELS),

@@ -1,1 +1,1 @@
-"""Compares C with the rules of CERT C that clang-tidy checks."""
+"""Checks C against the CERT C rules of clang-tidy."""

@@ -1,4 +1,4 @@
-"""Runs clang-tidy's checks of CERT C over files of C, and counts what they find by check."""
+"""Runs clang-tidy's CERT C checks on C files and counts the findings by check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deploy.proving.tool_run import run_tool
 
 TIDY = "clang-tidy"
 _CHECKS = "-checks=-*,cert-*"
-_NAMED = re.compile(r"^ +(cert-\w+-c)$", re.MULTILINE)  # those of C++ end otherwise
+_NAMED = re.compile(r"^ +(cert-\w+-c)$", re.MULTILINE)  # names of C++ checks have another suffix
 _MESSAGE = re.compile(r"^\S+?:\d+:\d+: (?!note)(.*)$", re.MULTILINE)
 _FOUND = re.compile(r"warning: .* \[(cert-[\w-]+)")
 _CONTROL = "control.c"
@@ -36,11 +36,11 @@ _CONTROL_CHECKS = ("cert-env33-c", "cert-err34-c")
 class CertFindings:
     tool: str
     checked: tuple[str, ...]
-    found: Mapping[str, int]  # check -> places
+    found: Mapping[str, int]  # check -> number of findings
 
 
 def check_cert(files: Sequence[str], folder: Path) -> CertFindings:
-    """Checks files in the folder, with the headers that they include. Raises MissingToolError, ToolError."""
+    """Checks files in the folder, and the headers they include. Raises MissingToolError, ToolError."""
     if shutil.which(TIDY) is None:
         raise MissingToolError(f"{TIDY} is not installed", hint="Debian has it in clang-tidy")
     listed = run_tool((TIDY, _CHECKS, "--list-checks"), folder).stdout.decode()
@@ -56,7 +56,7 @@ def check_cert(files: Sequence[str], folder: Path) -> CertFindings:
 
 
 def _findings(files: Sequence[str], folder: Path) -> list[str]:
-    """The checks that find something, one for each place. Raises ToolError for any other message."""
+    """Returns the check of each finding. Raises ToolError for any other message."""
     said = run_tool((TIDY, "--quiet", _CHECKS, *files, "--", "-std=c99", "-I."), folder).stdout.decode()
     messages = _MESSAGE.findall(said)
     if foreign := [message for message in messages if not _FOUND.match(message)]:

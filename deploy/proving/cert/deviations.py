@@ -1,4 +1,4 @@
-"""The checks of CERT C that find something in the C, and why it stays; any other fails the chapter."""
+"""CERT C checks with accepted findings, and the reasons. Findings of any other check fail the chapter."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Says what made the code, and which tests and foreign programs that is held against."""
+"""Lists the tools that created the code, and the tests and third-party programs that verify them."""

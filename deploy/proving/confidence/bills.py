@@ -1,6 +1,6 @@
-"""Bills of materials in CycloneDX 1.6: the host tool with its Python packages, and a model's files of C.
+"""Bills of materials in CycloneDX 1.6: the host tool with its Python packages, and a model's C files.
 
-They have no date and no serial number, which the format leaves open: the same parts give the same bytes.
+The optional date and serial number are omitted, so that the same parts give the same bytes.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from codegen.version import VERSION
 TOOL, LICENCE = DISTRIBUTION, "Apache-2.0"
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 _EXTRA = re.compile(r"extra == ['\"]([\w-]+)")
-_DEVELOPERS = ("test", "docs", "browser", "channels", "fronts", "train")  # extras for work on the tool itself
+_DEVELOPERS = ("test", "docs", "browser", "channels", "fronts", "train")  # extras for developing the tool
 _CLASSIFIER = "License :: "
-_MOST_LETTERS = 80  # of a license's name; some packages put the whole text there
+_MOST_LETTERS = 80  # of a license name; some packages store the full text there
 
 
 @dataclass(frozen=True, slots=True)
 class PythonPackage:
-    """A Python package that is installed, and whether the tool runs without it."""
+    """An installed Python package, and whether it is optional for the tool."""
 
     name: str
     version: str
-    licence: str  # "" where its metadata names none
-    is_expression: bool  # by SPDX
+    licence: str  # "" if its metadata has none
+    is_expression: bool  # an SPDX expression
     is_optional: bool
 
     @property
@@ -41,7 +41,7 @@ class PythonPackage:
 
 
 def packages() -> tuple[PythonPackage, ...]:
-    """The packages that the tool asks for, and that these ask for, as far as they are installed, by name."""
+    """Returns the installed dependencies of the tool, direct and indirect, by name."""
     found: dict[str, PythonPackage] = {}
     for name, is_optional in sorted(_asked_for(TOOL, with_extras=True), key=lambda pair: pair[1]):
         _collect(name, is_optional, found)
@@ -59,11 +59,11 @@ def _collect(name: str, is_optional: bool, found: dict[str, PythonPackage]) -> N
 
 
 def _asked_for(name: str, with_extras: bool) -> Iterator[tuple[str, bool]]:
-    """Yields names of packages that a package asks for, and whether only an extra of it does."""
+    """Yields the packages required by a package, and whether only one of its extras requires them."""
     there = _installed(name)
     for line in (there.requires if there is not None else None) or ():
         match, extra = _NAME.match(line), _EXTRA.search(line)
-        assert match is not None  # a requirement begins with a name
+        assert match is not None  # a requirement starts with a name
         if extra is None or (with_extras and extra[1] not in _DEVELOPERS):
             yield match[0], extra is not None
 
@@ -82,7 +82,7 @@ def _package(there: Distribution, is_optional: bool) -> PythonPackage:
 
 
 def _fact(there: Distribution, name: str) -> str:
-    """The first of that name in the metadata; "" where there is none."""
+    """Returns the first metadata field with this name, or ""."""
     found = there.metadata.get_all(name) or [""]
     return str(found[0]).strip()
 
@@ -96,7 +96,7 @@ def _licence(there: Distribution) -> str:
 
 
 def bill_of_tool(parts: Sequence[PythonPackage]) -> bytes:
-    """The host tool's bill."""
+    """Returns the bill of materials of the host tool."""
     components = [
         {
             "type": "library",
@@ -114,7 +114,10 @@ def bill_of_tool(parts: Sequence[PythonPackage]) -> bytes:
 
 
 def bill_of_firmware(facts: ModelFacts, files: Mapping[str, bytes], foreign: Sequence[str]) -> bytes:
-    """The bill of a model's C: each file with its hash; of foreign ones the license is not known here."""
+    """Returns the bill of materials of a model's C: files with hashes.
+
+    Licenses of foreign files are unknown.
+    """
     model = {
         "type": "machine-learning-model",
         "bom-ref": "model",

@@ -1,4 +1,4 @@
-"""Compiles a model's C by each compiler for its core that is here, with warnings as errors."""
+"""Compiles a model's C with each installed compiler for its core, with warnings as errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from platforms.toolchains import Toolchain, compilers_of, cpu_flags
 
 _STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 _CONTROL = "control.c"
-_CONTROLS = {  # the warning that each is made for -> C
+_CONTROLS = {  # warning -> C code that triggers it
     "unused-variable": "int control(void);\nint control(void)\n{\n    int a = 1;\n    return 0;\n}\n",
     "unused-parameter": "int control(int a);\nint control(int a)\n{\n    return 0;\n}\n",
     "conversion": "signed char control(int a);\nsigned char control(int a)\n{\n    return a;\n}\n",
@@ -29,16 +29,16 @@ _HEADERS = ("string.h", "math.h")  # for compilers without a C library
 
 @dataclass(frozen=True, slots=True)
 class CompilerTry:
-    """A compiler's word on the C."""
+    """The result of compiling with one compiler."""
 
     name: str
-    version: str  # "" where it is not here
-    complaint: str  # "" where it had none
+    version: str  # "": not installed
+    complaint: str  # error or warning; "": none
     code_bytes: int
 
 
 def try_compilers(artifact: Artifact) -> tuple[CompilerTry, ...]:
-    """The compilers that are known for the core, those that are not here among them."""
+    """Tries all supported compilers for the core; missing ones are included in the result."""
     return tuple(
         CompilerTry(name, "", "", 0) if found is None else _tried(artifact, found)
         for name, found in compilers_of(artifact.facts.target)
@@ -69,7 +69,7 @@ def _tried(artifact: Artifact, toolchain: Toolchain) -> CompilerTry:
 
 
 def _refuses_control(toolchain: Toolchain, flags: Sequence[str], folder: Path) -> bool:
-    """True where each of the warnings stops the compiler: only then its silence says anything."""
+    """Returns whether the compiler reports each of the warnings. Only then its silence is meaningful."""
     for warning, text in _CONTROLS.items():
         write_files({_CONTROL: text}, folder)
         try:

@@ -1,4 +1,4 @@
-"""Small changes of the compiler that its tests notice, as `make mutants` counted them in the source tree."""
+"""Mutation test results of the compiler, counted by `make mutants` in the source tree."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _FILE = "mutants.json"  # written by tests/mutants/try_changes.py --store
 
 @dataclass(frozen=True, slots=True)
 class MutationScore:
-    """A part of the source tree and how many mutations of it were tried."""
+    """A package of the source tree, with the number of mutations tried."""
 
     room: str
-    solder: str  # the version that was tried
-    possible: int  # changes of its code, of which a sample was tried, the same on every machine
+    solder: str  # the version tested
+    possible: int  # possible mutations, of which a reproducible sample is tried
     changes: int
     seen: int  # a test fails
-    with_reason: int  # none does, and there is a reason why nobody could notice
-    survivors: tuple[str, ...]  # none does, and no reason is known
+    with_reason: int  # no test fails, and there is a reason why the change is not observable
+    survivors: tuple[str, ...]  # no test fails, without a known reason
 
     @property
     def unseen(self) -> int:
@@ -27,7 +27,7 @@ class MutationScore:
 
 
 def mutation_scores() -> tuple[MutationScore, ...]:
-    """The rooms that were tried, by name."""
+    """Returns the packages tested, sorted by name."""
     stored = json.loads((files("deploy.proving.confidence") / _FILE).read_text(encoding="utf-8"))
     return tuple(
         MutationScore(room, **{**score, "survivors": tuple(score["survivors"])})

@@ -1,4 +1,4 @@
-"""Outside judges that tests of the source tree compare the compiler's parts with, and in which file."""
+"""Independent references that tests in the source tree compare parts of the compiler with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A part of the compiler, an independent judge of it, and the test that compares them."""
+    """A part of the compiler, an independent reference, and the test that compares them."""
 
     part: str
     judge: str

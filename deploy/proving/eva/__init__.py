@@ -1,1 +1,1 @@
-"""Shows that generated C has no undefined behavior, whatever the input: by Frama-C's EVA."""
+"""Proves with Frama-C's EVA that generated C has no undefined behavior for any input."""

@@ -1,8 +1,8 @@
-"""Tells EVA which loops of generated C to unroll, by comments in a copy: those in which sums grow, and the
-steps of the order, of which the first sets what later ones add to.
+"""Marks loops that EVA should unroll, with comments in a copy of the C.
 
-A sum over a loop of unknown turns has no bounds; turn by turn it has those of its weights. Other loops are
-analyzed with a variable that stands for all its values at once, which takes a hundredth of the time.
+These are loops that increase sums, and the steps of the order, because later steps add to results of the
+first. Without unrolling, a growing sum has no bound; unrolled, it is bounded by the weights. Other loops are
+analyzed for all values of their variable at once, which is a hundred times faster.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from collections.abc import Iterator, Sequence
 _LOOP = re.compile(
     r"(?P<indent> *)for \((?:u?int32_t )?(?P<var>\w+) = 0; (?P=var) < (?P<turns>\d+)u?; \+\+(?P=var)\) \{"
 )
-_STEP = "step"  # the variable of the order's loops
+_STEP = "step"  # loop variable of the order's loops
 _GROWS = re.compile(r"^ *(\w+) \+= ", re.MULTILINE)
-_KEPT_SUMS = re.compile(r"\bsums\[")  # of layers that add row by row: each has a place of its own
+_KEPT_SUMS = re.compile(r"\bsums\[")  # of layers that accumulate row by row, in separate elements
 _ANNOTATION = re.compile(r"^ */\*@ loop unroll \d+; \*/\n", re.MULTILINE)
 
 
 def annotated(code: str) -> str:
-    """The C with a comment above each loop that EVA shall unroll."""
+    """Returns the C with a comment above each loop to unroll."""
     return "\n".join(_lines(code.split("\n")))
 
 
 def without_annotations(code: str) -> str:
-    """The C as it was: a proof that the copy differs by comments only."""
+    """Removes these comments, to prove that the copy differs only in them."""
     return _ANNOTATION.sub("", code)
 
 
@@ -44,7 +44,7 @@ def _body(lines: Sequence[str], begin: int, indent: str) -> str:
 
 
 def _is_unrolled(body: str) -> bool:
-    """True where the loop adds to a variable that lives longer than one turn."""
+    """Returns whether the loop adds to a variable that outlives an iteration."""
     grown = _GROWS.findall(body)
     begun = any(re.search(rf"^ *(?:const )?int\w+_t {name}\b", body, re.MULTILINE) for name in grown)
     return bool(grown and not begun) or bool(_KEPT_SUMS.search(body))

@@ -1,7 +1,7 @@
-"""Functions of generated C that EVA is given by contract, and how each contract is proven otherwise.
+"""Contracts of functions that EVA cannot analyze precisely, and how each contract is proven.
 
-EVA knows no relation between two variables, so it cannot see that a Newton step converges. These functions
-have one 32-bit argument: each is called with every argument that its contract allows.
+EVA tracks no relations between variables, so it cannot prove that a Newton step converges. These functions
+have a single 32-bit argument, and are called with every value that the contract permits.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class ProvenContract:
     function: str
-    head: str  # of its declaration
-    least: int  # argument
+    head: str  # the start of its declaration
+    least: int  # range of the argument
     most: int
     result_least: int
     result_most: int
@@ -35,7 +35,7 @@ class ProvenContract:
         return f"{self.head} {self.function}(int32_t sum)\n{{" in code
 
 
-_MOST_SUM = 256 << 19  # a softmax of 256 classes, each with a share of 2^19 at most
+_MOST_SUM = 256 << 19  # softmax over 256 classes, each contributing at most 2^19
 
 CONTRACTS = (
     ProvenContract("reciprocal", "static int32_t", 1, _MOST_SUM, 0, 2**31 - 1),
@@ -49,9 +49,9 @@ def contracts_for(code: str) -> tuple[ProvenContract, ...]:
 
 @dataclass(frozen=True, slots=True)
 class WrittenProof:
-    """A sentence that discharges an alarm that EVA cannot."""
+    """A manual proof for an alarm that EVA cannot exclude."""
 
-    alarm: str  # its text, as EVA prints it
+    alarm: str  # EVA's text
     proof: str
 
 
@@ -65,5 +65,5 @@ ARGUMENTS = (
 
 
 def proof_of(alarm: str) -> str:
-    """Answers with an empty string where nothing discharges the alarm."""
+    """Returns the proof for an alarm, or ""."""
     return next((each.proof for each in ARGUMENTS if each.alarm == alarm), "")

@@ -1,1 +1,1 @@
-"""Walks the loops of a layer with intervals in place of numbers."""
+"""Interval analysis of a layer's loops."""

@@ -1,6 +1,6 @@
-"""Buffers of intervals, what a walk over loops notes of them, and the arithmetic that is done with them.
+"""Buffers of intervals, observations during the analysis, and interval arithmetic.
 
-An interval is a pair (least, greatest) of integers; None stands for a float, of which nothing is known.
+An interval is a pair (least, greatest) of integers; None represents a float, whose value is unknown.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from codegen.loops.ir import ScalarFunction
 
 Interval = tuple[int, int] | None
 _BOOL = (0, 1)
-_BEYOND = 2**64  # every integer of C
-_MOST_CALLS = 1024  # of a function, to know its results from all its arguments
+_BEYOND = 2**64  # beyond every C integer
+_MOST_CALLS = 1024  # enumerate a function's arguments only up to this number
 
 
 def limits_of(dtype: DType) -> Interval:
@@ -26,13 +26,13 @@ def limits_of(dtype: DType) -> Interval:
 
 @dataclass(slots=True)
 class Hull:
-    """All that the buffers of one name have held since the walk began."""
+    """The union of all values of buffers with the same name since the start of the analysis."""
 
     name: str
     limits: Interval
     least: int = _BEYOND
     greatest: int = -_BEYOND
-    spans: set[int] = field(default_factory=set)  # by how much an element may differ, of all it has held
+    spans: set[int] = field(default_factory=set)  # spans of the elements' intervals
     is_sum: bool = False  # something was added to it
 
     def take(self, value: tuple[int, int]) -> None:
@@ -42,7 +42,7 @@ class Hull:
 
 @dataclass(slots=True)
 class Cells:
-    """A buffer: an interval for each element."""
+    """A buffer with an interval for each element."""
 
     at: list[Interval]
     hull: Hull
@@ -50,13 +50,13 @@ class Cells:
 
 @dataclass
 class Notes:
-    """A walk's findings beside the ranges: where a value may leave its type, or an index its table."""
+    """Findings of an analysis: values that may overflow, or indices that may be out of bounds."""
 
-    sentences: dict[str, None] = field(default_factory=dict)  # in the order in which they were found
+    sentences: dict[str, None] = field(default_factory=dict)  # in order of discovery
     results: dict[tuple[str, tuple[Interval, ...]], Interval] = field(default_factory=dict)
 
     def within(self, value: tuple[int, int], limits: tuple[int, int], what: str) -> tuple[int, int]:
-        """The value, or all of its type where it may leave it."""
+        """Returns the value, or the full range of its type if it may overflow."""
         if value[0] >= limits[0] and value[1] <= limits[1]:
             return value
         self.sentences[f"{what} may reach {value[0]:,} to {value[1]:,}"] = None
@@ -82,7 +82,7 @@ class Notes:
         _put(cells, index, total)
 
     def element(self, cells: Cells, begin: int, number: Interval) -> Interval:
-        """Any of the elements that the number may choose."""
+        """Returns the union of all elements that the index may select."""
         if number is None:
             return cells.hull.limits
         low, high = self.within(
@@ -92,7 +92,7 @@ class Notes:
         return (min(each[0] for each in chosen), max(each[1] for each in chosen)) if chosen else None
 
     def apply(self, function: ScalarFunction, arguments: tuple[Interval, ...]) -> Interval:
-        """All results where there are few arguments, or else any number of the result's type."""
+        """Returns the union of all results if there are few arguments, else the result type's range."""
         key = function.name, arguments
         if key not in self.results:
             self.results[key] = _results(function, arguments)
@@ -163,14 +163,14 @@ BINARY: dict[str, Callable[[Interval, Interval], Interval]] = {
 
 
 def cast(limits: Interval, value: Interval) -> Interval:
-    """A conversion: what does not fit becomes any number of the type."""
+    """Converts an interval; values that may not fit become the full range of the type."""
     if limits is None or value is None:
         return limits
     return value if limits[0] <= value[0] and value[1] <= limits[1] else limits
 
 
 def choose(condition: Interval, yes: Callable[[], Interval], no: Callable[[], Interval]) -> Interval:
-    """The one that is chosen, or both; one that cannot be chosen is not computed."""
+    """Returns the selected operand, or the union of both. An unreachable operand is not evaluated."""
     if condition == (0, 0):
         return no()
     if condition is not None and (condition[0] > 0 or condition[1] < 0):

@@ -1,4 +1,4 @@
-"""Walks all steps of a layer with intervals: inputs have any value of their type, constants are known."""
+"""Analyzes all steps of a layer: inputs have any value of their type, constants are known."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from deploy.proving.intervals.program import IntervalProgram
 
 @dataclass(frozen=True, slots=True)
 class WalkedLayer:
-    """The range that the sums of a layer can reach, whatever the input is."""
+    """The range of a layer's sums over all inputs."""
 
     least: int
     greatest: int
-    spans: frozenset[int]  # by how much a sum, or a part of one, may differ
-    bits: int  # of the widest sums; 0: nothing is added up in integers
-    leaves: tuple[str, ...]  # a sentence for each place where a value may leave its type
+    spans: frozenset[int]  # spans of sums or partial sums
+    bits: int  # width of the widest sums; 0: no integer sums
+    leaves: tuple[str, ...]  # a sentence for each possible overflow
 
     @property
     def widest(self) -> int:
@@ -29,7 +29,7 @@ class WalkedLayer:
 
 
 def walked_layer(code: LayerCode) -> WalkedLayer | None:
-    """None where the layer is a call of a function that has no loops."""
+    """Analyzes a layer, or returns None if it calls a function without loops."""
     kernel = code.kernel
     if kernel.calls is not None or kernel.started is not None:
         return None
@@ -56,7 +56,7 @@ def _bits(limits: Interval) -> int:
 
 
 def _calls(kernel: Kernel, steps: int) -> Iterator[tuple[Proc, int]]:
-    """The procs in the order of a run. Steps that differ in rows of inputs alone are there once."""
+    """Yields the procs in run order. Steps that differ only in their input rows occur once."""
     if kernel.accumulation is not None:
         yield kernel.accumulation.start, 0
         yield from ((kernel.proc, row) for row in range(kernel.accumulation.rows))
@@ -68,7 +68,7 @@ def _calls(kernel: Kernel, steps: int) -> Iterator[tuple[Proc, int]]:
 
 
 def _kept(kernel: Kernel, hulls: list[Hull]) -> Iterator[tuple[str, Cells]]:
-    """Yields what lives from step to step: sums grow; of another state any step may find any value."""
+    """Yields state kept between steps: growing sums, or other state with arbitrary values."""
     for proc in kernel.procs:
         for param in proc.params:
             if param.role is Role.STATE:
@@ -92,7 +92,7 @@ def _cells(param: Buffer, step: int, code: LayerCode, kept: Mapping[str, Cells],
 
 
 def _part(kernel: Kernel, name: str, step: int) -> Array:
-    """A constant, or the part of it that belongs to the step."""
+    """Returns a constant, or the part of it that belongs to the step."""
     data, each, cycle = kernel.constants[name], kernel.row_tables.get(name), kernel.row_cycles.get(name)
     if each is None:
         return data.reshape(-1)

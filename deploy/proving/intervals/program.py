@@ -1,4 +1,4 @@
-"""Writes a proc as Python that computes with intervals: that runs faster than a walk over its tree."""
+"""Compiles a proc to Python code with interval arithmetic, which is faster than interpreting its tree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COMPARING = ("<", "==")
 
 
 class IntervalProgram:
-    """A proc that runs on buffers of intervals, and the hulls of the buffers that it declares."""
+    """A proc that runs on buffers of intervals, with the hulls of its local buffers."""
 
     def __init__(self, proc: Proc, notes: Notes) -> None:
         self.hulls: list[Hull] = []
@@ -50,14 +50,14 @@ class IntervalProgram:
         self._run: Callable[..., None] = self._known[name]
 
     def run(self, buffers: Sequence[Cells]) -> None:
-        """Runs it once, with the buffers in the order of its parameters."""
+        """Runs the proc once, with buffers in the order of its parameters."""
         self._run(*(word for cells in buffers for word in (cells, 0)))
 
     def _within(self, value: Interval, limits: tuple[int, int], what: str) -> Interval:
         return None if value is None else self._notes.within(value, limits, what)
 
     def _function(self, name: str, params: Sequence[Buffer], body: Body) -> str:
-        """Each buffer is given with the element at which it begins."""
+        """Defines a function. Each buffer is passed with the index of its first element."""
         given = ", ".join(f"b_{p.name}, o_{p.name}" for p in params)
         lines = [f"def {name}({given}):", *self._body(body, 1), f"{_PAD}return"]
         self._texts.append("\n".join(lines))
@@ -80,7 +80,7 @@ class IntervalProgram:
                 self.hulls.append(hull)
                 yield f"{pad}b_{buffer.name} = new({buffer.elements}, {self._name(hull)})"
                 yield f"{pad}o_{buffer.name} = 0"
-            case Store(place, Apply() as value):  # the function says that its result fits
+            case Store(place, Apply() as value):  # the function guarantees that its result fits
                 fitting = f"{self._name(cast)}({limits_of(place.buffer.dtype)}, {self._expr(value)})"
                 yield f"{pad}store({self._place(place)}, {fitting})"
             case Store(place, value):
@@ -100,7 +100,7 @@ class IntervalProgram:
         return known[1]
 
     def _place(self, place: BufferPlace) -> str:
-        """All rows are alike, so that the row does not matter."""
+        """Returns an element's position. The row is ignored, because all rows are alike."""
         name = place.buffer.name
         return f"b_{name}, o_{name} + {_affine(place.index)}"
 
@@ -134,7 +134,7 @@ class IntervalProgram:
 
 
 def _new(elements: int, hull: Hull) -> Cells:
-    """A buffer that nobody has written: it may hold anything."""
+    """Returns an uninitialized buffer, which may contain any value."""
     return Cells([hull.limits] * elements, hull)
 
 
@@ -143,7 +143,7 @@ def _affine(affine: Affine) -> str:
 
 
 def dtype_of(expr: Expr) -> DType:
-    """The type in which C computes it: that of the wider operand, and an int at least."""
+    """Returns the type in which C evaluates an expression: the wider operand's, at least int."""
     match expr:
         case Const(value):
             return DType.F32 if isinstance(value, float) else _of_number(value)

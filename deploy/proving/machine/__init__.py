@@ -1,1 +1,1 @@
-"""Reads the machine code of a linked program for Cortex-M: functions, calls, and the stack they take."""
+"""Analyzes the machine code of a linked Cortex-M program: functions, calls and stack usage."""

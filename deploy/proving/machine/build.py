@@ -1,4 +1,4 @@
-"""Builds the firmware that a chapter looks at: the model and the server on the board, or its stand-in."""
+"""Builds the firmware that chapters analyze: the model and the server, for the board or its substitute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from platforms.project import project_source
 
 
 def obstacle_to_building(subject: Subject) -> str:
-    """Says why no firmware is built whose machine code is read; empty where one is."""
+    """Returns why firmware cannot be built or analyzed, or ""."""
     if subject.board is None:
         return "no board is named, so nothing is linked: name it by --board"
     if subject.board.core.machine != "arm":
@@ -25,14 +25,14 @@ def obstacle_to_building(subject: Subject) -> str:
 
 
 def built(subject: Subject, profile: bool = False) -> Ready:
-    """The firmware. Raises MissingToolError without a compiler, DeployError where it cannot be built."""
-    assert subject.board is not None  # obstacle_to_building() says so
+    """Returns the firmware. Raises MissingToolError without a compiler, DeployError if the build fails."""
+    assert subject.board is not None  # checked by obstacle_to_building()
     choices = BuildChoices(subject.toolchain, profile)
     return build_source(project_source(subject.artifact), stand_in(subject.board), choices)
 
 
 def require_capstone() -> None:
-    """Raises MissingToolError."""
+    """Raises MissingToolError if capstone is not installed."""
     from importlib.util import find_spec
 
     if find_spec("capstone") is None:

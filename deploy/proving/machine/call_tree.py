@@ -1,4 +1,4 @@
-"""The functions that a call may reach, and the stack that it may take, from the machine code."""
+"""Computes from machine code the functions that a call may reach, and its stack usage."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from deploy.proving.machine.program import LinkedProgram
 
 @dataclass(frozen=True)
 class CallTree:
-    """The functions below an entry; a circle among them is a recursion, and then no depth is known."""
+    """Functions reachable from an entry. A cycle is a recursion, for which no depth is known."""
 
     entry: int
     names: Mapping[int, str]  # by address
     frames: Mapping[int, Frame]
-    deepest: Mapping[int, int]  # bytes, with all that the function calls; empty where there is a recursion
-    circle: tuple[str, ...]  # the names of a recursion, the first again at the end
+    deepest: Mapping[int, int]  # bytes including all callees; empty if there is a recursion
+    circle: tuple[str, ...]  # names of a recursion's functions, with the first repeated at the end
 
     def calls(self, address: int) -> tuple[int, ...]:
         return tuple(sorted({site.target for site in self.frames[address].sites}))
 
     def chain(self) -> tuple[int, ...]:
-        """The deepest calls, the outermost first."""
+        """Returns the deepest call chain, outermost first."""
         found, at = [self.entry], self.entry
         while (below := self._below(at)) is not None:
             found.append(below)
@@ -38,7 +38,7 @@ class CallTree:
 
 
 def call_tree(program: LinkedProgram, entry: str) -> CallTree:
-    """Reads the function and all that it reaches. Raises ToolError for what is not a known function."""
+    """Analyzes a function and everything it reaches. Raises ToolError if a function is unknown."""
     walk = _Descent(program)
     start = program.address_of(entry)
     walk.visit(start)

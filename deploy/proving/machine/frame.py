@@ -1,4 +1,4 @@
-"""The stack that a function takes, followed along its instructions, and the calls that it makes."""
+"""Computes a function's stack usage by following its instructions, and the calls it makes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from deploy.proving.machine.step import MachineStep, WayOn
 
-_MOST_BYTES = 1 << 20  # where a loop takes more each time round, there is no end
+_MOST_BYTES = 1 << 20  # exceeding it means that a loop grows the stack without end
 
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call, or a jump that leaves the function, and the stack that is in use there."""
+    """A call, or a jump out of the function, and the stack in use there."""
 
     bytes: int
     target: int
@@ -20,16 +20,16 @@ class CallSite:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    bytes: int  # at its deepest
+    bytes: int  # maximum depth
     sites: tuple[CallSite, ...]
-    by_register: tuple[MachineStep, ...]  # calls and jumps to where a register says
-    unbounded: tuple[MachineStep, ...]  # what moves the stack pointer by an amount that is not known
+    by_register: tuple[MachineStep, ...]  # indirect calls and jumps
+    unbounded: tuple[MachineStep, ...]  # instructions that move the stack pointer by an unknown amount
 
 
 def frame_of(steps: Sequence[MachineStep], start: int) -> Frame:
-    """Follows a function from the address where it is entered.
+    """Follows a function from its entry address.
 
-    What is reached from a table of offsets alone is taken to begin as deep as the table's jump.
+    Code reached only through a table of offsets is assumed to start at the depth of the table's jump.
     """
     walk = _DepthWalk({step.address: step for step in steps})
     walk.follow(start, 0)
@@ -40,7 +40,7 @@ def frame_of(steps: Sequence[MachineStep], start: int) -> Frame:
 
 
 class _DepthWalk:
-    """The depth before each instruction, the greatest of all ways to it."""
+    """The stack depth before each instruction, maximized over all paths."""
 
     def __init__(self, steps: Mapping[int, MachineStep]) -> None:
         self._steps = steps
@@ -63,7 +63,7 @@ class _DepthWalk:
             waiting += self._behind(step, depth)
 
     def _behind(self, step: MachineStep, depth: int) -> list[tuple[int, int]]:
-        """The instructions that may come next, and the depth before each."""
+        """Returns the possible next instructions, with the depth before each."""
         after = max(0, depth + step.taken)
         next_one = step.end, max(depth, after) if step.is_conditional else after
         if step.way is WayOn.TABLE:

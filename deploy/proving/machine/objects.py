@@ -1,4 +1,4 @@
-"""Object files of a model: where a function's address is stored or loaded, and memory that is written."""
+"""Reads a model's object files: stored or loaded function addresses, and writable memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from elftools.elf.sections import SymbolTableSection
 from platforms.elf import SHF_ALLOC, SHF_WRITE
 
 _EXECUTED = 4  # SHF_EXECINSTR
-_CODE, _CONSTANTS = ".text.", ".rodata."  # how the sections of a function and of its constants begin
-_UNWINDING = ".ARM.ex"  # how the sections begin by which exceptions of C++ would find their way
-# Relocations of an instruction that goes to the function and keeps no address of it.
+_CODE, _CONSTANTS = ".text.", ".rodata."  # section prefixes of functions and their constants
+_UNWINDING = ".ARM.ex"  # section prefix of C++ unwind tables
+# Relocations of branch instructions, which do not store the function's address.
 _GOES = frozenset(
     ENUM_RELOC_TYPE_ARM[f"R_ARM_{name}"]
     for name in ("THM_CALL", "THM_JUMP24", "THM_JUMP19", "THM_JUMP11", "THM_JUMP8")
@@ -26,7 +26,7 @@ _GOES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TakenAddress:
-    """A place that keeps the address of a function, by which it could be called."""
+    """A place that stores the address of a function, which could be called through it."""
 
     object: str
     section: str
@@ -41,12 +41,12 @@ class WrittenMemory:
 
 
 def taken_addresses(objects: Path) -> tuple[TakenAddress, ...]:
-    """Finds them in the folder's object files, in the order of names."""
+    """Returns stored addresses in the folder's object files, sorted by file name."""
     return tuple(each for path in sorted(objects.rglob("*.o")) for each in _taken(path))
 
 
 def written_memory(objects: Path) -> tuple[WrittenMemory, ...]:
-    """The sections of the folder's object files that a program may write."""
+    """Returns the writable sections of the folder's object files."""
     return tuple(each for path in sorted(objects.rglob("*.o")) for each in _written(path))
 
 
@@ -66,13 +66,13 @@ def _taken(path: Path) -> Iterator[TakenAddress]:
 
 
 def _is_switch(section: str, function: str) -> bool:
-    """True for places in a function that its own constants list: the cases of a switch."""
+    """Returns whether a function's constants refer to its own code: the cases of a switch."""
     own = section.removeprefix(_CONSTANTS)
     return own != section and function == f"{_CODE}{own}"
 
 
 def _function(elf: Any, table: SymbolTableSection, number: int) -> str:
-    """The function that the symbol stands for, or the section of one; "" for data."""
+    """Returns the function or function section of a symbol, or "" for data."""
     symbol = table.get_symbol(number)
     kind, place = symbol["st_info"]["type"], symbol["st_shndx"]
     if kind == "STT_FUNC":

@@ -1,4 +1,4 @@
-"""Runs a model in an emulator with the stack painted before, to hold a computed bound against it."""
+"""Measures stack usage by painting the stack in an emulator, to check the computed bound."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from deploy.proving.machine.program import LinkedProgram
 from platforms.runners import EMULATORS
 from platforms.runners.runner import runner_named
 
-_PAINTER, _CALLER = "solder_time_runs", "run"  # lays the paint; calls the model for the server
-_EXCEPTION_BYTES = 108  # what a core stores when the deadline's timer interrupts it: with an FPU's registers
+_PAINTER, _CALLER = "solder_time_runs", "run"  # paints the stack; calls the model for the server
+_EXCEPTION_BYTES = 108  # exception frame of the deadline timer, with FPU registers
 
 
 def painted_bytes(ready: Ready, emulator: str) -> int:
-    """The stack that a run of the model, and what the server calls around it, painted over."""
+    """Returns the stack bytes used by a run of the model and the server's calls around it."""
     with open_device(ready, LineOptions(runner=emulator)) as device:
         device.session.time(device.model, 1, 1)
         return device.session.stats().stack_used_by_runs
 
 
 def emulator_of(board: Board) -> tuple[str, str]:
-    """The first emulator of the board that is there, or why there is none; never a probe, which writes."""
+    """Returns the board's first installed emulator, or why there is none.
+
+    Never a probe, which would flash.
+    """
     names = [name for name in board.runners if name in EMULATORS]
     lacks = {name: runner_named(name).missing() for name in names}
     found = next((name for name in names if not lacks[name]), "")
@@ -31,7 +34,7 @@ def emulator_of(board: Board) -> tuple[str, str]:
 
 
 def bytes_around_run(program: LinkedProgram, run: CallTree) -> int:
-    """The stack between the paint and the run: the server's calls, and an exception of its timer."""
+    """Returns the stack between the paint and the run: the server's calls, and a timer exception."""
     paint, caller = (call_tree(program, name) for name in (_PAINTER, _CALLER))
     calls = paint.deepest[paint.entry] + caller.deepest[caller.entry] - run.deepest[run.entry]
     return calls + _EXCEPTION_BYTES

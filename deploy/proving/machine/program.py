@@ -1,4 +1,4 @@
-"""A linked program for Cortex-M: its functions, each read when it is asked for."""
+"""A linked Cortex-M program. Functions are decoded on demand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deploy.proving.machine.frame import Frame, frame_of
 from deploy.proving.machine.step import MachineStep, decode
 from platforms.elf import Symbol, segments, symbols
 
-_CODE, _DATA = "$t", "$d"  # names of the symbols that say where code and constants begin (ELF for Arm)
+_CODE, _DATA = "$t", "$d"  # ELF mapping symbols: start of code, start of constants
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class LinkedProgram:
 
     @cached_property
     def functions(self) -> dict[int, Symbol]:
-        """Lists them by address; of several names for one address, the first that has a size."""
+        """Functions by address. If an address has several names, the first with a size is used."""
         found: dict[int, Symbol] = {}
         for symbol in sorted(self.symbols, key=lambda symbol: not symbol.bytes):
             if symbol.kind == "STT_FUNC":
@@ -33,28 +33,28 @@ class LinkedProgram:
         return found
 
     def address_of(self, name: str) -> int:
-        """The address of a function. Raises ToolError where the program has none of that name."""
+        """Returns the address of a function. Raises ToolError if it does not exist."""
         found = next((address for address, symbol in self.functions.items() if symbol.name == name), None)
         if found is None:
             raise ToolError(f"the program has no function {name}", str(self.path))
         return found
 
     def name_of(self, address: int) -> str:
-        """The name of the function there, or of the one that holds the address, and how far in it is."""
+        """Returns the name of the function at an address, with an offset if it is inside one."""
         start = self._start_of(address)
         name = self.functions[start].name
         return name if start == address else f"{name}+{address - start:#x}"
 
     def holder_of(self, address: int) -> str:
-        """The name of the function that holds the address."""
+        """Returns the name of the function that contains an address."""
         return self.functions[self._start_of(address)].name
 
     def frame(self, address: int) -> Frame:
-        """Follows the code from there, a function's first instruction or a later one. Raises ToolError."""
+        """Analyzes the code from an address, which may be inside a function. Raises ToolError."""
         return frame_of(self.steps(self._start_of(address)), address)
 
     def _start_of(self, address: int) -> int:
-        """The beginning of the function; code of the compiler's own jumps into the middle of others."""
+        """Returns the start of the function. Compilers may jump into the middle of other functions."""
         at = bisect_right(self._starts, address)
         start = self._starts[at - 1] if at else 0
         if not at or address >= start + self.functions[start].bytes:
@@ -66,7 +66,7 @@ class LinkedProgram:
         return sorted(address for address, symbol in self.functions.items() if symbol.bytes)
 
     def steps(self, address: int) -> tuple[MachineStep, ...]:
-        """The instructions of a function; constants between them are left out."""
+        """Returns the instructions of a function, without embedded constants."""
         end, found = address + self.functions[address].bytes, list[MachineStep]()
         while address < end:
             kind, until = self._kind_at(address)
@@ -81,7 +81,7 @@ class LinkedProgram:
         return sorted(marks)
 
     def _kind_at(self, address: int) -> tuple[str, int]:
-        """Says whether code or constants are at an address, and where something else begins."""
+        """Returns whether code or constants are at an address, and where the other kind starts."""
         at = bisect_right(self._kinds, (address, "~"))
         end = self._kinds[at][0] if at < len(self._kinds) else 1 << 32
         return (self._kinds[at - 1][1] if at else _CODE), end

@@ -1,4 +1,4 @@
-"""A machine instruction as the stack and the way of the program see it, decoded by capstone."""
+"""A machine instruction with its effects on the stack and on control flow, decoded by capstone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from platforms.cycles.thumb_names import LOOP_ENDS, USUAL_NAME
 
 
 class WayOn(Enum):
-    """The ways on behind an instruction."""
+    """Successor of an instruction: how execution continues."""
 
     NEXT = "the next instruction"
     JUMP = "a jump to an address in the code"
@@ -32,22 +32,22 @@ class MachineStep:
     end: int
     text: str
     way: WayOn
-    target: int | None  # of a jump or a call
-    is_conditional: bool  # it may do nothing
-    taken: int  # bytes of the stack; below zero where it gives some back
-    loses_stack: bool  # the stack pointer moves by what a register holds
+    target: int | None  # of a jump or call
+    is_conditional: bool  # may have no effect
+    taken: int  # stack bytes allocated; negative if released
+    loses_stack: bool  # the stack pointer changes by a register's value
 
 
 _PUSH, _POP = ("push", "vpush", "stmdb", "vstmdb"), ("pop", "vpop", "ldm", "vldmia")
 _FRAME_POINTERS = ("r7", "r11", "fp")
 _SUMS = ("add", "sub", "addw", "subw")
-_WORD_BYTES = 4  # the stack pointer is always a multiple of it
-_ALWAYS = 14  # the condition's number
+_WORD_BYTES = 4  # the stack pointer is always aligned to it
+_ALWAYS = 14  # number of the condition
 _LIST = re.compile(r"\{(.*)\}")
 
 
 def decode(code: bytes, address: int, word: Callable[[int], int]) -> Iterator[MachineStep]:
-    """Yields the instructions; `word` reads a constant beside the code. Raises ToolError for what is none."""
+    """Yields instructions; `word` reads a constant in the code. Raises ToolError for invalid code."""
     end, before = address, None
     for found in disassembler().disasm(code, address):
         end = found.address + found.size
@@ -89,11 +89,11 @@ def _way(found: Any, word: Callable[[int], int]) -> tuple[WayOn, int | None]:
     if name == "ldr" and _memory_base(found) == "pc" and not found.operands[1].mem.index:
         literal = (found.address + 4 & ~3) + found.operands[1].mem.disp
         return WayOn.JUMP, word(literal) & ~1
-    return WayOn.TABLE, None  # calls by a pointer are made by blx and bx alone
+    return WayOn.TABLE, None  # calls by pointer are always blx or bx
 
 
 def _taken(found: Any, before: Any | None) -> int | None:
-    """Bytes that it takes of the stack; None where a register says how many."""
+    """Returns the stack bytes that it allocates, or None if a register determines them."""
     if "sp" not in _written(found):
         return 0
     short, name = _short(found), str(found.insn_name())
@@ -110,10 +110,10 @@ def _taken(found: Any, before: Any | None) -> int | None:
 
 
 def _moved(register: str, before: Any | None) -> int | None:
-    """Bytes by the move of a register: one that points into the frame, or that the instruction before made.
+    """Returns the stack bytes of a move to the stack pointer, from a frame pointer or a computed register.
 
-    Compilers align the stack pointer in a register by clearing its lowest bits, and compute there where the
-    frame began. To stay as deep as before is never too little then.
+    Compilers align the stack pointer in a register by clearing its lowest bits, and compute the frame's start
+    there. Assuming an unchanged depth is then a safe upper bound.
     """
     if register in _FRAME_POINTERS:
         return 0
@@ -126,7 +126,7 @@ def _moved(register: str, before: Any | None) -> int | None:
 
 
 def _added(found: Any, sign: int) -> int | None:
-    """Bytes by a sum: of the stack pointer itself, or of the frame's pointer, which gives some back."""
+    """Returns the stack bytes of an addition to the stack pointer or frame pointer."""
     last = found.operands[-1]
     if last.type != _types().ARM_OP_IMM:
         return None
@@ -141,7 +141,7 @@ def _listed_bytes(found: Any) -> int:
 
 
 def _short(found: Any) -> str:
-    """The mnemonic without its width: of several names for an instruction, the one that is printed."""
+    """Returns the mnemonic without width, in the alias that is printed."""
     return str(found.mnemonic).partition(".")[0]
 
 

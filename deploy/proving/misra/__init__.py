@@ -1,1 +1,1 @@
-"""Compares generated C with MISRA C:2012, by cppcheck's addon."""
+"""Checks generated C against MISRA C:2012 with cppcheck's addon."""

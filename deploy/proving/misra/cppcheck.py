@@ -1,4 +1,4 @@
-"""Runs cppcheck with its addon for MISRA C:2012 over files of C, and counts what it finds by rule."""
+"""Runs cppcheck with its MISRA C:2012 addon on C files and counts the findings by rule."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ end:
     return a;
 }
 """
-_CONTROL_RULES = ("11.3", "15.1", "15.6", "16.4", "21.3")  # that it breaks
+_CONTROL_RULES = ("11.3", "15.1", "15.6", "16.4", "21.3")  # violated by the control file
 _LISTED = re.compile(r"^(\d+\.\d+)[ \t]*(X?)", re.MULTILINE)
 
 
@@ -52,11 +52,11 @@ class MisraFindings:
     tool: str
     checked: tuple[str, ...]  # rules that the tool checks
     unchecked: tuple[str, ...]
-    found: Mapping[str, int]  # rule -> places
+    found: Mapping[str, int]  # rule -> number of findings
 
 
 def check_misra(files: Sequence[str], folder: Path) -> MisraFindings:
-    """Checks files in the folder, with the headers that they include. Raises ToolError."""
+    """Checks files in the folder, and the headers they include. Raises ToolError."""
     addon = _addon()
     table = run_tool((sys.executable, str(addon), "-generate-table"), folder).stdout.decode()
     listed = _LISTED.findall(table)
@@ -72,7 +72,7 @@ def check_misra(files: Sequence[str], folder: Path) -> MisraFindings:
 
 
 def _rules(files: Sequence[str], folder: Path) -> list[str]:
-    """The rules that are broken, one for each place. Raises ToolError for a file that was not read wholly."""
+    """Returns the rule of each finding. Raises ToolError if a file was not read completely."""
     done = run_tool((*_ARGV, *files), folder)
     read = _CHECKED.findall(done.stdout.decode(errors="replace"))
     if unread := [file for file in files if file not in read]:
@@ -90,7 +90,7 @@ def _rules(files: Sequence[str], folder: Path) -> list[str]:
 
 
 def _addon() -> Path:
-    """The addon beside the program: its table says which rules it checks."""
+    """Returns the installed addon; its table lists the checked rules."""
     if shutil.which(CPPCHECK) is None:
         raise MissingToolError(f"{CPPCHECK} is not installed", hint="Debian has it in cppcheck")
     found = [path for pattern in _ADDONS for path in Path("/").glob(pattern.removeprefix("/"))]

@@ -1,4 +1,4 @@
-"""The rules of MISRA C:2012 that the C does not follow, the same for every model, and why."""
+"""MISRA C:2012 rules that the C violates, which are the same for every model, and the reasons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Deviation:
     rule: str
-    category: str  # of the rule: required or advisory; no mandatory rule is deviated from
+    category: str  # of the rule: required or advisory; mandatory rules have no deviations
     reason: str
 
 
@@ -85,7 +85,7 @@ RUNTIME_DEVIATIONS = (
 REASONS = {each.rule: each for each in DEVIATIONS}
 RUNTIME_REASONS = {each.rule: each for each in RUNTIME_DEVIATIONS}
 
-# What cppcheck says besides, of checks of its own that no rule is about: each was looked at.
+# Further messages of cppcheck that belong to no rule. Each has been reviewed.
 OTHER_MESSAGES = {
     "shiftTooManyBitsSigned": "A negative number is shifted right, which keeps its sign in gcc and clang.",
     "comparePointers": "The two are the ends of one section, which the linker lays out.",

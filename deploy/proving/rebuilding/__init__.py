@@ -1,1 +1,1 @@
-"""Makes archive, firmware and wheel a second time, in another place and another environment."""
+"""Builds archive, firmware and wheel again, in another folder and environment."""

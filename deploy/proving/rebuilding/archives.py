@@ -1,4 +1,4 @@
-"""Compiles a model file twice more, in processes that differ in all that a compiler should not depend on."""
+"""Compiles a model file twice more, in processes that differ in everything that should not matter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from artifact.artifact import Artifact
 from codegen.options import words_of
 from deploy.proving.rebuilding.twice import RebuildResult, twice
 
-# Names of folders, and the environment there: the order of sets, the time zone, the language.
+# Folder names and their environments: the order of sets, time zone and language differ.
 PLACES = {
     "a": {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C"},
     "another folder/with a longer name": {"PYTHONHASHSEED": "2", "TZ": "Asia/Kathmandu", "LC_ALL": "C.UTF-8"},
@@ -24,13 +24,16 @@ _MESSAGE_LINES = 12
 
 
 def compiled_again(artifact: Artifact, source: Path, board: str, folder: Path) -> RebuildResult:
-    """The archive that is at hand, and those of two compilers of their own. Raises ToolError."""
+    """Compares the existing archive with two more, built in separate processes. Raises ToolError."""
     made = [_compile(artifact, source, board, folder / place, changed) for place, changed in PLACES.items()]
     return twice("archive", [archive_bytes(artifact, export_time()), *made])
 
 
 def _compile(artifact: Artifact, source: Path, board: str, place: Path, changed: dict[str, str]) -> bytes:
-    """The archive's bytes. The model file is copied, with its folder's name, which may be the model's."""
+    """Returns the archive's bytes.
+
+    The model file is copied with its folder, whose name may be the model's.
+    """
     copy, archive = place / source.resolve().parent.name / source.name, place / "again.tar"
     copy.parent.mkdir(parents=True)
     shutil.copy(source, copy)

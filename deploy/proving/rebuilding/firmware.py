@@ -1,4 +1,4 @@
-"""Builds the firmware twice, in folders of different names, and compares the programs byte by byte."""
+"""Builds the firmware twice, in folders with different names, and compares the programs byte by byte."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from platforms.project import App, project_source
 
 
 def built_again(subject: Subject, folder: Path) -> Iterator[RebuildResult]:
-    """Yields what is loaded into the board, and the whole file. Raises MissingToolError."""
+    """Yields comparisons of the loaded bytes, and of the whole ELF file. Raises MissingToolError."""
     firmware = [_built(subject, folder / place / "firmware") for place in PLACES]
     yield twice("what is loaded of the firmware", [_loaded(each) for each in firmware])
     yield twice("ELF file of the firmware", [each.elf.read_bytes() for each in firmware])
 
 
 def _built(subject: Subject, directory: Path) -> Firmware:
-    assert subject.board is not None  # obstacle_to_building() says so
+    assert subject.board is not None  # checked by obstacle_to_building()
     board = stand_in(subject.board)
     platform = platform_here(board)
     directory.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Holds an archive and a project against what this version makes, and names whatever is not alike."""
+"""Compares an archive and a project with the files that this version generates, and reports differences."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from platforms.templates import c_files
 
 _RUNTIME = "runtime/"
 _NEWLINE = b"\n"
-BUILD_FOLDER = "build"  # of a project: what its Makefile and west make
+BUILD_FOLDER = "build"  # created in a project by its Makefile or west
 _OF_MODEL = (Ground.MODEL_FILE, *MODEL, *PROGRAM, Ground.TEXT, Ground.TARGET)
 
 
 @dataclass(frozen=True)
 class Stranger:
-    """A part that this version does not make like that, and the grounds that it spoils."""
+    """A file that differs from what this version generates, and the grounds of evidence it invalidates."""
 
-    says: str  # a sentence that begins with its path
+    says: str  # a sentence that starts with the file's path
     grounds: tuple[Ground, ...]
 
     def spoils(self, rests_on: tuple[Ground, ...]) -> bool:
@@ -34,9 +34,9 @@ class Stranger:
 
 
 def strangers_in_archive(artifact: Artifact, outside: CompileOptions) -> Iterator[Stranger]:
-    """Compiles the graph that the model file had again, and compares all files and facts.
+    """Compiles the archive's imported graph again, and compares all files and facts.
 
-    Of `outside` come the options that an archive does not hold: records of tuning, and schedules.
+    `outside` provides the options that an archive does not contain: tuning records and schedules.
     """
     try:
         again = _compiled_again(artifact, outside)
@@ -51,7 +51,7 @@ def strangers_in_archive(artifact: Artifact, outside: CompileOptions) -> Iterato
 
 
 def strangers_in_project(directory: Path, files: Mapping[str, str]) -> Iterator[Stranger]:
-    """Compares all files of the folder, but for what is built of them, with those that are generated."""
+    """Compares all files of a project, except build results, with the generated ones."""
     made = {name: text.encode() for name, text in files.items()}
     for says in _files(_files_below(directory), made):
         yield Stranger(says, (Ground.PROJECT,))
@@ -66,7 +66,7 @@ def _compiled_again(artifact: Artifact, outside: CompileOptions) -> Artifact:
 
 
 def _files(found: Mapping[str, bytes], made: Mapping[str, bytes]) -> Iterator[str]:
-    """Yields a sentence for each file that is not alike."""
+    """Yields a sentence for each difference."""
     for path in sorted({**made, **found}):
         if path not in found:
             yield f"{path} is missing"
@@ -77,13 +77,13 @@ def _files(found: Mapping[str, bytes], made: Mapping[str, bytes]) -> Iterator[st
 
 
 def _where(found: bytes, made: bytes) -> str:
-    """The first line that is not alike; of what is no text, the first byte."""
+    """Returns the first line that differs; for binary files, the first byte."""
     alike = next((at for at, (a, b) in enumerate(zip(found, made, strict=False)) if a != b), len(made))
     return f"byte {alike:,}" if b"\0" in made else f"line {made.count(_NEWLINE, 0, alike) + 1}"
 
 
 def _files_below(directory: Path) -> dict[str, bytes]:
-    """The files by path. A link has no bytes of its own: what it leads to may change."""
+    """Returns the content of files by path. A link has no content, because its target may change."""
     found = {}
     for path in directory.rglob("*"):
         name = path.relative_to(directory).as_posix()

@@ -1,4 +1,4 @@
-"""A thing that was made twice: whether its bytes are the same, by their hashes."""
+"""Compares the hashes of repeated builds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aot.errors import ToolError
 
 @dataclass(frozen=True, slots=True)
 class RebuildResult:
-    """`hashes` has a SHA-256 for each time that it was made; `names` those of its parts that differ."""
+    """`hashes` has a SHA-256 for each build; `names` lists the parts that differ."""
 
     what: str
     hashes: tuple[str, ...]
@@ -29,7 +29,7 @@ class RebuildResult:
 
 
 def twice(what: str, made: Sequence[bytes], names: Sequence[str] = ()) -> RebuildResult:
-    """Raises ToolError where nothing was made: nothing is always the same."""
+    """Compares builds. Raises ToolError if one is empty, because empty builds are always equal."""
     if not all(made):
         raise ToolError(f"the {what} that was made is empty")
     return RebuildResult(what, tuple(hashlib.sha256(each).hexdigest() for each in made), tuple(names))

@@ -1,4 +1,4 @@
-"""Builds the wheel of this source tree twice: here, and from a copy in another place."""
+"""Builds the wheel of this source tree twice: in place, and from a copy in another folder."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from deploy.proving.rebuilding.twice import RebuildResult, twice
 from deploy.proving.tool_run import run_tool
 
 _NEEDED = ("pyproject.toml", "README.md", "LICENSE")
-_PAGES = "docs"  # which the wheel has too
+_PAGES = "docs"  # also included in the wheel
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
 def source_tree() -> Path | None:
-    """The tree that this program runs from; None where it was installed."""
+    """Returns the source tree that this program runs from, or None if it was installed."""
     tree = Path(__file__).resolve().parents[3]
     return tree if (tree / "pyproject.toml").is_file() and (tree / "Makefile").is_file() else None
 
 
 def wheel_again(tree: Path, folder: Path) -> RebuildResult:
-    """Raises MissingToolError without hatchling, which builds it."""
+    """Builds the wheel twice. Raises MissingToolError without hatchling."""
     if find_spec("hatchling") is None:
         raise MissingToolError(
             "the Python package hatchling, which builds wheels, is not installed",
@@ -41,7 +41,7 @@ def wheel_again(tree: Path, folder: Path) -> RebuildResult:
 
 
 def packages_of(tree: Path) -> list[str]:
-    """The folders at the top that are packages of the wheel."""
+    """Returns the top-level folders that are packages of the wheel."""
     return sorted(path.parent.name for path in tree.glob("*/py.typed"))
 
 
@@ -51,7 +51,7 @@ def _wheel(tree: Path, out: Path) -> Path:
 
 
 def _differing(first: Path, second: Path) -> list[str]:
-    """The names of files that are not alike in both."""
+    """Returns the names of files that differ."""
     with zipfile.ZipFile(first) as a, zipfile.ZipFile(second) as b:
         sums = [{info.filename: info.CRC for info in each.infolist()} for each in (a, b)]
     return sorted(name for name in {**sums[0], **sums[1]} if sums[0].get(name) != sums[1].get(name))

@@ -1,1 +1,1 @@
-"""Runs generated C under clang's checks of integers, and reads what they report."""
+"""Runs generated C under clang's integer sanitizers, and parses their reports."""

@@ -1,4 +1,4 @@
-"""Builds a model's C with clang's checks of integers, and runs samples on this computer."""
+"""Builds a model's C with clang's integer sanitizers, and runs samples on this computer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deploy.proving.tool_run import run_tool
 
 _DRIVER = "samples.c"
 CHECKS = "undefined,integer,float-cast-overflow"
-# Reports do not end the program: each place reports once, and all of them are wanted.
+# A report does not end the program. Each place reports once, and all are needed.
 _BUILD = ("clang", "-std=c99", "-O1", "-g", "-w", f"-fsanitize={CHECKS}", "-fsanitize-recover=all")
 _CONTROL = "control.c"
 _CONTROL_TEXT = """\
@@ -48,13 +48,13 @@ _REPORT = re.compile(r"^(\S+?):(\d+):\d+: runtime error: (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """A place and the words of a check about it."""
+    """A sanitizer's report about a line."""
 
     file: str
     line: int
     text: str  # of the line
     says: str
-    reason: str  # why it is not a fault; empty: it is one
+    reason: str  # why it is not a fault; "": it is a fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SanitizedRun:
 
 
 def run_sanitized(artifact: Artifact, samples: Sequence[Sequence[Array]], folder: Path) -> SanitizedRun:
-    """Runs each sample, whose arrays are in the order of the inputs. Raises MissingToolError, ToolError."""
+    """Runs each sample, with arrays in the order of the inputs. Raises MissingToolError, ToolError."""
     if shutil.which("clang") is None:
         raise MissingToolError(
             "clang is not installed, and the checks of integers are its alone", hint="Debian has it in clang"
@@ -88,7 +88,7 @@ def run_sanitized(artifact: Artifact, samples: Sequence[Sequence[Array]], folder
 
 
 def _require_checks(folder: Path) -> None:
-    """Raises ToolError unless checks report each line of the control file that is made for them."""
+    """Raises ToolError unless the sanitizers report each defect of the control file."""
     write_files({_CONTROL: _CONTROL_TEXT}, folder)
     run_tool((*_BUILD, _CONTROL, "-o", "control"), folder)
     said = run_tool((str(folder / "control"),), folder).stderr.decode(errors="replace")

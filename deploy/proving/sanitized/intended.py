@@ -1,4 +1,4 @@
-"""Reports of clang's checks that are not faults: what is cast to an unsigned number shall wrap."""
+"""Sanitizer reports that are not faults: casts to unsigned numbers wrap intentionally."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    report: str  # a regular expression, in clang's words
-    line: str  # of the C, likewise: the wrap is written there as such
+    report: str  # a regular expression for clang's text
+    line: str  # a regular expression for the C line, in which the wrap is explicit
     reason: str
 
 
@@ -29,7 +29,7 @@ INTENDED = (
 
 
 def reason_of(report: str, line: str) -> str:
-    """Answers with an empty string where the report is a fault."""
+    """Returns why the report is not a fault, or "" if it is one."""
     return next(
         (each.reason for each in INTENDED if re.search(each.report, report) and re.search(each.line, line)),
         "",

@@ -1,1 +1,1 @@
-"""Compares what a model executes on inputs that differ as much as they can."""
+"""Compares a model's execution on very different inputs."""

@@ -1,4 +1,4 @@
-"""Inputs on which a model may take its least or most time: ends of the range, and the weights' signs."""
+"""Inputs that may minimize or maximize a model's run time: ends of the range, and the weights' signs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from aot.ir.types import Array
 from deploy.inputs.samples import random_samples
 from deploy.proving.sum_range import ProductSums, sum_range
 
-_REAL_ENDS = (-1000.0, 1000.0)  # of floats: an exponential of either is at its end
+_REAL_ENDS = (-1000.0, 1000.0)  # for floats: their exponentials under- and overflow
 
 
 def adversarial_inputs(graph: Graph, specs: Sequence[TensorSpec]) -> dict[str, tuple[Array, ...]]:
-    """Samples by what they are, in a fixed order."""
+    """Returns samples by description, in a fixed order."""
     ends = [_ends(spec) for spec in specs]
     low, high = (
         tuple(np.full(s.shape, e[n], s.dtype) for s, e in zip(specs, ends, strict=True)) for n in (0, 1)
@@ -43,7 +43,7 @@ def _zero(spec: TensorSpec) -> int:
 
 
 def _by_signs(graph: Graph, specs: Sequence[TensorSpec]) -> Iterator[tuple[str, tuple[Array, ...]]]:
-    """Yields the inputs at which a channel of the first layer has its greatest and its least sum."""
+    """Yields the inputs for which a channel of the first layer has its greatest and its least sum."""
     names = {spec.name for spec in specs}
     first = next((node for node in graph.nodes if names & set(node.inputs)), None)
     sums = None if first is None else sum_range(graph, first)
@@ -57,7 +57,7 @@ def _by_signs(graph: Graph, specs: Sequence[TensorSpec]) -> Iterator[tuple[str, 
 
 
 def _pattern(sums: ProductSums, channel: int, upper: bool, spec: TensorSpec) -> Array:
-    """The signs of the channel's weights, repeated over the input."""
+    """Returns the signs of the channel's weights, repeated over the input."""
     least, greatest = sums.limits
     positive = (sums.weights[channel] > 0) == upper
     return np.resize(np.where(positive, greatest, least).astype(spec.dtype), spec.shape)

@@ -1,4 +1,4 @@
-"""The least and most time of each layer over several inputs, a bound made of them, and where they differ."""
+"""Minimum and maximum time of each layer over several inputs, a bound, and where they differ."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LayerTimes:
     least_instructions: int
     most_instructions: int
     bound: int  # cycles
-    varying: tuple[int, ...]  # addresses of blocks that run more often on one input than on another
+    varying: tuple[int, ...]  # addresses of blocks whose number of executions depends on the input
 
     @property
     def depends_on_data(self) -> bool:

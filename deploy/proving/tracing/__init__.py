@@ -1,1 +1,1 @@
-"""Says which bytes of the C come from what, and what evidence rests on."""
+"""Traces the origin of the C's bytes, and what evidence depends on."""

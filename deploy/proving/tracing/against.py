@@ -1,4 +1,4 @@
-"""Compares evidence with that of an earlier folder: which chapters, and of which layers, are invalid now."""
+"""Compares evidence with an earlier folder: the chapters and layers whose evidence is invalid now."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from aot.counted import counted
 from deploy.proving.chapter import Standing
 from deploy.proving.tracing.older import OlderEvidence
 
-Facts = Mapping[str, Any]  # of evidence.json, or of a part of it
+Facts = Mapping[str, Any]  # evidence.json, or a part of it
 _CAME_OR_WENT = _CAME, _WENT = "the layer is new", "the layer is gone"
 _SAME_ANSWER = ("verdict", "summary", "exceptions", "tables")
 
 
 class Fate(Enum):
-    """The fate of the older folder's evidence; the value is the word on the pages."""
+    """The state of older evidence. The value is shown on the pages."""
 
     STANDS = "stands"
     SAME_TOOLS = "stands if its tools are the same"
@@ -39,8 +39,8 @@ class ChapterChange:
 
 @dataclass(frozen=True)
 class LayerChange:
-    layer: str  # its name and op
-    changed: tuple[str, ...]  # grounds, or a sentence where the layer came or went
+    layer: str  # name and op
+    changed: tuple[str, ...]  # grounds, or a sentence if the layer was added or removed
     chapters: tuple[str, ...]  # whose evidence about it is invalid
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class LayerChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """All that has changed since an earlier folder was written."""
+    """All changes since an earlier folder was written."""
 
     model_hash: str  # of the earlier one
     compiled_by: str
@@ -151,7 +151,7 @@ def _concerns(changed: Sequence[str], rests_on: Sequence[str]) -> bool:
 
 
 def _changed_layers(before: Sequence[Facts], now: Sequence[Facts]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yields the layers that are not as they were, and what has changed of them."""
+    """Yields the changed layers and what changed in each."""
     had, has = {_known(layer): layer for layer in before}, {_known(layer): layer for layer in now}
     for key, layer in has.items():
         earlier = had.get(key)
@@ -172,6 +172,6 @@ def _describe(layer: Facts) -> str:
 
 
 def _differing(before: Sequence[Facts], now: Sequence[Facts]) -> tuple[str, ...]:
-    """The grounds whose hash is another, those that only one side has among them."""
+    """Returns the grounds with a different hash, including those on only one side."""
     had, has = ({each["ground"]: each["sha256"] for each in side} for side in (before, now))
     return tuple(ground for ground in {**has, **had} if had.get(ground) != has.get(ground))

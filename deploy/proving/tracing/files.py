@@ -1,4 +1,4 @@
-"""The files that the trace goes through, with their hashes: from the model's file to the C."""
+"""The files of the trace, from the model's file to the C, with hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The things that evidence rests on: where one changes, the chapters that rest on it are asked again."""
+"""The grounds on which evidence rests. If one changes, chapters that depend on it must be run again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Ground(Enum):
-    """The value is the word on the pages and in evidence.json."""
+    """A ground. Its value is shown on the pages and in evidence.json."""
 
     MODEL_FILE = "the model file"
     OPERATORS = "operators and their scales"

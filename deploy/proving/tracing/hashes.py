@@ -1,4 +1,4 @@
-"""A SHA-256 of each ground that evidence rests on, for the whole model and for each layer."""
+"""SHA-256 hashes of the grounds on which evidence rests, for the whole model and each layer."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from deploy.proving.subject import Subject
 from deploy.proving.tracing.ground import Ground
 from deploy.proving.tracing.operands import constants_of_node
 
-_TABLES = "_weights.c"  # constants and nothing else: no coding standard is about them
-_HASH_BYTES = 8  # of the model file's, that the C tells: by them it is known, and nothing else comes of them
+_TABLES = "_weights.c"  # only constants, to which no coding standard applies
+_HASH_BYTES = 8  # of the model file's hash in the C, which only identifies it
 Hashes = Mapping[Ground, str]
 
 
 @dataclass(frozen=True)
 class LayerGrounds:
-    """A layer, by what it is and not by its number, which moves when a layer comes or goes."""
+    """A layer, identified by its content, because indices change when layers are added or removed."""
 
     index: int
     op: str
     name: str
-    value: str  # whose rows it writes
+    value: str  # the value whose rows it writes
     hashes: Hashes
 
     def as_json(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def grounds_of(subject: Subject) -> Grounds:
 def _layer(
     layer: LayerInfo, functions: CFunctions, constants: Mapping[str, str], graph: Graph, node: Node | None
 ) -> LayerGrounds:
-    """The hashes of a layer: its functions with all that they call, and the constants that these name."""
+    """Returns a layer's hashes: its functions with all callees, and the constants they use."""
     below = functions.below(layer.function)
     words = functions.words(below)
     hashes = {
@@ -88,7 +88,7 @@ def _layer(
 
 
 def _texts(artifact: Artifact) -> dict[str, str]:
-    """The C without the digits of the model file's hash, which is a ground of its own."""
+    """Returns the C without the model file's hash, which is a separate ground."""
     digest = artifact.facts.model_hash[: 2 * _HASH_BYTES]
     bytes_of_it = ", ".join(f"0x{each:02x}" for each in bytes.fromhex(digest))
     files = {**artifact.sources, **artifact.headers}
@@ -109,12 +109,12 @@ def _weights_of(node: Node, graph: Graph) -> list[str]:
 
 
 def _types(node: Node, graph: Graph) -> list[str]:
-    """The types of what the node reads, its weights' scales among them."""
+    """Returns the types of the node's inputs, including scales of weights."""
     return ["none" if each is None else type_text(each) for each in graph.input_types(node)]
 
 
 def _in_order(value: Any) -> str:
-    """The same text for the same data in every run: sets have no order of their own."""
+    """Formats data deterministically, because the order of sets is arbitrary."""
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, Path):

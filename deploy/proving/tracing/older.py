@@ -1,4 +1,4 @@
-"""Reads the facts of an earlier folder of evidence, as they were written."""
+"""Reads and verifies the facts in an earlier folder of evidence."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 from aot.errors import InputError
 from deploy.proving.chapter import Standing
 
-SCHEMA = 2  # of evidence.json: the first that says what evidence rests on
+SCHEMA = 2  # of evidence.json: the first version that contains the grounds
 MARK = "made by deploy evidence"
 FACTS, HASHES = "evidence.json", "SHA256SUMS"
 
 
 @dataclass(frozen=True)
 class OlderEvidence:
-    """The facts of a folder: what was found, and what it rested on."""
+    """The facts of a folder: findings and their grounds."""
 
     facts: dict[str, Any]
     sha256: str  # of evidence.json
 
 
 def read_older(directory: Path) -> OlderEvidence:
-    """Raises InputError where it is not a folder of evidence, or not as it was written."""
+    """Reads a folder. Raises InputError if it contains no evidence or was modified."""
     try:
         data = (directory / FACTS).read_bytes()
         listed = _listed(directory)
@@ -47,13 +47,13 @@ def read_older(directory: Path) -> OlderEvidence:
 
 
 def _listed(directory: Path) -> dict[str, str]:
-    """The SHA-256 of each file by its path."""
+    """Returns the SHA-256 of each file by path."""
     lines = (directory / HASHES).read_text(encoding="utf-8").splitlines()
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
 def _require_same(directory: Path, listed: Mapping[str, str]) -> None:
-    """Raises InputError unless the folder has the files that are listed, and those alone."""
+    """Raises InputError unless the folder contains exactly the listed files."""
     paths = {path.relative_to(directory).as_posix(): path for path in directory.rglob("*") if path.is_file()}
     found = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
     found.pop(HASHES)

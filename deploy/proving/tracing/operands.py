@@ -1,4 +1,4 @@
-"""The constants that operators of the graph have, with their hashes, and where the C has them."""
+"""Constants of the graph's operators: their hashes, and the corresponding constants in the C."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = (
 
 
 def constants_of_node(node: Node, graph: Graph) -> dict[str, Array]:
-    """The node's constants by their name in the graph; those of a region's nodes are among them."""
+    """Returns the node's constants by name in the graph, including those of a region's nodes."""
     found = {
         name: graph.constants[name] for name in node.inputs if name is not None and name in graph.constants
     }
@@ -35,7 +35,7 @@ def constants_of_node(node: Node, graph: Graph) -> dict[str, Array]:
 def operands_table(
     graph: Graph, computed_by: Mapping[str, str], constants_of_layers: Mapping[str, Sequence[str]]
 ) -> Table:
-    """A row for each constant of an operator, and for what a state begins with."""
+    """Returns a row for each constant of an operator, and for each initial state."""
     return Table(
         "Constants of the operators", _COLUMNS, tuple(_rows(graph, computed_by, constants_of_layers))
     )
@@ -55,7 +55,7 @@ def _rows(
 
 
 def _kind(data: Array, graph: Graph, name: str) -> str:
-    """The type without its scales, which the graph's text has."""
+    """Returns the type without scales, which are part of the graph's text."""
     known = graph.types.get(name)
     words = f"{data.dtype.name}[{','.join(map(str, data.shape))}]" if known is None else type_text(known)
     return words.partition(" ")[0]

@@ -1,4 +1,4 @@
-"""Requirements of the device runtime, as docs/requirements.md has them: sentences, files of C, tests."""
+"""Requirements of the device runtime from docs/requirements.md: sentences, C files, tests."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _COLUMNS = ("requirement", "says", "code in this archive", "tests in the source 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A sentence that the runtime keeps."""
+    """A requirement that the runtime meets."""
 
     number: int  # from 1
     says: str
     code: tuple[str, ...]  # files of the runtime
-    tests: tuple[str, ...]  # that hold it, in the source tree
+    tests: tuple[str, ...]  # in the source tree
 
     @property
     def name(self) -> str:
@@ -29,7 +29,7 @@ class Requirement:
 
 
 def requirements() -> tuple[Requirement, ...]:
-    """Reads all, in the order of the page."""
+    """Reads all requirements in the order of the page."""
     stored = json.loads((files("deploy.proving.tracing") / _FILE).read_text(encoding="utf-8"))
     return tuple(
         Requirement(number, each["says"], tuple(each["code"]), tuple(each["tests"]))
@@ -38,7 +38,7 @@ def requirements() -> tuple[Requirement, ...]:
 
 
 def requirements_table(artifact: Artifact) -> Table:
-    """Lists those that the runtime beside the model has files of, with these files."""
+    """Lists the requirements whose files are part of the model's runtime."""
     rows = [
         (each.name, each.says, ", ".join(there), ", ".join(each.tests))
         for each in requirements()
@@ -48,7 +48,7 @@ def requirements_table(artifact: Artifact) -> Table:
 
 
 def files_without(artifact: Artifact) -> list[str]:
-    """Names the files of C that no requirement asks for."""
+    """Returns the C files without a requirement."""
     asked = {name for each in requirements() for name in each.code}
     return [name for name in _sources(artifact) if name not in asked]
 
