@@ -35,6 +35,17 @@ ASKED: Mapping[str, str] = {
     "ethos-u": f"ethos-u:device=registers,address={_ADDRESS}",
 }
 HEAD = """\
+# All accelerators
+
+Five models on a Cortex-M4 alone and with each accelerator, printed by
+`CMSIS_NN_PATH=... python -m benchmarks backends`. Results of the whole model, on a board emulated by
+unicorn, are compared with TensorFlow Lite Micro's for up to three inputs (one for the examples). The [model
+of that core](../docs/cycles.md) computes the M4's cycles. `gemm-npu` and `ethos-u` are devices with
+registers: the core's cycles count starting them, copying and the layers that stay on the core, without
+waiting. `cmsis-nn` (V.19.1.0) runs on the core. In the examples `vanilla`, `strawberry` and `chocolate` the
+core simulates the device in plain C, so its cycles would be meaningless. Bytes are for the arena, and for
+weights, tables and programs.
+
 | model | accelerator | nodes there | results equal | M4 alone, cycles | M4 with it | times fewer \
 | arena alone | arena with it | constants alone | constants with it |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|

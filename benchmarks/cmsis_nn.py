@@ -104,12 +104,13 @@ def side_by_side(ours: Sequence[Computed], theirs: Sequence[Computed]) -> list[R
 def head() -> str:
     """What the tables were measured with."""
     return f"""\
-# Each layer by our kernel and by CMSIS-NN's
+# Each layer: our kernel and CMSIS-NN's
 
-Instructions, and cycles of the model for memory without wait states, all by gcc: ours at `speed`, and
-those of the library, revision {cmsis_nn(_folder()).revision}, at -O3, as its own build asks. The bits are
-equal. Copies that a layer needs are in its cost.
-`CMSIS_NN_PATH=... python -m benchmarks cmsis-nn` prints this.
+These tables compare our kernels (at `speed`) with those of the library, revision
+{cmsis_nn(_folder()).revision}. Both are compiled with gcc, the library with -O3 like its own build. They
+show instructions, and cycles of the cycle model for memory without wait states. Results are equal, bit for
+bit. Copies that a layer needs count as its cost. `CMSIS_NN_PATH=... python -m benchmarks cmsis-nn` prints
+this.
 """
 
 

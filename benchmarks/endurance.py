@@ -41,11 +41,11 @@ HEAD = f"""\
 # A simulated day
 
 `python -m benchmarks endurance` runs the bundled model on a device of this computer and on an emulated
-Cortex-M4 for {HOURS} hours of {INFERENCES} inferences each, of which none is waited for. The line flips a bit
-in {1 / FAULTS.flipped_bits:,.0f}, and loses and repeats a byte in {1 / FAULTS.dropped:,.0f}. The device is
-reset each hour, and each {TUNED_EVERY_H} hours a search of {TRIALS} points runs on a second one. Outputs are
-compared with the reference. Resident memory in KiB and open files, of the program and of the device's
-process, are those behind the second hour and behind the last.
+Cortex-M4 for {HOURS} hours of {INFERENCES} inferences each, without waiting in between. The line flips a
+bit in {1 / FAULTS.flipped_bits:,.0f}, and loses and repeats a byte in {1 / FAULTS.dropped:,.0f}. The device
+is reset each hour, and each {TUNED_EVERY_H} hours a search of {TRIALS} points runs on a second one. Outputs
+are compared with the reference. Resident memory in KiB and open files, of the program and of the device's
+process, are listed after the second hour and after the last.
 
 | {" | ".join(_COLUMNS)} |
 |{"---|" * len(_COLUMNS)}

@@ -13,7 +13,7 @@ from codegen.options import CompileOptions
 from platforms.board_files import load_board
 
 HEAD = (
-    "Code and stack as `deploy inspect` estimates them, and as firmware takes them. Printed by\n"
+    "Code and stack: the estimate of `deploy inspect`, and the measured size in firmware. Printed by\n"
     "`python -m benchmarks estimates`.\n\n"
     "| model | board | for | code, estimated | code | times | stack, estimated | painted | times |\n"
     "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"

@@ -21,6 +21,16 @@ MODELS = (
     "tflm_person_detect_int8",
 )
 HEAD = """\
+# gemm-npu
+
+A Cortex-M4 alone and with [gemm-npu](../docs/gemm-npu.md), printed by `python -m benchmarks gemm-npu`.
+Results of the whole model, on a board emulated by unicorn with the device, are compared with TensorFlow
+Lite Micro's for up to three inputs. The [model of that core](../docs/cycles.md) computes the M4's cycles.
+With the device they count starting it, copying inputs, and the softmax that stays on the core, without
+waiting. The device's cycles follow its timings, with one virtual thread and with two; "both" is one after
+the other, at one clock. Bytes are those that the device moves in a run, and the flash for programs and
+packed constants.
+
 | model | nodes there | results equal | M4 alone, cycles | M4 beside it | times fewer | NPU, 1 thread \
 | 2 threads | gain | both, 2 threads | bytes moved | programs | constants |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|

@@ -15,10 +15,10 @@ BOARDS = {"mps2-an386": "Cortex-M4, FPU", "mps3-an547": "Cortex-M55, FPU"}
 HEAD = """\
 # Weights of half precision
 
-Printed by `python -m benchmarks half-weights`: a keyword model in float16, compiled with its weights in
-single precision, as its sums are, and with `--half-weights`. *Same bits* says whether a random input has the
-same outputs in every bit. An FPU loads two weights as a word, where the loops allow, and converts each by an
-instruction of its own.
+Printed by `python -m benchmarks half-weights`: a keyword model in float16, compiled with weights in single
+precision (like its sums) and with `--half-weights`. *Same bits* shows whether the outputs for a random
+input are equal in every bit. If the loops allow it, an FPU loads two weights as a word, and converts each
+with one instruction.
 
 | core | weights | constants | code | instructions | same bits |
 |---|---|---:|---:|---:|---|

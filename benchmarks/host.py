@@ -26,13 +26,13 @@ ROUNDS = 7  # in turns; the least counts, since other programs only ever add
 _TIMED_S = 0.02  # in each
 THEIR_RUN = "*MicroInterpreter::Invoke()"
 HEAD = """\
-# This machine, beside TensorFlow Lite Micro
+# This machine: Solder and TensorFlow Lite Micro
 
 Printed by `python -m benchmarks host`: one inference on x86-64 of each shared model that TensorFlow Lite
-Micro runs, by its interpreter with its own kernels as the package `tflite-micro` has them (optimised by
-gcc 14), and by Solder's C as `deploy.in_process` builds it (`cc -O2`). Instructions are those of the second
-run, counted by valgrind's callgrind from the call of `MicroInterpreter::Invoke` or `<model>_run` to its end.
-Times are the least of many taken in turns, with the call from Python: a microsecond or two are its own.
+Micro supports. TensorFlow Lite Micro is the package `tflite-micro` (optimized by gcc 14) with its own
+kernels, Solder's C is built by `deploy.in_process` (`cc -O2`). valgrind's callgrind counts the instructions
+of the second run, inside `MicroInterpreter::Invoke` or `<model>_run`. Times are the shortest of many
+alternating runs. They include the call from Python, a microsecond or two.
 
 | model | Solder, instructions | TFLM, instructions | ratio | Solder, us | TFLM, us | ratio |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |

@@ -27,10 +27,11 @@ _RELU = 1  # ActivationFunctionType
 _SCALE, _ZERO_POINT = 0.05, -128  # of what is behind another RELU
 _VERSION = 7  # of operators with weights of four bits
 HEAD = """\
-# Weights of four bits beside weights of eight
+# 4-bit and 8-bit weights
 
-Models of one layer each, by gcc: cycles of the model for memory without wait states, with the copies that a
-layer needs, and the bytes of its weights and other constants. `python -m benchmarks int4` prints this.
+Models of one layer each, compiled with gcc: cycles of the cycle model for memory without wait states,
+including the copies that a layer needs, and the bytes of its weights and other constants.
+`python -m benchmarks int4` prints this.
 """
 _HEAD_OF_TABLE = """
 ## {core}, `--optimize {goal}`

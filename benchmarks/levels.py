@@ -18,8 +18,8 @@ from platforms.base import BuildChoices
 from platforms.board_files import load_board
 
 HEAD = (
-    f"Models at each level, on {BOARD}: instructions of a run, bytes of the arena, of constants, and\n"
-    "of code as it is estimated. Printed by `python -m benchmarks levels`.\n\n"
+    f"Models at each optimization level, on {BOARD}: instructions of a run, and bytes of arena,\n"
+    "constants and estimated code. Printed by `python -m benchmarks levels`.\n\n"
     "| model | level | instructions | arena | constants | code |\n"
     "| --- | --- | ---: | ---: | ---: | ---: |\n"
 )

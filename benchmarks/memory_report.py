@@ -26,20 +26,24 @@ _HOW = f"""\
 # Memory
 
 Printed by `python -m benchmarks memory` from `memory.json`, which `python -m benchmarks measure-memory`
-measures on {BOARD}, for every shared model that can be compiled. In bytes: the arena with inputs and
-outputs in it, for `--optimize ram`, how much of it is above the floor, which no placement of these rings
-can go below (*least*: nor below this, as the solver of `--exact` has proven), and for `speed`; the bound
-that no planner of whole tensors can beat; what of the `speed` arena lies beside the tensors themselves at the
-layer with most of it (copies in another format, 16-bit rows, padding, sums): `speed` is never above the
-bound and that together; TensorFlow Lite Micro's arena; the C stack of a run at most. *Rows cost*:
-instructions more than over whole tensors with the same option; for `ram`, also what the kernels of so small
-an arena cost. A line stands where a model does not fit this board.
+measures on {BOARD}, for every shared model that can be compiled. All sizes are in bytes:
 
-Where rows do not help: vectors (autoencoders, recurrent and keyword models of one row) have none; there the
-arena is the bound, or less where results are computed in place. What is transposed between two layers is
-there whole, as itself or transposed. A gate over all channels (squeeze and excite) keeps the tensor it
-scales. The floor is what is live at once, or what rings that turn at the same time, and so cannot share a
-byte, take together.
+- the arena, including inputs and outputs, for `--optimize ram` and for `speed`;
+- how much of it is above the floor, the lower bound for every placement of these rings (*least*: the solver
+  of `--exact` proved that this is the smallest);
+- the bound of planners of whole tensors;
+- the part of the `speed` arena that is not tensors, at the layer with the most of it: copies in another
+  format, 16-bit rows, padding, sums. `speed` never exceeds the bound and this part together;
+- TensorFlow Lite Micro's arena, and the largest C stack of a run.
+
+*Rows cost* is the increase in instructions over whole tensors with the same option; for `ram`, it includes
+the slower kernels of such a small arena. A dash marks a model that does not fit this board.
+
+Rows do not help in some models. Vectors (autoencoders, recurrent and keyword models of one row) have no
+rows: the arena equals the bound, or less if results are computed in place. A tensor that is transposed
+between two layers exists whole. A gate over all channels (squeeze and excite) keeps the tensor that it
+scales. The floor is the largest number of bytes live at once, or the size of all rings that turn at the
+same time and therefore cannot share a byte.
 
 """
 

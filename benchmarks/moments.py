@@ -32,11 +32,11 @@ HEAD = f"""\
 # Commands disturbed at random moments
 
 `python -m benchmarks moments` disturbs commands about the bundled model: compiling, running on a device of
-this computer and on an emulated Cortex-M4, tuning. It kills them, limits what files may take as a full disk
-does, gives them a cache that cannot be written, lets the clock jump by years, or runs two of them on one
-cache. Then the command runs again as usual. The moments are chosen by their numbers, and where they fall in a
-command by time. A command hangs that takes longer than {_TIMEOUT_S / 60:.0f} minutes; a file is half-written
-where it is there and cannot be read; a program is left where it runs {_ENDS_WITHIN_S:.0f} s later.
+this computer and on an emulated Cortex-M4, tuning. It kills them, limits file sizes like a full disk, makes
+the cache read-only, lets the clock jump by years, or runs two of them on one cache. Then the command runs
+again as usual. The number of a moment determines the disturbance and its time within the command. A command
+hangs if it needs longer than {_TIMEOUT_S / 60:.0f} minutes; a file is half-written if it exists and cannot
+be read; a program is left if it still runs {_ENDS_WITHIN_S:.0f} s later.
 
 | {" | ".join(_COLUMNS)} |
 |{"---|" * len(_COLUMNS)}

@@ -11,10 +11,10 @@ from benchmarks.host_runs import OURS, TFLM
 from benchmarks.operator_models import OPERATORS
 
 HEAD = """\
-# Operators one by one, beside TensorFlow Lite Micro
+# Single operators: Solder and TensorFlow Lite Micro
 
-Printed by `python -m benchmarks operators`: instructions on x86-64 of models of one operator each, with the
-interpreter or the model's function around it, counted as `host.md` says.
+Printed by `python -m benchmarks operators`: instructions on x86-64 of models with one operator each,
+including the interpreter or the model's function. See `host.md` for the method.
 
 | operator | Solder | TFLM | ratio |
 | --- | ---: | ---: | ---: |

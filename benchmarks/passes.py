@@ -20,10 +20,10 @@ from platforms.base import BuildChoices
 from platforms.board_files import load_board
 
 HEAD = (
-    f"What models take more, or less, on {BOARD} where one pass is left out, or all that may be:\n"
-    "instructions of a run, bytes of the arena, of constants, of code as it is estimated; and\n"
-    "multiplications. Passes that rewrite nothing are not shown. Printed by\n"
-    "`python -m benchmarks passes`.\n\n"
+    f"The effect of each pass: how much more or less models need on {BOARD} without it, or without all\n"
+    "optional passes. Columns: instructions of a run, bytes of arena, constants and estimated code,\n"
+    "and multiplications. Passes that rewrite nothing are not shown. Printed by `python -m benchmarks\n"
+    "passes`.\n\n"
     "| model | without | instructions | arena | constants | code | MACs |\n"
     "| --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
 )

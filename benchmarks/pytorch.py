@@ -13,14 +13,14 @@ from deploy.frameworks.compile_framework_model import CompiledModule, Conversion
 SAMPLES = 16
 BOARD = "host"
 HEAD = """\
-# Networks of PyTorch's
+# PyTorch's networks
 
-Printed by `python -m benchmarks pytorch`, which needs `pip install 'solder-mcu[torch]' torchvision`. Each is
-compiled by `deploy.compile(module, board, example, calibration)` with 16 samples of noise and weights by
-chance, its normalisations adapted to noise: what rounding loses depends on weights, and trained ones are
-another matter. *Float* is the largest difference from PyTorch's outputs, of which *largest* is the
-largest; *int8* is how far the error of the outputs lies below them, in decibels, on the samples of the
-calibration, and *same class* the share of the samples with the class of the float model.
+Printed by `python -m benchmarks pytorch`, which needs `pip install 'solder-mcu[torch]' torchvision`. Each
+network is compiled by `deploy.compile(module, board, example, calibration)` with random weights, 16 samples
+of noise, and normalizations adapted to noise. The rounding loss depends on weights, so trained networks
+differ. *Float* is the largest difference from PyTorch's outputs, and *largest* the largest output. *int8*
+is the signal-to-noise ratio of the outputs in decibels, on the calibration samples, and *same class* the
+share of samples with the class of the float model.
 
 | network | input | PyTorch | parameters | float | largest | int8, dB | same class | arena | seconds |
 |---|---|---|---:|---:|---:|---:|---:|---:|---:|

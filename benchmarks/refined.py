@@ -21,9 +21,9 @@ _SCALE, _ZERO_POINT = 0.5847029, 83  # of the stored features
 HEAD = """\
 # Refined weights
 
-Printed by `python -m benchmarks refined`: a float keyword model quantised by `deploy quantize` with 100 clips
-of MLPerf Tiny's set, and measured on the 400 others. *Signal to noise* is how far the outputs' error lies
-below them; *reported* is what the report says of it, which is measured on the clips of the calibration.
+Printed by `python -m benchmarks refined`: a float keyword model, quantized by `deploy quantize` with 100
+clips of MLPerf Tiny's set and measured on the 400 others. *Signal to noise* is that of the outputs;
+*reported* is the report's figure, measured on the calibration clips.
 
 | weights | `--refine` | kept | signal to noise, dB | reported | class as float | right |
 |---|---|---|---:|---:|---:|---:|

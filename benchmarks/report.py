@@ -54,17 +54,18 @@ def report(results: Sequence[Result]) -> str:
 def _how(results: Sequence[Result]) -> str:
     compilers = ", ".join(sorted({r.compiler for r in results}))
     return (
-        "Printed by `python -m benchmarks report` from `results.json`, which `make bench` measures:\n"
-        "instructions of one inference, counted exactly in QEMU; cycles by the model of the core, where it\n"
-        "has one (docs/cycles.md), of memory that never waits; bytes of arena (inputs and outputs in\n"
-        "it), of stack as painted on the board (the timing loop's share in it), of code (a firmware that\n"
-        "only runs the model, C library and startup in it, constants not) and of constants.\n\n"
+        "Printed by `python -m benchmarks report` from `results.json`, which `make bench` measures. The\n"
+        "columns are instructions of one inference, counted exactly in QEMU, and cycles by the model of\n"
+        "the core, if there is one (docs/cycles.md), for memory that never waits. Sizes are in bytes:\n"
+        "arena (with inputs and outputs), stack as painted on the board (with the timing loop), code\n"
+        "(firmware that only runs the model, with C library and startup, without constants) and\n"
+        "constants.\n\n"
         f"Compiler: {compilers}, with the board's flags.\n\n"
-        "The others' figures are those of TensorFlow Lite Micro of August 2026, gcc 12.2 -O3,\n"
-        "measured in the same way: with its own kernels, and with those of CMSIS-NN, which are made for\n"
-        "cores with DSP or Helium. How its own were counted on Cortex-M0+, M3, M4 and RISC-V is said in\n"
-        "`tflm.json`. All shared models are counted on Cortex-M4 and M55, those of the first rows elsewhere\n"
-        "too; which do not fit is said at the end.\n"
+        "For comparison: TensorFlow Lite Micro of August 2026 with gcc 12.2 -O3, measured in the same\n"
+        "way, with its own kernels and with those of CMSIS-NN, which are made for cores with DSP or\n"
+        "Helium. See `tflm.json` for the method on Cortex-M0+, M3, M4 and RISC-V. All shared models are\n"
+        "measured on Cortex-M4 and M55, the first ones on other cores too. Models that do not fit are\n"
+        "listed at the end.\n"
     )
 
 

@@ -12,9 +12,9 @@ BOARDS = ("mps2-an386", WITHOUT_LANES)
 BAR = 2.5
 TRIALS = 128
 HEAD = (
-    f"Instructions of nests as they are meant, and of the best of {TRIALS} trials by `lang.search`.\n"
-    "Printed by `python -m benchmarks searches`, which takes a quarter of an hour.\n\n"
-    "| board | nest | as it is meant | found | times |\n"
+    f"Instructions of unscheduled loop nests, and of the best of {TRIALS} trials by `lang.search`.\n"
+    "Printed by `python -m benchmarks searches`, in a quarter of an hour.\n\n"
+    "| board | nest | unscheduled | found | times |\n"
     "| --- | --- | ---: | ---: | ---: |\n"
 )
 
@@ -80,16 +80,16 @@ def search_rows() -> Iterator[str]:
 
 
 def _floor(naive: int) -> str:
-    """The least that maxima take where windows share nothing and an instruction takes one element."""
+    """Explains the fewest instructions of maxima if windows share nothing and elements come one by one."""
     each = _READ + (_READ - 1) + 1
     count, words = each * _SIZE, ((_READ - 1) * _OF_WORDS + _READ + 1) / 4
     text = (
-        f"Windows of {APART} share nothing, and {WITHOUT_LANES} takes one element with an instruction: "
-        f"{_READ} loads, {_READ - 1} comparisons and a store are {each} instructions for each of {_SIZE} "
-        f"elements, {count:,} together, before any value is moved. So no order of the loops is more than "
-        f"{naive / count:.2f} times as fast as the nest as it is meant; {BAR} times would be "
-        f"{naive / BAR / _SIZE:.1f} instructions for an element. Four bytes in a word are not a way out: the "
-        f"greater of each takes {_OF_WORDS} instructions where none is for bytes side by side, and an "
+        f"The windows of {APART} share nothing, and {WITHOUT_LANES} handles one element per instruction. "
+        f"{_READ} loads, {_READ - 1} comparisons and a store make {each} instructions for each of {_SIZE} "
+        f"elements, {count:,} in total, before any value is moved. So no loop order is more than "
+        f"{naive / count:.2f} times as fast as the unscheduled nest; {BAR} times would need "
+        f"{naive / BAR / _SIZE:.1f} instructions per element. Four bytes in a word do not help: without "
+        f"instructions for bytes side by side, the greater of each needs {_OF_WORDS} instructions, and an "
         f"element {words:.0f}."
     )
     return f"\n{fill(text, 118)}\n"

@@ -19,9 +19,9 @@ SEEDS = 12
 AFTER = (24, 32, 40, 64)  # trials
 _IN_A_BATCH = 8
 HEAD = (
-    f"The best cost found, in percent above the best of all: mean and standard error of {SEEDS} seeds in\n"
-    "each of the spaces in `tuning_spaces.json`. Printed by `python -m benchmarks tuner-models` in two\n"
-    "minutes; nothing is measured again.\n\n"
+    "The best cost found, in percent above the best of the whole space: mean and standard error of\n"
+    f"{SEEDS} seeds in each space of `tuning_spaces.json`. Printed by `python -m benchmarks\n"
+    "tuner-models` in two minutes, without new measurements.\n\n"
     f"| loss | learns from | `--tuner` | {' | '.join(f'{n} trials' for n in AFTER)} |\n"
     f"| --- | --- | --- |{' ---: |' * len(AFTER)}\n"
 )

@@ -28,10 +28,10 @@ HEAD = """\
 # Two cores
 
 Printed by `python -m benchmarks two-cores`: the MLPerf Tiny models on one and on both Cortex-M33 of
-mps2-an521, in QEMU. *Instructions* on both cores are those of each step's longer half and of handing over;
-that both cores read one flash and one RAM, which takes cycles on silicon, is not in them. *A hand-over* is
-what a step of the layers in halves takes on average beyond half of what it takes on one core: an uneven cut
-is in it. *Stack* is reserved for runs. *Same bits* says whether both cores give the reference's outputs.
+mps2-an521, in QEMU. *Instructions* on both cores count each step's longer half and the hand-over. They do
+not include waits because both cores read one flash and one RAM, which cost cycles on silicon. *A hand-over*
+is the average cost of a split step beyond half of its cost on one core; it includes the effect of an uneven
+cut. *Stack* is the reserved stack. *Same bits* shows whether both cores give the reference's outputs.
 
 | model | layers | in halves | one core | both | times | a hand-over | stack, one | both | same bits |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---|

@@ -25,32 +25,34 @@ BOARD = "mps2-an386"
 HEAD = """\
 # Networks for pictures
 
-Printed by `python -m benchmarks vision`. The networks are built from their published shapes, int8, with
-weights by chance: what memory they take depends on shapes alone. In bytes, on a Cortex-M4:
+Printed by `python -m benchmarks vision`. The int8 networks are built from their published shapes with
+random weights, because memory depends on shapes only. In bytes, on a Cortex-M4:
 
-- *whole*: the most that tensors take that have to be there at once, which no planner of whole tensors beats;
-- *arena*: `--optimize ram`, picture and results in it; *streamed*: with `--stream`, where rows of the picture
-  come one by one and no more of it is kept than is needed;
-- *done*: the multiplications that the steps of the plan carry out, over those of the network. It is 1 where
-  nothing is computed twice.
+- *whole*: the size of all tensors that must exist at the same time, a lower bound for planners of whole
+  tensors;
+- *arena*: with `--optimize ram`, including picture and results; *streamed*: with `--stream`, which receives
+  the picture row by row and keeps only the rows that it needs;
+- *done*: the multiplications in all steps of the plan, divided by those of the network. It is 1 if nothing
+  is computed twice.
 
 | network | multiplications | whole | arena | streamed | done |
 |---|---:|---:|---:|---:|---:|
 """
 _PUBLISHED_HEAD = """
-## What is published of the same networks
+## Published figures for the same networks
 
-*Memory* is as its authors count it. Patches overlap, and what they share is computed for each: *done* is how
-much more that makes of the work.
+*Memory* is the authors' figure. Patches overlap, and each computes the shared part again: *done* is the
+resulting factor of work.
 
 | network | by | memory | done | where |
 |---|---|---:|---:|---|
 """
 _FOOT = """
-These figures are of activations. msf-CNN's leave the picture out, as `--stream` does; its networks lack the
-sums of their blocks, the dense layer and some channels, so that they multiply less than those above. It goes
-below `--stream` where it computes as much twice as *done* says, and MCUNetV2 does so, too. TiGrIS' 252 KiB of
-fast memory stand beside 5.17 MiB of slow memory, to and from which 20.25 MiB go. FOMO's is a program's.
+These figures count activations. msf-CNN's exclude the picture, like `--stream`; its networks lack the sums
+of their blocks, the dense layer and some channels, so they multiply less than those above. msf-CNN and
+MCUNetV2 go below `--stream` by computing values twice (*done*). In addition to 252 KiB of fast memory,
+TiGrIS needs 5.17 MiB of slow memory and moves 20.25 MiB to and from it. FOMO's figure is for a whole
+program.
 """
 
 

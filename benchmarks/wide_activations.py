@@ -14,14 +14,14 @@ from deploy.quantization.quantize_file import quantize
 _BOARD = "mps2-an386"
 _ASKED_DB = (27, 30, 35)
 HEAD = f"""\
-# Activations of 16 bits
+# 16-bit activations
 
-Printed by `python -m benchmarks wide-activations`: a float keyword model quantised by `deploy quantize` with
-100 clips of MLPerf Tiny's set, and measured on the 400 others. *Reported* is what the report says of the
-outputs' signal to noise, which is measured on the clips of the calibration. RAM is that of tensors, flash
-that of constants, and instructions are those of one run, on `{_BOARD}`, an emulated Cortex-M4.
+Printed by `python -m benchmarks wide-activations`: a float keyword model, quantized by `deploy quantize`
+with 100 clips of MLPerf Tiny's set and measured on the 400 others. *Reported* is the report's signal to
+noise of the outputs, measured on the calibration clips. RAM is for tensors, flash for constants, and
+instructions are for one run on `{_BOARD}`, an emulated Cortex-M4.
 
-| `--activations` | 16 bits | reported | dB | RAM | flash | instructions | class as float | right |
+| `--activation-type` | 16 bits | reported | dB | RAM | flash | instructions | class as float | right |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
 """
 
