@@ -11,7 +11,7 @@ from itertools import permutations
 import numpy as np
 
 from aot.plan.conflicts import Spans
-from aot.plan.model import Pool
+from aot.plan.model import PlannedBuffer, Pool
 from aot.plan.rings import Block
 
 SEED = 1
@@ -195,6 +195,23 @@ def place_no_lower(packing: BlockPacking, offsets: Mapping[str, int]) -> Placeme
     """
     least = [-(-offsets.get(block.name, 0) // block.align) * block.align for block in packing.blocks]
     return packing.place_above(_sequence(packing.blocks, lambda block: _earlier(block, offsets)), least)
+
+
+def place_around(packing: BlockPacking, buffers: Mapping[str, PlannedBuffer]) -> Placement:
+    """Places blocks that are as large as their earlier buffers at these, and then the others around them."""
+    offsets = {block.name: _same_offset(block, buffers) for block in packing.blocks}
+    kept = {name: offset for name, offset in offsets.items() if offset is not None}
+    return packing.place_above(
+        _sequence(packing.blocks, lambda block: _earlier(block, kept)),
+        [-(-kept.get(block.name, 0) // block.align) * block.align for block in packing.blocks],
+    )
+
+
+def _same_offset(block: Block, buffers: Mapping[str, PlannedBuffer]) -> int | None:
+    """Returns the offset of the block's earlier buffer, or None if there is none of that size."""
+    buffer = buffers.get(block.name)
+    sizes = block.positions, block.position_bytes
+    return buffer.offset if buffer and (buffer.rows_held, buffer.row_bytes) == sizes else None
 
 
 def improve(packing: BlockPacking, best: Placement, bound: int, trials: int) -> Placement:

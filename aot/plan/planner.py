@@ -24,6 +24,7 @@ from aot.plan.place import (
     Placement,
     improve,
     place_again,
+    place_around,
     place_in_sequences,
     place_no_lower,
 )
@@ -81,10 +82,13 @@ def plan_like(
     other: PlanRequest,
     its: Plan,
     limit: int,
-    exact: bool = False,
     effort: tuple[int, int] = CAREFUL,
+    is_least: bool = False,
 ) -> Plan | None:
-    """Plans in the order of a similar request's plan; returns None if `limit` bytes are too few."""
+    """Plans in the order of a similar request's plan; returns None if `limit` bytes are too few.
+
+    The search for a placement ends as soon as it keeps to the limit, or with `is_least` after all its effort.
+    """
     steps = number_steps(request)
     order = draft(steps, order_like(steps, other.stages, its.order))
     if order.bound > limit:
@@ -93,13 +97,18 @@ def plan_like(
     if placed.floor > limit:
         return None
     offsets = {name: buffer.offset for name, buffer in its.buffers.items()}
-    again = place_again(placed.packing, offsets)
-    placed = _refine(replace(placed, placement=min(placed.placement, again, key=_cost)), effort, limit)
-    if not _keeps_to(limit, placed) and isinstance(placed.packing, BlockPacking):
-        placed = replace(placed, placement=place_no_lower(placed.packing, offsets))
+    starts = [min(placed.placement, place_again(placed.packing, offsets), key=_cost)]
+    if isinstance(placed.packing, BlockPacking):
+        around, no_lower = place_around(placed.packing, its.buffers), place_no_lower(placed.packing, offsets)
+        starts = [around, no_lower, *starts]
+    for start in dict.fromkeys(starts):
+        tried = _refine(replace(placed, placement=start), effort, 0 if is_least else limit)
+        placed = min(placed, tried, key=lambda each: each.cost)
+        if _keeps_to(limit, placed) and not is_least:
+            break
     if not _keeps_to(limit, placed):
         return None
-    return _plan(steps, _exact(placed) if exact else placed, limit)
+    return _plan(steps, placed, limit)
 
 
 def floor_like(

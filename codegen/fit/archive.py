@@ -7,7 +7,7 @@ slower.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from sys import maxsize
@@ -20,14 +20,15 @@ from codegen.fit.layer_cycles import CycleTable
 from codegen.fit.placement_search import Start
 from codegen.fit.variant import PlannedVariant, Variant
 
-PLANNED_ROWS = 60_000  # rows in the orders of all plans of an archive
+PLANNED_ROWS = 90_000  # most rows in the orders of all plans of an archive
+_ROWS_OF_A_CHANGE = 3_000  # of them, for each single change of a state
 _RUNGS = 24  # arena sizes between the smallest and largest for which states are proposed
 _FLASH_RUNGS = 8
 _SETS_OF = 4  # layers with transformed weights: sixteen sets of them
 _TRIED_AROUND = 4  # sums of changes around a plan, and single changes: the most promising ones
 _SINGLES_AROUND = 4
 _STEPS_DOWN = 12
-_CLIMBS = 3
+_CLIMBS = 8
 _PART_FOR_CARE = 6  # of the work, to pack the plans found with more effort
 _NEIGHBOURS = 3  # plans on either side whose orders are tried
 _TURNS = 3  # of three expansions, one is for flash
@@ -169,9 +170,10 @@ class ArchiveSearch:
         return self.start.variant
 
     def run(self) -> None:
-        whole = self.archive.rows + self.most_rows
-        self.last_row = whole - self.most_rows // _PART_FOR_CARE
         self.choices = choices_of(self.variant, self.table)
+        most_rows = min(self.most_rows, _ROWS_OF_A_CHANGE * self.choices.count)
+        whole = self.archive.rows + most_rows
+        self.last_row = whole - most_rows // _PART_FOR_CARE
         self.archive.choices.append(self.choices)
         self.first = self._without_budget()
         seeds = list(dict.fromkeys(self.choices.state_like(way) for way in _SEEDS))
@@ -250,23 +252,31 @@ class ArchiveSearch:
         self._descend(member, effects)
 
     def _climb(self, member: Member, effects: Effects) -> None:
-        """Applies changes that save cycles, greatest first, within each of the next rungs."""
-        for limit in [rung for rung in self._rungs if rung >= member.arena_bytes][:_CLIMBS]:
-            best = member
-            for effect in sorted(effects.changes, key=lambda e: (e.cycles, e.layer, e.way)):
-                if (
-                    effect.cycles < 0
-                    and effect.floor <= limit
-                    and best.state[effect.layer] == member.state[effect.layer]
-                ):
-                    best = self._changed_within(best, effect.layer, effect.way, limit) or best
+        """Applies changes that save cycles, greatest first, then gives the memory that the next ones need."""
+        best, taken = member, dict[int, Effect]()  # by layer
+        limit, least = member.arena_bytes, self.archive.by_arena[0].arena_bytes
+        needs = {effect: effect.floor for effect in effects.changes}
+        for _ in range(_CLIMBS):
+            effort = CAREFUL if limit <= least else QUICK
+            for effect in _saving(effects, taken):
+                if needs[effect] > limit or effect.cycles >= _cycles_taken(taken, effect.layer):
+                    continue
+                grown = self._changed_within(best, effect.layer, effect.way, limit, effort)
+                if grown is None:
+                    needs[effect] = limit + self._rung
+                else:
+                    best, taken[effect.layer] = grown, effect
+            left = _saving(effects, taken)
+            limit = max(min((needs[e] for e in left), default=maxsize), limit + self._rung)
+            known, possible = self.archive.within(limit), best.cycles + _rest(left, taken)
+            if not self._has_time or known is None or known.cycles * _WORTH <= possible:
+                break
 
     @property
-    def _rungs(self) -> Sequence[int]:
-        """Returns arena sizes from the smallest to the largest, equally spaced."""
+    def _rung(self) -> int:
+        """Returns the bytes between two arena sizes, equally spaced from the smallest to the largest."""
         arenas = [m.arena_bytes for m in self.archive.members]
-        least, most = min(arenas), max(arenas)
-        return [least + (most - least) * n // _RUNGS for n in range(_RUNGS + 1)]
+        return max((max(arenas) - min(arenas)) // _RUNGS, 1)
 
     def _descend(self, member: Member, effects: Effects) -> None:
         """Applies changes that shrink the arena one after the other, cheapest per byte first."""
@@ -277,14 +287,16 @@ class ArchiveSearch:
             if best.state[effect.layer] == member.state[effect.layer]:
                 best = self._changed_within(best, effect.layer, effect.way, best.arena_bytes - 1) or best
 
-    def _changed_within(self, member: Member, layer: int, way: int, limit: int) -> Member | None:
+    def _changed_within(
+        self, member: Member, layer: int, way: int, limit: int, effort: tuple[int, int] = QUICK
+    ) -> Member | None:
         """Plans one more change in the same order; returns None if it exceeds the limit."""
         state = (*member.state[:layer], way, *member.state[layer + 1 :])
         if not self._has_time:
             return None
         variant = self._variant(state)
         self.archive.rows += len(member.planned.plan.order) // _ROWS_OF_A_LOOK
-        planned = variant.like(member.planned, limit, effort=QUICK)
+        planned = variant.like(member.planned, limit, effort=effort)
         if planned is None:
             return None
         self.tried.add(state)
@@ -305,12 +317,12 @@ class ArchiveSearch:
         flash = member.flash_bytes + sum(each.flash_bytes for each in changes)
         arena = effects.arena_bytes(changes)
         known = self.archive.within(arena, flash)
-        saved = (known.cycles if known else max(m.cycles for m in self.archive.members)) - cycles
+        saved = (known.cycles if known else max(m.cycles for m in self.archive.members)) * _WORTH - cycles
         bytes_saved = (
             min(self.archive.arena_to_beat(flash, cycles), max(m.arena_bytes for m in self.archive.members))
             - arena
         )
-        return -float(saved) * max(bytes_saved, 0) if saved > 0 else 0.0
+        return -saved * max(bytes_saved, 0) if saved > 0 else 0.0
 
     def _effects(self, member: Member) -> Effects:
         """Computes the effect of each single change in the order of a plan."""
@@ -354,7 +366,7 @@ class ArchiveSearch:
         limit = self.archive.arena_to_beat(flash, cycles)
         found: PlannedVariant | None = None
         for parent in parents:
-            again = variant.like(parent.planned, limit - 1, effort=QUICK)
+            again = variant.like(parent.planned, limit - 1, effort=QUICK, is_least=True)
             self.archive.rows += len(parent.planned.plan.order)
             if again is not None:
                 found, limit = again, again.plan.arena_bytes
@@ -395,6 +407,22 @@ class ArchiveSearch:
 
 
 _SEEDS = (frozenset({"frugal"}), LEAST, COMPACT, FASTEST, frozenset({"widened", "frugal"}))
+
+
+def _cycles_taken(taken: Mapping[int, Effect], layer: int) -> int:
+    return taken[layer].cycles if layer in taken else 0
+
+
+def _saving(effects: Effects, taken: Mapping[int, Effect]) -> Sequence[Effect]:
+    """Returns the changes that save cycles beyond those that are taken, greatest first."""
+    found = (e for e in effects.changes if e.cycles < _cycles_taken(taken, e.layer))
+    return sorted(found, key=lambda e: (e.cycles, e.layer, e.way))
+
+
+def _rest(left: Sequence[Effect], taken: Mapping[int, Effect]) -> int:
+    """Returns what all these changes could save, negated: of each layer, the best."""
+    best = {e.layer: e.cycles - _cycles_taken(taken, e.layer) for e in reversed(left)}
+    return sum(best.values())
 
 
 def _changed(state: State, effects: Iterable[Effect]) -> State:

@@ -82,6 +82,11 @@ class Choices:
         fitting = ([cycles for needed, cycles in ways if needed <= arena_bytes] for ways in layers)
         return sum(min(cycles, default=0) for cycles in fitting)
 
+    @property
+    def count(self) -> int:
+        """The number of single changes of a state."""
+        return sum(len(ways) - 1 for ways in self.ways.values())
+
     def changes(self, state: State) -> Iterator[tuple[int, int]]:
         """Yields every single change: the position of a layer, and another way for it."""
         for at, ways in enumerate(self.ways.values()):

@@ -18,7 +18,7 @@ MOST_MOVES = 160  # evaluated in pairs
 _MOST_TURNS = 80
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Effect:
     """One change, and its effect on cycles, flash, and the bytes live at each stage."""
 

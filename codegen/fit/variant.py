@@ -171,11 +171,12 @@ class Variant:
         self,
         other: PlannedVariant,
         limit: int,
-        exact: bool = False,
         effort: tuple[int, int] = CAREFUL,
+        is_least: bool = False,
     ) -> PlannedVariant | None:
         """Returns a plan in the order of another variant's, or None if that needs more than `limit` bytes."""
-        plan = plan_like(self.grouped.request, other.grouped.request, other.plan, limit, exact, effort)
+        its = self.grouped.request
+        plan = plan_like(its, other.grouped.request, other.plan, limit, effort, is_least)
         return None if plan is None else PlannedVariant(self, self.grouped, plan)
 
 

@@ -13,8 +13,15 @@ from plan_requests import Net
 from aot.errors import FitError
 from aot.plan.check import PlanError, check_plan
 from aot.plan.conflicts import forbidden_distances
-from aot.plan.model import Kind, PlanRequest, Pool
-from aot.plan.place import BlockPacking, improve, place_again, place_in_sequences, place_no_lower
+from aot.plan.model import Kind, PlannedBuffer, PlanRequest, Pool
+from aot.plan.place import (
+    BlockPacking,
+    improve,
+    place_again,
+    place_around,
+    place_in_sequences,
+    place_no_lower,
+)
 from aot.plan.planner import make_plan
 from aot.plan.rings import AllowedOverlaps, Block
 
@@ -71,6 +78,24 @@ def test_blocks_that_did_not_change_stay_where_they_were(seed: int) -> None:
     again = place_no_lower(packing, kept)
     assert again.offsets == spread.offsets
     assert again.ends > place_again(packing, kept).ends
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_blocks_of_the_same_size_keep_their_buffers_and_larger_ones_go_around_them(seed: int) -> None:
+    """In the sequence of earlier offsets, the larger one would push all the blocks after it."""
+    packing = packing_of(seed)
+    spread = packing.place_above(range(len(packing.blocks)), [40 * n for n in range(len(packing.blocks))])
+    grown = min(range(len(packing.blocks)), key=lambda n: spread.offsets[n])
+    buffers = {
+        block.name: PlannedBuffer(
+            block.name, "arena", offset, block.positions, block.position_bytes - (n == grown), 0, 0
+        )
+        for n, (block, offset) in enumerate(zip(packing.blocks, spread.offsets, strict=True))
+    }
+    around = place_around(packing, buffers)
+    kept = [n for n in range(len(packing.blocks)) if n != grown]
+    assert [around.offsets[n] for n in kept] == [spread.offsets[n] for n in kept]
+    assert around.sequence[-1] == grown
 
 
 def test_of_few_blocks_no_sequence_is_better_and_none_behind_the_bound_is_tried() -> None:
