@@ -46,7 +46,7 @@ QUEUES = ("LOAD", "EXECUTE", "STORE")
 
 _MOVES = ("LOAD", "STORE")
 _LOOPS = ("GEMM", "ALU")
-_TWO = "index += this in each turn of the"
+_TWO = "index += this in each iteration of the"
 FIELDS = (
     Field("operation", 0, 0, 3, "the operation", OPERATIONS, names=OPERATIONS),
     Field("pop_previous", 0, 3, 1, "wait for a token of the previous queue", OPERATIONS),
@@ -72,8 +72,8 @@ FIELDS = (
     Field("immediate", 0, 10, 1, "the second operand is `value`", ("ALU",)),
     Field("first", 0, 11, 10, "the first micro-operation", _LOOPS),
     Field("count", 0, 21, 10, "micro-operations", _LOOPS),
-    Field("outer", 1, 0, 16, "turns of the outer loop", _LOOPS),
-    Field("inner", 1, 16, 16, "turns of the inner loop", _LOOPS),
+    Field("outer", 1, 0, 16, "iterations of the outer loop", _LOOPS),
+    Field("inner", 1, 16, 16, "iterations of the inner loop", _LOOPS),
     Field("to_outer", 2, 0, 16, f"accumulator's {_TWO} outer loop", _LOOPS),
     Field("to_inner", 2, 16, 16, f"accumulator's {_TWO} inner loop", _LOOPS),
     Field("from_outer", 3, 0, 16, f"operand's {_TWO} outer loop", _LOOPS),
