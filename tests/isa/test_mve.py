@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_checks import Check, failures_on_board
-from proc_checks import proc_check
+from proc_checks import around_results, proc_check
 
 from aot.ir.types import Array, DType
 from aot.ops.binary_rescale import AddParameters
@@ -143,14 +143,6 @@ def requantised() -> Iterator[Check]:
         proc = unroll(Proc("calling", (given, *params, y), body), "i")
         constants = {**tables(requant, channels, sums.elements), "y": np.zeros(400, np.int8)}
         yield proc_check(f"{instruction.name}_{kind}_{steps[0]}_{steps[1]}", proc, constants)
-
-
-def around_results(mult: int, right: int) -> Array:
-    """The sums next to each change of a result of 8 bits, halves among them, and the ends of 32 bits."""
-    levels = np.arange(-260, 261)
-    changes = [-((-((int(level) * 2 - 1) << (30 + right))) // mult) for level in levels]
-    sums = np.array([c + d for c in changes for d in (-1, 0)] + [-(2**31), -1, 0, 2**31 - 1])
-    return sums.clip(-(2**31), 2**31 - 1).astype(np.int32)
 
 
 def rounded_once_everywhere() -> Iterator[Check]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_checks import Check, failures_on_board
-from proc_checks import proc_check
+from proc_checks import around_results, proc_check
 
 from aot.ir.types import Array, DType
 from aot.ops.rounding import RequantRounding
@@ -18,7 +18,8 @@ from codegen.isa.rvv.depthwise_channels import depthwise_channels
 from codegen.isa.rvv.dot_channels import dot_channels
 from codegen.isa.rvv.groups import Groups
 from codegen.isa.rvv.row_block import RowBlock
-from codegen.loops.ir import Buffer, Instruction, Invoke, Proc, Role, at
+from codegen.loops.affine import variable
+from codegen.loops.ir import Buffer, For, Instruction, Invoke, Proc, Role, at
 
 BOARD = "qemu-riscv32-vectors"
 RNG = np.random.default_rng(29)
@@ -85,10 +86,43 @@ def depthwise() -> Iterator[Check]:
         yield block_check(f"depthwise_{n}_{kind}", block, instruction, reach, weights, requant)
 
 
+def rounded_once_everywhere() -> Iterator[Check]:
+    """Without products sums are their bias: those next to each change of a result, for several scales."""
+    mults = (1 << 30, (1 << 31) - 1, 3 << 29, (1 << 30) + 1)
+    block = RowBlock(32, 1, 1, 0, 1, 0, *STEPS[0])
+    for kind, shifts in (("once", (1, 9, 22, 31)), ("once_any_shift", (0, -3, -30, 15))):
+        instruction = dot_channels(block, 1, KINDS[kind])
+        scales = list(product(mults, shifts))
+        sums = np.concatenate([around_results(m, s) for m, s in scales])
+        each = len(sums) // len(scales)
+        count = -(-len(sums) // block.channels)
+        constants = {
+            "bias": np.resize(sums, count * block.channels),
+            "mult": np.resize(np.repeat([m for m, _ in scales], each), count * block.channels).astype(
+                np.int32
+            ),
+            "right": np.resize(np.repeat([s for _, s in scales], each), count * block.channels).astype(
+                np.int8
+            ),
+            "w": np.zeros(block.channels, np.int8),
+        }
+        x, w = Buffer("x", DType.I8, 1, Role.ROWS), Buffer("w", DType.I8, block.channels, Role.CONSTANT)
+        bias, mult = (Buffer(n, DType.I32, count * block.channels, Role.CONSTANT) for n in ("bias", "mult"))
+        right = Buffer("right", DType.I8, bias.elements, Role.CONSTANT)
+        y, first = Buffer("y", DType.I8, bias.elements, Role.OUTPUT), variable("n") * block.channels
+        places = (at(y, first), at(x), at(w), at(bias, first), at(mult, first), at(right, first))
+        proc = Proc(
+            "calling", (x, w, bias, mult, right, y), (For("n", count, (Invoke(instruction, places),)),)
+        )
+        yield proc_check(kind, proc, constants)
+
+
 @pytest.mark.cc
 @pytest.mark.qemu
 @pytest.mark.slow
-@pytest.mark.parametrize("checks", [dots, depthwise], ids=lambda checks: checks.__name__)
+@pytest.mark.parametrize(
+    "checks", [dots, depthwise, rounded_once_everywhere], ids=lambda checks: checks.__name__
+)
 def test_instructions_do_what_their_nests_say(
     checks: Callable[[], Iterator[Check]],
     require_tool: Callable[..., None],

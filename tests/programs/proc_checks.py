@@ -1,9 +1,10 @@
-"""A proc printed as C and run on the inputs that the interpreter ran it on, as a check."""
+"""A proc printed as C and run on the inputs that the interpreter ran it on, as a check; sums to run it on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 from c_checks import Check, c_array
 from nests import random_rows, result
 
@@ -63,3 +64,11 @@ def _argument(param: Buffer) -> str:
         rows = ", ".join(f"row{r}_of_{name}" for r in range(param.rows))
         return f"static const {c_type} *const {name}[{param.rows}] = {{{rows}}};"
     return f"static const {c_type} *const {name} = row0_of_{name};"
+
+
+def around_results(mult: int, right: int) -> Array:
+    """Returns the sums next to each change of an 8-bit result, halves among them, and the ends of 32 bits."""
+    levels = np.arange(-260, 261)
+    changes = [-((-((int(level) * 2 - 1) << (30 + right))) // mult) for level in levels]
+    sums = np.array([c + d for c in changes for d in (-1, 0)] + [-(2**31), -1, 0, 2**31 - 1])
+    return sums.clip(-(2**31), 2**31 - 1).astype(np.int32)

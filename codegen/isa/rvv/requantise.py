@@ -17,7 +17,8 @@ from codegen.loops.ir import Instruction
 _HALF_UP, _DOWN = "__RISCV_VXRM_RNU", "__RISCV_VXRM_RDN"
 # Machine instructions of the parts of requantization.
 _SCALED_AND_NARROWED, _SHIFTED_LEFT, _SIGN_TAKEN, _SIGN_MASKED, _BOUND = 3, 4, 2, 3, 1
-_SATURATED_LEFT = 9
+_SATURATED_LEFT = 10
+_MOST_LEFT = 30  # bits: with one more, nothing but zero would be left to saturate to
 CONSTANTS = 3  # machine instructions of `constants`
 
 
@@ -94,7 +95,8 @@ def _shifted_left(groups: Groups) -> list[str]:
 def _saturated_left(groups: Groups) -> list[str]:
     """Returns C code that leaves right shifts of at least one bit; it saturates what results would."""
     words = groups.words
-    left = f"__riscv_vmax_vx_i{words}(__riscv_vrsub_vx_i{words}({_in_words(groups)}, 1, vl), 0, vl)"
+    shift = f"__riscv_vmax_vx_i{words}({_in_words(groups)}, {1 - _MOST_LEFT}, vl)"
+    left = f"__riscv_vmax_vx_i{words}(__riscv_vrsub_vx_i{words}({shift}, 1, vl), 0, vl)"
     return [
         f"    const vuint{words}_t left = __riscv_vreinterpret_v_i{words}_u{words}({left});",
         f"    const vint{words}_t most =",
