@@ -53,8 +53,8 @@ ONCE = "examples/once/once.ino"
 SKETCHES = {App.RPC: "server", App.STANDALONE: "once", **{app: app.value for app in SENSOR_APPS}}
 _PURPOSE = {
     App.RPC: "The firmware answers `deploy run`, `verify` and `bench` over the serial port.",
-    App.STANDALONE: "It is a start for a program of your own.",
-    **{app: f"{each.says}, without end, and tells what it finds." for app, each in SENSOR_APPS.items()},
+    App.STANDALONE: "It is a start for your own program.",
+    **{app: f"{each.says} continuously and reports its decisions." for app, each in SENSOR_APPS.items()},
 }
 # Arduino_OV767X's constants for picture sizes.
 _CAMERA_SIZES = {
@@ -286,18 +286,18 @@ def _readme(source: ProjectSource, board: Board, app: App) -> str:
 def _places(board: Board, app: App) -> list[tuple[str, str]]:
     if app in SENSOR_APPS:
         return [
-            (f"examples/{app.value}/", "takes rows from the sensor; yours to change"),
-            ("src/decision.c", "what shall happen with a decision"),
+            (f"examples/{app.value}/", "reads rows from the sensor; change it as you like"),
+            ("src/decision.c", "your reaction to a decision"),
             ("src/app_main.c, src/sensor.c", "the queue of rows, and the loop around the model"),
         ]
-    once = ("examples/once/", "calls the model once a second and prints its outputs; yours to change")
+    once = ("examples/once/", "calls the model once a second and prints its outputs; change it as you like")
     if app is App.STANDALONE:
         return [once]
     return [
         once,
         ("examples/server/", "serves the model over the serial port"),
         ("src/solder_*.c", "the server: frames, session, requests"),
-        ("src/port_*", f"how it reaches the serial port and the counter of {board.mcu}"),
+        ("src/port_*", f"access to the serial port and the counter of {board.mcu}"),
         *(
             (f"src/{name}", said)
             for name, said in _FILES_SAID.items()

@@ -131,8 +131,8 @@ class Baremetal(CompilerPlatform):
             other_cc=_ZIG,
             files=files,
             folders={
-                "src/board/": "this board: startup, faults, UART, and how the runtime reaches them",
-                "board.ld": "what lies where in memory",
+                "src/board/": "this board: startup, faults, UART",
+                "board.ld": "the memory layout, for the linker",
                 "freestanding/": "headers for compilers that come without a C library",
             },
             compile_flags={"gcc": abilities, "zig": (*abilities, *_ZIG_FLAGS)},

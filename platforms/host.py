@@ -55,7 +55,7 @@ def _platform_files(files: Mapping[str, str], libraries: tuple[str, ...]) -> Pla
         default_cc="cc",
         other_cc="python -m ziglang cc",
         files=files,
-        folders={"src/port.c": "the seven functions by which the runtime reaches this computer"},
+        folders={"src/port.c": "the runtime's access to this computer"},
         compile_flags={"gcc": (), "zig": ("-fno-sanitize=all",)},
         can_sanitize=True,
         entropy="host",

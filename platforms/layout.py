@@ -44,22 +44,22 @@ _COMPILE = (
 )
 PURPOSE = {
     App.RPC: "Serves the model over a serial line: `deploy run`, `verify` and `bench` talk to it.",
-    App.STANDALONE: "Runs the model once and prints its outputs: a start for a program of your own.",
+    App.STANDALONE: "Runs the model once and prints its outputs: a start for your own program.",
     **{
-        app: f"{sensor_app.says}, without end, and tells what it finds."
+        app: f"{sensor_app.says} continuously and reports its decisions."
         for app, sensor_app in SENSOR_APPS.items()
     },
 }
 TRY_IT = {
     App.RPC: "deploy run . --inputs IN.npz --output OUT.npz",
-    App.STANDALONE: "deploy monitor .  # builds it, starts it and shows what it prints",
-    **dict.fromkeys(SENSOR_APPS, "deploy monitor --decode .  # builds it, starts it and shows what it finds"),
+    App.STANDALONE: "deploy monitor .  # builds it, starts it and shows its output",
+    **dict.fromkeys(SENSOR_APPS, "deploy monitor --decode .  # builds it, starts it and shows its decisions"),
 }
 _MAIN_SAYS = {
     App.RPC: "starts the server",
-    App.STANDALONE: "calls the model; yours to change",
+    App.STANDALONE: "calls the model; change it as you like",
     **dict.fromkeys(
-        SENSOR_APPS, "takes rows from `sensor.c`, and tells what `decision.c` says; yours to change"
+        SENSOR_APPS, "reads rows from `sensor.c`, reports decisions of `decision.c`; change it as you like"
     ),
 }
 

@@ -35,11 +35,11 @@ SENSOR_APPS: Mapping[App, SensorApp] = {
     App.KWS: SensorApp(
         "Listens for words", "classes", ("classes",), (SensorKind.SOUND, SensorKind.NUMBERS), 2
     ),
-    App.IMAGE: SensorApp("Knows what is in pictures", "classes", ("classes",), (SensorKind.PICTURE,), 1),
-    App.DETECT: SensorApp("Finds things in pictures", "boxes", _BOXES, (SensorKind.PICTURE,), 1),
-    App.MOTION: SensorApp("Knows movements", "classes", ("classes",), (SensorKind.NUMBERS,), 2),
+    App.IMAGE: SensorApp("Classifies pictures", "classes", ("classes",), (SensorKind.PICTURE,), 1),
+    App.DETECT: SensorApp("Finds objects in pictures", "boxes", _BOXES, (SensorKind.PICTURE,), 1),
+    App.MOTION: SensorApp("Recognizes movements", "classes", ("classes",), (SensorKind.NUMBERS,), 2),
     App.ANOMALY: SensorApp(
-        "Tells what is not normal", "anomaly", ("anomaly",), (SensorKind.SOUND, SensorKind.NUMBERS), 1
+        "Detects anomalies", "anomaly", ("anomaly",), (SensorKind.SOUND, SensorKind.NUMBERS), 1
     ),
 }
 
