@@ -9,7 +9,7 @@ from aot.extensions import OPS, OpenTable, entries_of
 from aot.frontend.importer_table import importers_in
 from aot.frontend.onnx.operation import Importer
 
-# Domain -> the files here, each with the operators whose importers it has.
+# Domain -> modules here, each with the operators that it imports.
 FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "": {
@@ -90,5 +90,5 @@ _BY_DOMAIN = {domain: importers_in(__name__, files) for domain, files in FILES.i
 IMPORTERS: Mapping[str, Importer] = _BY_DOMAIN[""]
 # By the operator's domain.
 OF_DOMAIN: Mapping[str, Mapping[str, Importer]] = MappingProxyType({**_BY_DOMAIN, "ai.onnx": IMPORTERS})
-# What extensions add, by domain and operator: "com.example.Median".
+# Importers from extensions, by domain and operator: "com.example.Median".
 ADDED: Mapping[str, Importer] = OpenTable({}, OPS, entries_of("ONNX"))

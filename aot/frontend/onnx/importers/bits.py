@@ -1,4 +1,4 @@
-"""The bits of one type read as another."""
+"""Reinterprets the bits of one type as another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHOLE_BYTES = {element for element in STORED if BITS.get(element, (8, True))[0]
 
 
 def _bit_cast(node: OnnxOperator) -> Value:
-    """Between integers of one width this is a conversion, which keeps the lower bits."""
+    """Imports BitCast. Between integers of one width it is a conversion, which keeps the lower bits."""
     x, to = node.operand(0), node.integer("to")
     names = [element_name(element) for element in (x.element, to)]
     if not {x.element, to} <= _WHOLE_BYTES or _width(x.element) != _width(to):

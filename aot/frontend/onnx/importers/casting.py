@@ -1,4 +1,4 @@
-"""Casts to an element type; of float8e8m0, which has powers of two only, with its three ways to round."""
+"""Casts to an element type, including float8e8m0, which holds only powers of two, with three roundings."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from aot.frontend.onnx.operation import Importer, OnnxOperator
 
 _POWERS = numbers_of("FLOAT8E8M0")
 _LEAST, _LEAST_NORMAL, _LARGEST = 2.0**-127, 2.0**-126, 2.0**127
-_EXPONENT = 0x7F800000  # the bits of it in a float32
+_EXPONENT = 0x7F800000  # exponent bits of a float32
 
 
 @dataclass(frozen=True)
 class _Way:
-    """A number is added before the mantissa's bits go; from the threshold on the least power is too small."""
+    """A rounding: the number added to the bits, and the threshold between the two smallest powers."""
 
     added: int
     threshold: float
@@ -29,7 +29,7 @@ class _Way:
 _WAYS: Mapping[str, _Way] = {
     "up": _Way(0x7FFFFF, float(np.nextafter(np.float32(_LEAST), np.float32(1)))),
     "down": _Way(0, _LEAST_NORMAL),
-    "nearest": _Way(0x400000, 1.5 * _LEAST),  # ties go up
+    "nearest": _Way(0x400000, 1.5 * _LEAST),  # ties round up
 }
 
 
@@ -53,7 +53,7 @@ def _casted(node: OnnxOperator, element: int) -> Value:
 
 
 def _power(node: OnnxOperator, x: Value, way: _Way, saturate: bool) -> Value:
-    """A number beyond those of the format becomes the nearest of them, or NaN."""
+    """Maps a number beyond those of the format to the nearest of them, or to NaN."""
     inside = node.do(
         "Min", node.do("Max", x, _real(node, 0.0)), _real(node, _LARGEST if saturate else np.inf)
     )

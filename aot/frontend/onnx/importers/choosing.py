@@ -1,4 +1,4 @@
-"""The largest elements, and elements chosen by a condition that is known."""
+"""The largest elements, and elements selected by a condition known at compile time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aot.frontend.onnx.importers.reductions import extremes_of, reduced
 from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
 from aot.ops.reduce import Reduction
 
-_MOST_COMPARED = 256  # elements along the dimension, where each is compared with each
-_FEW_COMPARED = 64  # up to so many that is always less than going over them once for each result
-_MOST_TURNS = 64  # results where they are searched one after the other
+_MOST_COMPARED = 256  # along the dimension, if each element is compared with each
+_FEW_COMPARED = 64  # up to this many elements, comparing is always cheaper than one pass per result
+_MOST_TURNS = 64  # results, if they are searched one after the other
 
 
 def _top_k(node: OnnxOperator) -> Results:
-    """An element's rank is how many come before it: those larger, and equal ones nearer the front."""
+    """Imports TopK. An element's rank is the number of larger elements, plus equal ones before it."""
     x = node.operand(0)
     shape = node.shape(x)
     axis = node.axis(node.integer("axis", -1), len(shape))
@@ -44,7 +44,7 @@ def _top_k(node: OnnxOperator) -> Results:
 
 
 def _places_in_turns(node: OnnxOperator, rows: Value, size: int, k: int) -> Value:
-    """The largest; then the largest of those that come after it, which are smaller or as large and behind."""
+    """Finds the largest, then the largest of the rest: smaller, or equal and at a later position."""
     largest = node.integer("largest", 1)
     extreme, further = ("ReduceMax", "Less") if largest else ("ReduceMin", "Greater")
     numbers = node.number(np.arange(size), TensorProto.INT64)
@@ -64,7 +64,7 @@ def _places_in_turns(node: OnnxOperator, rows: Value, size: int, k: int) -> Valu
 
 
 def _least(node: OnnxOperator, rows: Value, largest: int) -> Value:
-    """The number that is never chosen before the numbers that are left."""
+    """Returns the number that is chosen only after all remaining ones."""
     least, most = extremes_of(node, rows)
     return node.number(least if largest else most, rows.element)
 
@@ -74,7 +74,7 @@ def _count(node: OnnxOperator) -> int:
 
 
 def _places(node: OnnxOperator, rows: Value, size: int, k: int) -> Value:
-    """The positions of the first, the second, ... of k in each row."""
+    """Returns the positions of the first, the second, ... of k in each row."""
     rank = len(node.shape(rows))
     each = node.do("Unsqueeze", rows, node.number([rank], TensorProto.INT64))
     other = node.do("Unsqueeze", rows, node.number([rank - 1], TensorProto.INT64))
@@ -93,7 +93,7 @@ def _places(node: OnnxOperator, rows: Value, size: int, k: int) -> Value:
 
 
 def _compress(node: OnnxOperator) -> Value:
-    """Keeps the chosen elements; their number must be known."""
+    """Selects elements; their number must be known."""
     x = node.operand(0)
     kept = np.nonzero(node.known(1, "condition").reshape(-1))[0]
     if not node.has_attribute("axis"):
@@ -104,14 +104,14 @@ def _compress(node: OnnxOperator) -> Value:
 
 
 def _non_zero(node: OnnxOperator) -> Value:
-    """Finds the elements that are not 0; their number must be known."""
+    """Returns the positions of elements that are not 0; their number must be known."""
     return node.number(np.stack(np.nonzero(node.known(0, "data"))), TensorProto.INT64)
 
 
 def _unique(node: OnnxOperator) -> Results:
-    """Keeps one of each kind, with where it was, which of them each element is, and how many there are.
+    """Imports Unique: distinct elements, their first positions, their index by element, and counts.
 
-    The data must be known, because the number of its kinds is a size.
+    The data must be known, because the number of distinct elements is a size.
     """
     x = node.operand(0)
     if node.has_attribute("axis"):

@@ -1,4 +1,4 @@
-"""The operators that scikit-learn's exporter writes around networks, and its linear models."""
+"""Operators that scikit-learn's exporter writes around networks, and its linear models."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from aot.ir.types import Array
 
 
 def features(node: OnnxOperator) -> Value:
-    """Floats, whatever the input has."""
+    """Returns the input as floats."""
     return cast(node, node.operand(0), TensorProto.FLOAT)
 
 
 def _along(node: OnnxOperator, name: str, count: int) -> Value:
-    """An attribute with one number for all features, or one for each."""
+    """Returns an attribute with one number for all features, or one for each."""
     numbers = node.reals(name)
     if len(numbers) not in (1, count):
         raise node.fail(f"{len(numbers)} numbers of {name} do not fit {count} features")
@@ -33,7 +33,7 @@ def _scaler(node: OnnxOperator) -> Value:
 
 
 def _imputer(node: OnnxOperator) -> Value:
-    """Numbers that are missing get others."""
+    """Imports Imputer: replaces missing numbers."""
     if not node.has_attribute("imputed_value_floats"):
         raise node.fail("missing integers are not supported", "give the model floats")
     x, missing = node.operand(0), node.real("replaced_value_float", 0.0)
@@ -50,7 +50,7 @@ def _binarizer(node: OnnxOperator) -> Value:
 
 
 def _normalizer(node: OnnxOperator) -> Value:
-    """Each row by its norm; one of zeros stays."""
+    """Divides each row by its norm; a row of zeros is unchanged."""
     x, norm = features(node), node.text("norm", "MAX")
     if norm not in _NORMS:
         raise node.fail(f"norm {norm} is not supported", f"{', '.join(_NORMS)} are")
@@ -63,7 +63,7 @@ _NORMS = {"L1": "ReduceL1", "L2": "ReduceL2", "MAX": "ReduceMax"}
 
 
 def _extracted(node: OnnxOperator) -> Value:
-    """Columns by their numbers, of a line those of its one row."""
+    """Selects columns by number; of a vector, elements."""
     x, columns = node.operand(0), node.do("Reshape", node.operand(1), node.number([-1], TensorProto.INT64))
     node.require_inside(node.draft.array(columns), 0, node.shape(x)[-1])
     if len(x.order) == 1:
@@ -72,7 +72,7 @@ def _extracted(node: OnnxOperator) -> Value:
 
 
 def _sums(node: OnnxOperator, targets: int) -> Value:
-    """A row of coefficients for each target, and what is added."""
+    """Returns scores from a row of coefficients per target, and an intercept."""
     x, coefficients = features(node), np.array(node.reals("coefficients"), np.float32)
     if len(node.shape(x)) != 2 or coefficients.size != targets * node.shape(x)[1]:
         raise node.fail(f"{coefficients.size} coefficients do not fit shape {list(node.shape(x))}")
@@ -97,7 +97,7 @@ def _linear_regressor(node: OnnxOperator) -> Value:
 
 
 def _linear_classifier(node: OnnxOperator) -> list[Value]:
-    """The label of the highest score, and the scores."""
+    """Returns the label of the highest score, and the scores."""
     if not node.has_attribute("classlabels_ints"):
         raise node.fail("labels that are texts are not supported", "train the model with numbers as labels")
     labels = node.integers("classlabels_ints")
@@ -111,7 +111,7 @@ def _linear_classifier(node: OnnxOperator) -> list[Value]:
 
 
 def _label_encoder(node: OnnxOperator) -> Value:
-    """Each number by a table of numbers; one that is not in it gets the default."""
+    """Maps each number with a table; numbers not in it get the default."""
     keys, values = _labels(node, "keys"), _labels(node, "values")
     if len(keys) != len(values) or not len(keys) or np.isnan(keys).any():
         raise node.fail(f"{len(keys)} keys for {len(values)} values are not supported")
@@ -136,7 +136,7 @@ def _labels(node: OnnxOperator, kind: str) -> Array:
 
 
 def _zip_map(node: OnnxOperator) -> Value:
-    """A map of numbers by label is a row of them, in the order of the labels."""
+    """Imports ZipMap: a map of numbers by label becomes a row in label order."""
     x = node.operand(0)
     held = {a.name: list(a.ints) or list(a.strings) for a in node.proto.attribute}
     labels = next(

@@ -1,4 +1,4 @@
-"""Control flow: branches are chosen, by the run where it must be; loops of known length are written out."""
+"""Control flow: branches are selected, at run time if necessary; loops of known length are unrolled."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _if(node: OnnxOperator) -> Results:
 
 
 def _shape_of(node: OnnxOperator, item: Item) -> list[int] | None:
-    """None of a sequence or what is absent, which no run can choose."""
+    """Returns the shape; None for a sequence or absent value, between which no run can choose."""
     return list(node.shape(item)) if isinstance(item, Value) else None
 
 
@@ -35,7 +35,7 @@ def _told(shapes: list[list[int] | None]) -> list[list[int] | str]:
 
 
 def _chosen_by_the_run(node: OnnxOperator, condition: Value) -> list[Value]:
-    """Both branches are computed, and of each result the one that counts is taken."""
+    """Computes both branches, and selects each result at run time."""
     yes, no = (node.run_graph(node.graph(name), (), node.place) for name in ("then_branch", "else_branch"))
     shapes = [[_shape_of(node, item) for item in items] for items in (yes, no)]
     if shapes[0] != shapes[1] or None in shapes[0]:
@@ -45,12 +45,12 @@ def _chosen_by_the_run(node: OnnxOperator, condition: Value) -> list[Value]:
 
 
 def _loop(node: OnnxOperator) -> Results:
-    """Written out; what each turn gives is stacked."""
+    """Unrolls the loop and stacks the results of its iterations."""
     body = node.graph("body")
     carried: Sequence[Item] = [node.item(i) for i in range(2, len(node.operands))]
     turns = int(node.known_scalar(0, "trip count")) if node.has(0) else MAX_TURNS + 1
     stacks: list[list[Value]] = [[] for _ in body.output[1 + len(carried) :]]
-    may_end = node.has(0) and not stacks  # by what the run finds
+    may_end = node.has(0) and not stacks  # depends on the run
     goes_on = node.operand(1) if node.has(1) else node.number(True, TensorProto.BOOL)
     for turn in range(turns):
         if (node.draft.array(goes_on) is not None or not may_end) and not _known(node, goes_on):
@@ -73,7 +73,7 @@ def _known(node: OnnxOperator, condition: Value) -> bool:
 def _after_turn(
     node: OnnxOperator, goes_on: Value, condition: Value, carried: Sequence[Item], results: Sequence[Item]
 ) -> tuple[Sequence[Item], Value]:
-    """Chooses between the values before and after a turn that only the run knows to have happened."""
+    """Selects the values before or after an iteration, if only the run knows whether it happens."""
     if node.draft.array(goes_on) is not None:
         return results, condition
     shapes = [[_shape_of(node, item) for item in items] for items in (carried, results)]
@@ -108,7 +108,7 @@ def _scan(node: OnnxOperator) -> Results:
 
 
 def _batches_scanned(node: OnnxOperator, count: int) -> Results:
-    """Operator set 8: each operand begins with batches, that are scanned one by one."""
+    """Operator set 8: each operand begins with a batch dimension; batches are scanned one by one."""
     if node.has(0):
         raise node.fail("sequences of several lengths are not supported", "scan each in a model of its own")
     operands = [node.operand(i) for i in range(1, len(node.operands))]
@@ -123,7 +123,7 @@ def _batches_scanned(node: OnnxOperator, count: int) -> Results:
 
 @dataclass(frozen=True)
 class _Scan:
-    """Along which dimensions, and whether backwards."""
+    """The scanned dimensions, and whether they are scanned backwards."""
 
     axes: tuple[int, ...]
     backwards: tuple[int, ...]
@@ -132,7 +132,7 @@ class _Scan:
 
 
 def _scanned(node: OnnxOperator, ways: _Scan, operands: list[Value]) -> list[Value]:
-    """Written out along the scanned dimension."""
+    """Unrolls along the scanned dimension."""
     body, count = node.graph("body"), len(ways.axes)
     state, scanned = operands[: len(operands) - count], operands[len(operands) - count :]
     sizes = {node.shape(v)[node.axis(a, len(v.order))] for v, a in zip(scanned, ways.axes, strict=True)}

@@ -19,7 +19,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 
 _CHANNELS_LAST = (0, 2, 3, 1)
-_MOST_GROUPS = 32  # that are convolutions of their own
+_MOST_GROUPS = 32  # imported as separate convolutions
 _REPEATS_PERHAPS = "get or export the file again"
 
 
@@ -42,7 +42,7 @@ def _check_channels(node: OnnxOperator, x: Value, w: Value, group: int) -> None:
 def convolved(
     node: OnnxOperator, x: Value, w: Value, b: Value | None, group: int, windows: SpatialWindows
 ) -> Value:
-    """Images, or what can be seen as one, by their own ops; all else as sums of products."""
+    """Uses an op for images, or for data that can be viewed as one; otherwise sums of products."""
     shape = node.shape(x)
     is_constant = {v.name for v in (w, b) if v is not None} <= node.draft.constants.keys()
     depthwise = group == shape[1]
@@ -57,7 +57,7 @@ def convolved(
 def _group_by_group(
     node: OnnxOperator, x: Value, w: Value, b: Value | None, group: int, windows: SpatialWindows
 ) -> Value:
-    """Each group of channels has filters of its own; their results lie side by side."""
+    """Convolves each group of channels with its filters, and joins the results."""
     each, made = node.shape(x)[1] // group, node.shape(w)[0] // group
     if len(x.order) == 4:
         x = Value(as_image(node, x), _CHANNELS_LAST, x.element)
@@ -99,18 +99,18 @@ def _image(
 
 
 def _channels_behind(weights: Array) -> Array:
-    """[O, I, rows, columns], or that of a line, becomes [O, rows, columns, I]."""
+    """Converts [O, I, rows, columns], or the form for a line, to [O, rows, columns, I]."""
     image: Array = np.expand_dims(weights, 2) if weights.ndim == 3 else weights
     return np.transpose(image, (0, 2, 3, 1))
 
 
 def _filters_last(weights: Array) -> Array:
-    """[O, 1, rows, columns], or that of a line, becomes [rows, columns, O]."""
+    """Converts [O, 1, rows, columns], or the form for a line, to [rows, columns, O]."""
     return np.transpose(_channels_behind(weights)[..., 0], (1, 2, 0))
 
 
 def as_image(node: OnnxOperator, x: Value) -> str:
-    """[1, rows, columns, channels]; a line is an image of one row."""
+    """Returns [1, rows, columns, channels]; a line becomes an image of one row."""
     if len(x.order) == 4:
         return node.draft.stored(node.place, x, _CHANNELS_LAST)
     name = node.draft.stored(node.place, x, (0, 2, 1))
@@ -139,7 +139,7 @@ def _sums(
 
 
 def sums_of_windows(node: OnnxOperator, image: str, w: str, group: int, windows: SpatialWindows) -> str:
-    """Convolves an image [N, C, ...] that is padded already; w is [O, C / group, ...]."""
+    """Convolves an image [N, C, ...] that is already padded; w is [O, C / group, ...]."""
     shape, w_shape = node.draft.types[image].shape, node.draft.types[w].shape
     steps, w_steps = dense_strides(shape), dense_strides(w_shape)
     outputs = windows.output_sizes(shape[2:])
@@ -154,7 +154,7 @@ def sums_of_windows(node: OnnxOperator, image: str, w: str, group: int, windows:
 
 
 def _conv_transpose(node: OnnxOperator) -> Value:
-    """A convolution of the image with zeros between its pixels, under the weights turned round."""
+    """Convolves the image, with zeros between its pixels, with flipped weights."""
     x, w, b = node.operand(0), node.operand(1), node.optional(2)
     group = node.integer("group", 1)
     shape, w_shape = node.shape(x), node.shape(w)
@@ -168,7 +168,7 @@ def _conv_transpose(node: OnnxOperator) -> Value:
 
 
 def _spread(node: OnnxOperator, x: Value, plan: _Transposed) -> Value:
-    """Puts zeros between pixels and around them, in the order in which the pixels are stored."""
+    """Inserts zeros between and around pixels, in the stored order."""
     count = len(plan.strides)
     order = _CHANNELS_LAST if count == 2 else x.order
     places = [order.index(2 + axis) for axis in range(count)]
@@ -211,7 +211,7 @@ def _transposed_plan(node: OnnxOperator, sizes: tuple[int, ...], kernel: tuple[i
 
 
 def _turned(node: OnnxOperator, w: Value, group: int) -> Value:
-    """[I, O / group, ...] becomes [O, I / group, ...], every filter backwards."""
+    """Converts [I, O / group, ...] to [O, I / group, ...], with every filter flipped."""
     from aot.ops.rearrange import Loops
 
     shape = node.shape(w)
@@ -225,7 +225,7 @@ def _turned(node: OnnxOperator, w: Value, group: int) -> Value:
 
 
 def _conv_integer(node: OnnxOperator) -> Value:
-    """Sums of products of integers, counted from their zero points, which is what padding has."""
+    """Sums products of integers minus their zero points; padding is the zero point."""
     x = centred(node, node.operand(0), node.optional(2), 1)
     w = centred(node, node.operand(1), node.optional(3), 0)
     group = node.integer("group", 1)

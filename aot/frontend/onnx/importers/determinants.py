@@ -1,4 +1,4 @@
-"""Det: matrices are eliminated step by step, each by the row with the largest first element."""
+"""Det: Gaussian elimination step by step, with the largest first element as pivot."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _det(node: OnnxOperator) -> Value:
 
 
 def _eliminated(node: OnnxOperator, x: Value) -> tuple[Value, Value]:
-    """The pivot with the sign of the exchange, and the matrices without their first row and column."""
+    """Returns the pivot with the sign of the exchange, and the matrices without first row and column."""
     size, nothing = node.shape(x)[-1], node.number(0, x.element)
     column = sliced(node, x, {2: range(1)})
     largest = node.do("ArgMax", node.do("Abs", column), axis=1, keepdims=1)  # [matrices, 1, 1]
@@ -43,7 +43,7 @@ def _eliminated(node: OnnxOperator, x: Value) -> tuple[Value, Value]:
     exchanged = node.do("Where", chosen, sliced(node, x, {1: range(1)}), x)
     below = sliced(node, exchanged, {1: range(1, size)})
     pivot = sliced(node, row, {2: range(1)})
-    is_none = node.do("Equal", pivot, nothing)  # then so is all of the column
+    is_none = node.do("Equal", pivot, nothing)  # then the whole column is 0
     by = node.do(
         "Div", sliced(node, below, {2: range(1)}), node.do("Where", is_none, node.number(1, x.element), pivot)
     )

@@ -1,4 +1,4 @@
-"""Operators on elements at the same place, operands repeated where they are smaller."""
+"""Element-wise operators with broadcasting."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from aot.ops.unary_math import UnaryMath
 
 
 def combined(node: OnnxOperator, op: Op, values: list[Value], element: int) -> Value:
-    """One op over values, all stored in the order of the first that has the result's rank."""
+    """Adds one op over values, all stored in the order of the first one with the result's rank."""
     shape = _broadcast(node, values)
     order = _common_order(node, values, shape)
     names = [_aligned(node, value, order) for value in values]
@@ -47,7 +47,7 @@ def _common_order(node: OnnxOperator, values: list[Value], shape: tuple[int, ...
 
 
 def _aligned(node: OnnxOperator, value: Value, order: Order) -> str:
-    """Its name with as many dimensions as the result, in its order."""
+    """Returns its name with as many dimensions as the result, in the result's order."""
     missing = len(order) - len(value.order)
     if missing == 0:
         return node.draft.stored(node.place, value, order)
@@ -73,7 +73,7 @@ def unary(make: Callable[[OnnxOperator], Op]) -> Importer:
 def binary(op: Op) -> Importer:
     def import_it(node: OnnxOperator) -> Value:
         first, second = node.operand(0), node.operand(1)
-        if node.dtype(first) is DType.U8 and isinstance(op, BinaryOp):  # computed in 32 bits, and wrapped
+        if node.dtype(first) is DType.U8 and isinstance(op, BinaryOp):  # computed in 32 bits, then wrapped
             wide = [cast(node, v, TensorProto.INT32) for v in (first, second)]
             return cast(node, combined(node, op, wide, TensorProto.INT32), first.element)
         return in_range(node, combined(node, op, [first, second], first.element))
@@ -82,7 +82,7 @@ def binary(op: Op) -> Importer:
 
 
 def chained(op: Op) -> Importer:
-    """Imports an operator of one operand or more as a chain of ops of two."""
+    """Imports an operator with one or more operands as a chain of ops with two."""
 
     def import_it(node: OnnxOperator) -> Value:
         result = node.operand(0)
@@ -98,14 +98,14 @@ def _mean(node: OnnxOperator) -> Value:
 
 
 def divided(node: OnnxOperator, sums: Value, counts: int | Array) -> Value:
-    """Divides, so that a mean is rounded once; multiplies floats if no reciprocal is rounded."""
+    """Divides, so that a mean is rounded once; multiplies floats if the reciprocals are exact."""
     exact = (np.frexp(counts)[0] == 0.5).all() and node.dtype(sums) is DType.F32
     factors = np.reciprocal(counts, dtype=np.float64) if exact else counts
     return node.do("Mul" if exact else "Div", sums, node.number(factors, sums.element))
 
 
 def _clip(node: OnnxOperator) -> Value:
-    """Imports Clip; a clamp with an activation's limits goes into the op before."""
+    """Imports Clip; a clamp with an activation's limits is fused into the op before."""
     low, high = (_limit(node, i, name) for i, name in ((1, "min"), (2, "max")))
     limits = _ACTIVATIONS.get((_number(node, low), _number(node, high)))
     x = node.operand(0)
@@ -122,7 +122,7 @@ def _limit(node: OnnxOperator, position: int, name: str) -> Value | None:
 
 
 def _number(node: OnnxOperator, value: Value | None) -> float | None:
-    """The number that a constant limit is; NaN, which equals nothing, where it is computed."""
+    """Returns the value of a constant limit; NaN, which equals nothing, for a computed one."""
     array = None if value is None else node.draft.array(value)
     if array is None:
         return None if value is None else float("nan")
@@ -144,13 +144,13 @@ def _compared(relation: Relation) -> Importer:
 
 
 def _celu(node: OnnxOperator) -> Value:
-    """An Elu of numbers that are divided first and multiplied after it."""
+    """Imports Celu: divides, applies Elu, and multiplies."""
     x, alpha = node.operand(0), node.number(node.real("alpha", 1.0), node.operand(0).element)
     return node.do("Mul", node.do("Elu", node.do("Div", x, alpha)), alpha)
 
 
 def _selu(node: OnnxOperator) -> Value:
-    """An Elu times gamma: ONNX's own function subtracts from exp(x), which loses the digits of x near 0."""
+    """Imports Selu as gamma * Elu: ONNX's function subtracts from exp(x), which loses digits near x = 0."""
     x, alpha = node.operand(0), node.real("alpha", 1.67326319217681884765625)
     gamma = node.number(node.real("gamma", 1.05070102214813232421875), x.element)
     return node.do("Mul", node.do("Elu", x, alpha=alpha), gamma)
@@ -162,7 +162,7 @@ def _where(node: OnnxOperator) -> Value:
 
 
 def cast(node: OnnxOperator, x: Value, element: int, saturate: bool = True) -> Value:
-    """Floats are truncated; what an integer type has no room for keeps its lower bits."""
+    """Truncates floats; integers out of range keep their lower bits."""
     to = stored_type(element, f"at {node.place.origin}")
     if element in NARROW and x.element != element:
         return _narrowed(node, cast(node, x, TensorProto.FLOAT), element, saturate)
@@ -180,7 +180,7 @@ def _narrowed(node: OnnxOperator, x: Value, element: int, saturate: bool) -> Val
 
 
 def in_range(node: OnnxOperator, x: Value) -> Value:
-    """Keeps the bits that an integer has where it is kept in a wider one."""
+    """Keeps only the bits of an integer type that is stored in a wider one."""
     if x.element not in BITS:
         return x
     bits, has_sign = BITS[x.element]
@@ -202,7 +202,7 @@ def in_range(node: OnnxOperator, x: Value) -> Value:
 
 
 def _bit_shift(node: OnnxOperator) -> Value:
-    """Shifts bits; a shift by more bits than there are leaves nothing but the sign."""
+    """Shifts bits; shifting by all bits or more leaves only the sign."""
     x, by = node.operand(0), node.operand(1)
     left = node.text("direction") == "LEFT"
     op = Combine(Combination.SHIFT_LEFT if left else Combination.SHIFT_RIGHT)
@@ -229,7 +229,7 @@ def _mod(node: OnnxOperator) -> Value:
 
 
 def _pow(node: OnnxOperator) -> Value:
-    """Computes powers of floats; integers to a known power are multiplied."""
+    """Computes powers of floats; integers with a known exponent are multiplied."""
     x, y = node.operand(0), node.operand(1)
     power = _whole_power(node, x, y)
     if power is not None:
@@ -241,7 +241,7 @@ def _pow(node: OnnxOperator) -> Value:
 
 
 def _whole_power(node: OnnxOperator, x: Value, y: Value) -> int | None:
-    """The one power of all, where integers are multiplied fewer than 64 times."""
+    """Returns the single constant exponent, if integers need fewer than 64 multiplications; else None."""
     known = node.draft.array(y)
     if known is None or known.size != 1 or len(y.order) > len(x.order) or not node.dtype(x).is_integer:
         return None
@@ -250,7 +250,7 @@ def _whole_power(node: OnnxOperator, x: Value, y: Value) -> int | None:
 
 
 def _multiplied(node: OnnxOperator, x: Value, power: int) -> Value:
-    """Multiplies by squaring: the power's bits from the highest on."""
+    """Multiplies by squaring: the exponent's bits from the highest on."""
     made = x
     for bit in f"{power:b}"[1:]:
         made = node.do("Mul", made, made)

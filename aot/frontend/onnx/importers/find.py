@@ -1,4 +1,4 @@
-"""The importer of an operator: the tree's own or an extension's."""
+"""Finds the importer of an operator, built in or from an extension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators that ONNX Runtime's optimizer and its 4-bit quantizer write: several of ONNX's in one."""
+"""Operators written by ONNX Runtime's optimizer and 4-bit quantizer: several of ONNX's in one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROOT_OF_TWO_BY_PI = (2 / np.pi) ** 0.5
 
 
 def _conv(node: OnnxOperator) -> Value:
-    """A convolution, perhaps a sum with another image, an activation."""
+    """Imports a convolution, optionally with an added image and an activation."""
     kept = attributes(node, "activation", "activation_params")
     made = node.do("Conv", *node.operands[:3], **kept)
     made = node.do("Add", made, node.operand(3)) if node.has(3) else made
@@ -74,14 +74,14 @@ def _biased(node: OnnxOperator, x: Value, position: int) -> Value:
 
 
 def _gelu(node: OnnxOperator) -> Value:
-    """Imports Gelu by the error function; a bias may come first."""
+    """Imports Gelu with the error function; a bias may come first."""
     x = _biased(node, node.operand(0), 1)
     bent = node.do("Erf", _times(node, x, _ROOT_OF_HALF))
     return node.do("Mul", _times(node, x, 0.5), node.do("Add", bent, node.number(1, x.element)))
 
 
 def _fast_gelu(node: OnnxOperator) -> Value:
-    """Imports FastGelu by the hyperbolic tangent."""
+    """Imports FastGelu with the hyperbolic tangent."""
     x = _biased(node, node.operand(0), 1)
     cubed = _times(node, node.do("Mul", x, node.do("Mul", x, x)), 0.044715)
     bent = node.do("Tanh", _times(node, node.do("Add", x, cubed), _ROOT_OF_TWO_BY_PI))
@@ -94,7 +94,7 @@ def _quick_gelu(node: OnnxOperator) -> Value:
 
 
 def _skip_layer_norm(node: OnnxOperator) -> list[Value]:
-    """A normalization of a sum, which is the last result; mean and deviation are for training."""
+    """Normalizes a sum; the sum is the last result. Mean and deviation are for training only."""
     total = _biased(node, node.do("Add", node.operand(0), node.operand(1)), 4)
     axes = (len(total.order) - 1,)
     normal = standardized(node, total, axes, node.real("epsilon", 1e-12)).value
@@ -106,7 +106,7 @@ def _skip_layer_norm(node: OnnxOperator) -> list[Value]:
 
 
 def _dynamic_matmul(node: OnnxOperator) -> Value:
-    """The first operand is quantized by its own range."""
+    """Quantizes the first operand by its range."""
     x, scale, zero = node.do_all(3, "DynamicQuantizeLinear", node.operand(0))
     sides = (x, scale, zero), (node.operand(1), node.operand(2), node.optional(3))
     return _biased(node, _product(node, *sides), 4)
@@ -120,13 +120,13 @@ def _matmul_to_float(node: OnnxOperator) -> Value:
 def _product(
     node: OnnxOperator, a: tuple[Value, Value, Value | None], b: tuple[Value, Value, Value | None]
 ) -> Value:
-    """Multiplies integers, with a scale and a zero point each, as floats."""
+    """Multiplies integers, each with a scale and a zero point, as floats."""
     sums = node.do("MatMulInteger", a[0], b[0], a[2], b[2])
     return node.do("Mul", cast(node, sums, TensorProto.FLOAT), node.do("Mul", a[1], b[1]))
 
 
 def _matmul_n_bits(node: OnnxOperator) -> Value:
-    """Weights of few bits in blocks along the sum, each block with its scale; x is not rounded."""
+    """Multiplies by weights with few bits, in blocks along the sum, each with a scale; x is not rounded."""
     if node.integer("weight_prepacked", 0):
         raise node.fail(
             "weights packed for one computer are not supported", "quantise the model without that"
@@ -149,7 +149,7 @@ def _matmul_n_bits(node: OnnxOperator) -> Value:
 
 
 def _zero_points(node: OnnxOperator, bits: int, rows: int, blocks: int) -> Reals:
-    """Packed for each row, or as the scales are; else the middle."""
+    """Returns zero points, packed by row or stored like the scales; by default the middle."""
     if not node.has(3):
         return np.full((1, 1, 1), 1 << (bits - 1), np.float32)
     stored = node.known(3, "zero points")
@@ -159,7 +159,7 @@ def _zero_points(node: OnnxOperator, bits: int, rows: int, blocks: int) -> Reals
 
 
 def _unpacked(packed: Array, bits: int) -> Reals:
-    """The lowest bits of a byte come first."""
+    """Unpacks a byte, lowest bits first."""
     places = np.arange(0, 8, bits)
     parts = (packed.astype(np.int64)[..., np.newaxis] >> places) & ((1 << bits) - 1)
     return parts.reshape(*packed.shape[:-1], -1).astype(np.float32)

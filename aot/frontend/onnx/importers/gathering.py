@@ -1,4 +1,4 @@
-"""Elements picked by indices, which may be computed: every form becomes rows of a flat tensor."""
+"""Elements selected by indices, possibly computed: every form becomes rows of a flat tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aot.ops.gather import Gather
 
 
 def counted_from_front(node: OnnxOperator, indices: Value, size: int) -> Value:
-    """Negative indices count from the end."""
+    """Converts negative indices, which count from the end."""
     known = node.draft.array(indices)
     node.require_inside(known, -size, size)
     if known is not None and int(known.min(initial=0)) >= 0:
@@ -53,7 +53,7 @@ def _gather_elements(node: OnnxOperator) -> Value:
 
 
 def _rows(node: OnnxOperator, x: Value, kept: int, places: Value) -> Value:
-    """Rows of x, seen with its last `kept` dimensions as a row."""
+    """Returns rows of x, whose last `kept` dimensions form a row."""
     shape = node.shape(x)
     row = shape[len(shape) - kept :]
     flat = node.reshaped(node.plain(x), (prod(shape[: len(shape) - kept]), *row))

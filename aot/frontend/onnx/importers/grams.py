@@ -1,4 +1,4 @@
-"""TfIdfVectorizer over numbers: how often each run of tokens that it knows occurs."""
+"""TfIdfVectorizer over numbers: counts the occurrences of each known n-gram of tokens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _vectorized(node: OnnxOperator) -> Value:
 
 
 def _runs(node: OnnxOperator) -> list[Array]:
-    """The known runs of tokens, as an array [runs, length] for each length from 1 on."""
+    """Returns the known n-grams, as an array [n-grams, length] for each length from 1 on."""
     pool, begins = np.array(node.integers("pool_int64s"), np.int64), node.integers("ngram_counts")
     ends = [*begins[1:], len(pool)]
     parts = [pool[begin:end] for begin, end in zip(begins, ends, strict=True)]
@@ -42,7 +42,7 @@ def _runs(node: OnnxOperator) -> list[Array]:
 
 
 def _counted(node: OnnxOperator, x: Value, runs: Array) -> Value:
-    """Counts each run in a row of x, at each distance between its tokens that counts."""
+    """Counts each n-gram in a row of x, at each allowed distance between its tokens."""
     length, (count, size) = runs.shape[1], node.shape(x)
     counts = node.number(np.zeros((count, len(runs))), TensorProto.FLOAT)
     if not node.integer("min_gram_length") <= length <= node.integer("max_gram_length") or not len(runs):
@@ -59,7 +59,7 @@ def _counted(node: OnnxOperator, x: Value, runs: Array) -> Value:
 
 
 def _found(node: OnnxOperator, x: Value, runs: Array, step: int, spots: int) -> Value:
-    """The matches as [rows, spots, runs]."""
+    """Returns the matches as [rows, spots, n-grams]."""
     equal = []
     for place, tokens in enumerate(runs.T):
         seen = sliced(node, x, {1: range(place * step, place * step + spots)})
@@ -69,7 +69,7 @@ def _found(node: OnnxOperator, x: Value, runs: Array, step: int, spots: int) -> 
 
 
 def _in_columns(node: OnnxOperator, counts: list[Value]) -> Value:
-    """Each count in the column that it is given; a column without one is 0."""
+    """Moves each count to its column; columns without one are 0."""
     columns, rows = node.integers("ngram_indexes"), node.shape(counts[0])[0]
     known = sum(node.shape(each)[1] for each in counts)
     if (
@@ -88,7 +88,7 @@ def _in_columns(node: OnnxOperator, counts: list[Value]) -> Value:
 
 
 def _weighted(node: OnnxOperator, counts: Value) -> Value:
-    """Multiplies by the weights of the columns where there are some; "IDF" asks only whether a run occurs."""
+    """Multiplies by the columns' weights, if any; "IDF" counts only whether an n-gram occurs."""
     mode, columns = node.text("mode"), node.shape(counts)[1]
     weights = np.array(node.reals("weights", (1.0,) * columns), np.float32)
     if mode not in ("TF", "IDF", "TFIDF") or len(weights) != columns:

@@ -1,4 +1,4 @@
-"""Operators about places: triangles, one-hot rows, running sums."""
+"""Operators on indices: triangles, one-hot rows, running sums."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _cum_sum(node: OnnxOperator) -> Value:
 
 
 def _cum_prod(node: OnnxOperator) -> Value:
-    """Element by element along the dimension."""
+    """Multiplies element by element along the dimension."""
     x = node.operand(0)
     shape = node.shape(x)
     axis = node.axis(int(node.known_scalar(1, "axis")), len(shape))
@@ -74,7 +74,7 @@ def _is_inf(node: OnnxOperator) -> Value:
     x = node.operand(0)
     signs = [s for s, a in ((1, "detect_positive"), (-1, "detect_negative")) if node.integer(a, 1)]
     if not signs:
-        return node.do("Less", x, x)  # of x's shape, and never true
+        return node.do("Less", x, x)  # of x's shape, and always false
     found = [node.do("Equal", x, node.number(s * np.inf, x.element)) for s in signs]
     return found[0] if len(found) == 1 else node.do("Or", *found)
 

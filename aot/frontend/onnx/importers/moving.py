@@ -23,7 +23,7 @@ def _identity(node: OnnxOperator) -> Item:
 
 
 def _dropout(node: OnnxOperator) -> Results:
-    """Nothing is dropped once training is over."""
+    """Imports Dropout as identity, outside training."""
     x = node.operand(0)
     training = node.has(2) and bool(node.known_scalar(2, "training mode"))
     if training and not (node.has(1) and node.known_scalar(1, "ratio") == 0):
@@ -34,7 +34,7 @@ def _dropout(node: OnnxOperator) -> Results:
 
 
 def _reshape_to(node: OnnxOperator, x: Value, shape: tuple[int, ...]) -> Value:
-    """Dimensions that are split, joined or of 1 stay where they are stored, if they lie together there."""
+    """Reshapes in stored order if dimensions that are split or joined are adjacent there."""
     order = order_after(node.shape(x), x.order, shape)
     if order is None:
         return node.value(node.reshaped(node.plain(x), shape), x.element)
@@ -87,7 +87,7 @@ def _unsqueeze(node: OnnxOperator) -> Value:
 
 
 def _transpose(node: OnnxOperator) -> Value:
-    """No element moves: only the order is noted in which the dimensions are stored."""
+    """Moves no element: only records the order in which dimensions are stored."""
     x = node.operand(0)
     rank = len(x.order)
     axes = [node.axis(a, rank) for a in node.integers("perm", tuple(reversed(range(rank))))]
@@ -125,7 +125,7 @@ def _slice(node: OnnxOperator) -> Value:
 
 
 def _range(start: int, end: int, step: int, size: int) -> range:
-    """As ONNX clamps it: before the first is -1 only when going backwards."""
+    """Clamps like ONNX: the position before the first is -1 only for negative steps."""
     start, end = (v + size if v < 0 else v for v in (start, end))
     if step > 0:
         return range(min(max(start, 0), size), min(max(end, 0), size), step)
@@ -133,7 +133,7 @@ def _range(start: int, end: int, step: int, size: int) -> range:
 
 
 def sliced(node: OnnxOperator, x: Value, chosen: dict[int, range]) -> Value:
-    """Ranges of dimensions, in whatever order these are stored."""
+    """Selects ranges of dimensions, in any stored order."""
     shape = node.draft.types[x.name].shape
     strides = list(dense_strides(shape))
     sizes, offset = list(shape), 0
@@ -283,7 +283,7 @@ def _space_to_depth(node: OnnxOperator) -> Value:
 def _moved(
     node: OnnxOperator, x: Value, parts: tuple[int, ...], axes: tuple[int, ...], shape: tuple[int, ...]
 ) -> Value:
-    """The tensor seen as parts, these transposed, and the whole under a shape."""
+    """Views the tensor as parts, transposes these, and views the whole in a shape."""
     strides = dense_strides(parts)
     loops = Loops(tuple(parts[a] for a in axes), tuple(strides[a] for a in axes))
     return node.value(node.picked(node.plain(x), loops, shape), x.element)

@@ -1,4 +1,4 @@
-"""Normalisations, as sums and products: a batch's with constant statistics goes into the layer before."""
+"""Normalizations as sums and products; batch normalization with constants folds into the layer before."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from aot.ops.log_softmax import LogSoftmax
 from aot.ops.op import Op
 from aot.ops.softmax import Softmax
 
-# Deviations between zero and a mean, from which on the mean is subtracted before the product: x * factor and
-# its offset would both be that many times as large as their sum, which loses as many digits.
+# Distance between zero and a mean, in deviations, from which on the mean is subtracted before the product.
+# Otherwise x * factor and its offset would both be that many times larger than their sum, and digits are
+# lost.
 _FAR = 16.0
 
 
@@ -51,7 +52,7 @@ def _per_channel(node: OnnxOperator, x: Value, values: Array) -> Value:
 
 
 def _trained(node: OnnxOperator, x: Value, epsilon: float) -> list[Value]:
-    """Normalises by the batch's own statistics, and moves those of all batches a little."""
+    """Normalizes by the batch's statistics, and updates the running ones."""
     scale, bias, *olds = (node.operand(i) for i in range(1, 5))
     normal = standardized(node, x, (0, *range(2, len(x.order))), epsilon)
     scale, bias = (_channels(node, x, v) for v in (scale, bias))
@@ -99,8 +100,8 @@ def standardized(
 ) -> Standardized:
     """Subtracts the mean over the axes and divides by the standard deviation; dimensions stay as 1.
 
-    Squares are those of distances from the mean, and the mean itself is found from distances to the first
-    element: sums of numbers that are as small as the deviation lose nothing, however large the mean is.
+    Squares are of distances from the mean, and the mean is computed from distances to the first element.
+    Sums of numbers as small as the deviation are exact even if the mean is large.
     """
     along = node.number(axes, TensorProto.INT64)
     first = sliced(node, x, {axis: range(1) for axis in axes})
@@ -124,7 +125,7 @@ def _instance_normalization(node: OnnxOperator) -> Value:
 
 
 def _group_normalization(node: OnnxOperator) -> Value:
-    """Channels in groups; before set 21 there is a scale for each group, now for each channel."""
+    """Normalizes groups of channels; scales are per group before set 21, per channel since."""
     x, groups = node.operand(0), node.integer("num_groups")
     shape = node.shape(x)
     if groups < 1 or shape[1] % groups:
@@ -143,7 +144,7 @@ def _group_normalization(node: OnnxOperator) -> Value:
 
 
 def _layer_normalization(node: OnnxOperator) -> list[Value]:
-    """Its further results are the mean and one by the deviation."""
+    """Normalizes a layer; further results are the mean and the reciprocal deviation."""
     x = node.operand(0)
     rank = len(x.order)
     axes = range(node.axis(node.integer("axis", -1), rank), rank)
@@ -162,7 +163,7 @@ def _mean_variance_normalization(node: OnnxOperator) -> Value:
 
 
 def _lrn(node: OnnxOperator) -> Value:
-    """Computes x / (bias + alpha / size * sum of squares of the channels nearby) ** beta."""
+    """Computes x / (bias + alpha / size * sum of squares of nearby channels) ** beta."""
     x, size = node.operand(0), node.integer("size")
     channels = node.shape(x)[1]
     near = np.zeros((channels, channels))
@@ -178,7 +179,7 @@ def _lrn(node: OnnxOperator) -> Value:
 
 
 def _lp_normalization(node: OnnxOperator) -> Value:
-    """x / its norm; 0 where the norm is 0."""
+    """Divides x by its norm; 0 if the norm is 0."""
     x, p = node.operand(0), node.integer("p", 2)
     axes = node.number([node.integer("axis", -1)], 7)
     norm = node.do("ReduceL1" if p == 1 else "ReduceL2", x, axes, keepdims=1)
@@ -196,7 +197,7 @@ def _log_softmax(node: OnnxOperator) -> Value:
 
 
 def _shares(node: OnnxOperator, op: Op) -> Value:
-    """Along one dimension; before set 13 along all from the axis on, as one."""
+    """Normalizes along one dimension; before set 13 along all from the axis on."""
     x = node.operand(0)
     shape = node.shape(x)
     axis = node.axis(node.integer("axis", -1 if node.version >= 13 else 1), max(1, len(shape)))

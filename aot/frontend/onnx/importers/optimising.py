@@ -1,4 +1,4 @@
-"""Optimisers, one step of each on every tensor that is trained: arithmetic on elements at the same place."""
+"""Optimizers: one step on every trained tensor, as element-wise arithmetic."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.real import Real
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 
-# Of a tensor, its gradient and the optimizer's states: the new tensor and the new states.
+# From a tensor, its gradient and the optimizer's states to the new tensor and states.
 _Step = Callable[[Sequence[Real]], Sequence[Real]]
 
 
 def _stepped(states: int, step_of: Callable[[OnnxOperator], _Step]) -> Importer:
-    """All tensors come first, then all gradients, then the states of a kind; so do the results."""
+    """Imports an optimizer. Operands are all tensors, all gradients, then states by kind; so are results."""
     width = 2 + states
 
     def import_it(node: OnnxOperator) -> list[Value]:
@@ -41,7 +41,7 @@ def _rate(node: OnnxOperator) -> Real:
 
 
 def _count(node: OnnxOperator) -> Value:
-    """The number of steps before this one."""
+    """Returns the number of previous steps."""
     return _scalar(node, node.operand(1))
 
 
@@ -59,14 +59,14 @@ def _either(node: OnnxOperator, condition: Value, yes: Real, no: Real) -> Real:
 
 
 def _steps(node: OnnxOperator, at_least: int = 0) -> Real:
-    """The count as a float."""
+    """Returns the count as a float."""
     count = _count(node)
     raised = node.do("Max", count, node.number(at_least, count.element))
     return Real(node, cast(node, raised, TensorProto.FLOAT))
 
 
 def _adagrad(node: OnnxOperator) -> _Step:
-    """The more a number has moved, the less it moves."""
+    """Imports Adagrad: the more an element has changed, the less it changes."""
     slower = _steps(node) * node.real("decay_factor", 0.0) + 1.0
     rate = _rate(node) / slower
     norm, epsilon = node.real("norm_coefficient", 0.0), node.real("epsilon", 1e-6)
@@ -81,7 +81,7 @@ def _adagrad(node: OnnxOperator) -> _Step:
 
 
 def _adam(node: OnnxOperator) -> _Step:
-    """Means of slopes and of their squares, which forget; the first steps know that they began at 0."""
+    """Imports Adam: decaying means of gradients and their squares, corrected for starting at 0."""
     alpha, beta = node.real("alpha", 0.9), node.real("beta", 0.999)
     norm, after = node.real("norm_coefficient", 0.0), node.real("norm_coefficient_post", 0.0)
     epsilon = node.real("epsilon", 1e-6)
@@ -105,7 +105,7 @@ def _power(node: OnnxOperator, base: float, exponent: Real) -> Real:
 
 
 def _momentum(node: OnnxOperator) -> _Step:
-    """A slope that goes on; the first step takes all of its own."""
+    """Imports Momentum: a decaying mean of gradients; the first step uses the gradient alone."""
     alpha, beta = node.real("alpha"), node.real("beta")
     norm, mode = node.real("norm_coefficient"), node.text("mode")
     if mode not in ("standard", "nesterov"):

@@ -1,4 +1,4 @@
-"""Values that may be absent: whether they are is known when the model is compiled."""
+"""Optional values; whether they are present is known at compile time."""
 
 from __future__ import annotations
 

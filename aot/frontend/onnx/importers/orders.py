@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from aot.frontend.onnx.draft import Order, Value
 from aot.frontend.onnx.operation import OnnxOperator
 
-Group = tuple[list[int], list[int]]  # dimensions before and after, of as many elements
+Group = tuple[list[int], list[int]]  # dimensions before and after, with the same number of elements
 
 
 def cheapest_order(node: OnnxOperator, values: list[Value], rank: int) -> Order:
-    """The order in which the fewest elements move, among those in which computed operands are stored."""
+    """Returns the order of a computed operand that moves the fewest elements."""
     moving = [v for v in values if v.name not in node.draft.constants] or values
     if not moving:
         return tuple(range(rank))
@@ -24,7 +24,7 @@ def cheapest_order(node: OnnxOperator, values: list[Value], rank: int) -> Order:
 
 
 def order_after(old: Sequence[int], order: Order, new: Sequence[int]) -> Order | None:
-    """The order of a reshaped tensor, from the old one; None where groups lie apart or turned."""
+    """Returns the order of a reshaped tensor; None if groups are not adjacent, or permuted."""
     if order == tuple(range(len(old))):
         return tuple(range(len(new)))
     groups = _groups(old, new)
@@ -43,7 +43,7 @@ def order_after(old: Sequence[int], order: Order, new: Sequence[int]) -> Order |
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> list[Group] | None:
-    """The smallest there are; dimensions of 1 are in none."""
+    """Returns the smallest groups; dimensions of 1 are in none."""
     before = [d for d, size in enumerate(old) if size != 1]
     after = [d for d, size in enumerate(new) if size != 1]
     groups: list[Group] = []

@@ -1,4 +1,4 @@
-"""Pad: constants, reflections, edges and turns around any dimension; zeros between elements."""
+"""Pad: constants, reflections, edges and wrapping around any dimension; zeros between elements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aot.ops.spatial import Pair
 
 
 def padded(node: OnnxOperator, name: str, pairs: Sequence[Pair], value: float) -> str:
-    """Adds margins of a value around each dimension; negative margins cut off."""
+    """Adds margins of a value around each dimension; negative margins crop."""
     for axis, (before, after) in enumerate(pairs):
         length = node.draft.types[name].shape[axis]
         first, last = max(0, -before), length - max(0, -after)
@@ -32,7 +32,7 @@ def padded(node: OnnxOperator, name: str, pairs: Sequence[Pair], value: float) -
 
 
 def _padded_one(node: OnnxOperator, name: str, axis: int, pair: Pair, value: float) -> str:
-    """As the columns of an image."""
+    """Pads one dimension as the columns of an image."""
     shape = node.draft.types[name].shape
     image = (1, prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
     made = node.apply(Pad(((0, 0), pair), value), node.reshaped(name, image))
@@ -40,7 +40,7 @@ def _padded_one(node: OnnxOperator, name: str, axis: int, pair: Pair, value: flo
 
 
 def dilated(node: OnnxOperator, name: str, strides: Mapping[int, int]) -> str:
-    """Zeros between the elements of some dimensions, as many as their strides leave room for."""
+    """Inserts zeros between the elements of some dimensions, up to their strides."""
     for axis, stride in strides.items():
         if stride == 1:
             continue
@@ -96,7 +96,7 @@ _TURNS = {"reflect": _reflected, "edge": _edge, "wrap": _wrapped}
 
 
 def _turned(node: OnnxOperator, x: Value, axis: int, pair: Pair, mode: str) -> Value:
-    """The elements of one dimension again in another order, run by run."""
+    """Returns the elements of one dimension in another order, run by run."""
     if pair == (0, 0):
         return x
     places = _TURNS[mode](node.shape(x)[axis], *pair)
@@ -107,7 +107,7 @@ def _turned(node: OnnxOperator, x: Value, axis: int, pair: Pair, mode: str) -> V
 
 
 def _runs(places: list[int]) -> list[range]:
-    """Stretches of even steps."""
+    """Splits positions into ranges with a constant step."""
     runs: list[range] = []
     start = 0
     while start < len(places):

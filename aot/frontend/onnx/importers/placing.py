@@ -1,4 +1,4 @@
-"""Elements put at places that the run gives: those of a dimension are compared with that of each update."""
+"""Scatters elements to positions computed in the run: compares each position with each update's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_UPDATES = 64  # each is compared with the whole dimension
 
 
 def scatter_elements(node: OnnxOperator, axis: int) -> Value:
-    """Indices that cover less than the other dimensions are filled up with places that there are not."""
+    """Imports ScatterElements; indices that do not cover other dimensions are filled with invalid ones."""
     x, indices, parts = (node.operand(position) for position in range(3))
     shape, sizes = node.shape(x), node.shape(indices)
     indices = _counted(node, indices, shape[axis])
@@ -29,7 +29,7 @@ def scatter_elements(node: OnnxOperator, axis: int) -> Value:
 
 
 def scatter_nd(node: OnnxOperator, depth: int) -> Value:
-    """The first dimensions are one, with a number for each place."""
+    """Imports ScatterND; the first dimensions are flattened to one number per position."""
     x, indices, parts = (node.operand(position) for position in range(3))
     shape, count = node.shape(x), prod(node.shape(indices)[:-1])
     rest = prod(shape[depth:])
@@ -46,7 +46,7 @@ def scatter_nd(node: OnnxOperator, depth: int) -> Value:
 
 
 def tensor_scatter(node: OnnxOperator, axis: int, is_circular: bool) -> Value:
-    """Each batch begins at a place of its own."""
+    """Imports TensorScatter, with a start position per batch."""
     x, parts, begins = (node.operand(position) for position in range(3))
     along = [-1 if dimension == axis else 1 for dimension in range(len(x.order))]
     steps = np.arange(node.shape(parts)[axis]).reshape(along)
@@ -58,7 +58,7 @@ def tensor_scatter(node: OnnxOperator, axis: int, is_circular: bool) -> Value:
 
 
 def placed(node: OnnxOperator, x: Value, parts: Value, places: Value, axis: int) -> Value:
-    """Each part along the axis at its place, one after the other; a place that there is not takes none."""
+    """Writes each part to its position along the axis, one after the other; ignores invalid positions."""
     count, size = node.shape(parts)[axis], node.shape(x)[axis]
     if count > MAX_UPDATES:
         node.known_value(places, f"indices of {count} updates (of up to {MAX_UPDATES} they may be open)")
@@ -79,7 +79,7 @@ def placed(node: OnnxOperator, x: Value, parts: Value, places: Value, axis: int)
 
 
 def neutral_of(node: OnnxOperator, x: Value, reduction: str) -> float:
-    """The number that changes nothing in a reduction."""
+    """Returns the number that does not change a reduction's result."""
     if reduction not in REDUCTIONS:
         raise node.fail(f'reduction "{reduction}" is not known')
     if reduction in ("add", "mul"):
@@ -90,7 +90,7 @@ def neutral_of(node: OnnxOperator, x: Value, reduction: str) -> float:
 
 
 def _counted(node: OnnxOperator, indices: Value, size: int) -> Value:
-    """Counts indices from the front."""
+    """Converts negative indices, which count from the end."""
     is_behind = node.do("Less", indices, node.number(0, indices.element))
     moved = node.do("Add", indices, node.number(size, indices.element))
     return node.do("Where", is_behind, moved, indices)

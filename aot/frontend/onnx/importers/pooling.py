@@ -1,4 +1,4 @@
-"""Pools: by their own ops over images, else windows laid out side by side and reduced."""
+"""Pools: with an op for images, otherwise as windows in an extra dimension that is reduced."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _read(node: OnnxOperator, x: Value) -> SpatialWindows:
     ):
         span = n + before + after - extent(k, d)
         outputs = -(-span // s) + 1
-        if (outputs - 1) * s >= n + before:  # a window must not begin behind the image
+        if (outputs - 1) * s >= n + before:  # no window may begin after the image
             outputs -= 1
         padding.append((before, max(after, (outputs - 1) * s + extent(k, d) - n - before)))
     return replace(windows, padding=tuple(padding))
@@ -62,7 +62,7 @@ def _pooled(
 
 
 def laid_out(node: OnnxOperator, x: Value, windows: SpatialWindows, fill: float) -> Value:
-    """The pixels under each window, as [N, C, ..., elements of the window]."""
+    """Returns the pixels in each window, as [N, C, ..., elements of the window]."""
     image = padded(node, node.plain(x), [(0, 0), (0, 0), *windows.padding], fill)
     shape = node.draft.types[image].shape
     steps, outputs = dense_strides(shape), windows.output_sizes(shape[2:])
@@ -90,7 +90,7 @@ def _last(node: OnnxOperator) -> Value:
 def _counts(
     node: OnnxOperator, lengths: tuple[int, ...], windows: SpatialWindows, with_padding: bool
 ) -> Reals:
-    """Counts the elements of each window's mean, without those that ceil_mode adds behind the padding."""
+    """Counts the elements of each window's mean, without those that ceil_mode adds after the padding."""
     pads = node.integers("pads", (0,) * 2 * len(lengths))
     total = np.ones((), np.float64)
     for axis, (n, k, s, d) in enumerate(
@@ -125,13 +125,13 @@ def _least(node: OnnxOperator, x: Value) -> float:
 
 
 def _with_places(node: OnnxOperator, x: Value, windows: SpatialWindows) -> Results:
-    """The maxima, and where in the whole input each was found."""
+    """Returns the maxima, and the position of each in the whole input."""
     outlaid = laid_out(node, x, windows, _least(node, x))
     largest = node.do("ReduceMax", outlaid, _last(node), keepdims=0)
     chosen = node.do("ArgMax", outlaid, axis=-1, keepdims=1)
     shape = node.shape(x)
     strides = list(dense_strides(shape))
-    if node.integer("storage_order", 0):  # columns before rows
+    if node.integer("storage_order", 0):  # column-major
         strides[2:] = reversed(dense_strides(tuple(reversed(shape[2:]))))
     outputs = node.shape(largest)[2:]
     places = np.arange(prod(shape[:2])).reshape(*shape[:2], *(1,) * 2 * len(outputs)) * prod(shape[2:])
@@ -149,7 +149,7 @@ def _with_places(node: OnnxOperator, x: Value, windows: SpatialWindows) -> Resul
 
 
 def _lp_pool(node: OnnxOperator) -> Value:
-    """Computes (sum of |x| ** p) ** (1 / p) under each window."""
+    """Computes (sum of |x| ** p) ** (1 / p) in each window."""
     x, p = node.operand(0), node.integer("p", 2)
     outlaid = laid_out(node, x, _read(node, x), 0.0)
     return _p_norm(node, outlaid, p, (-1,), 0)
@@ -190,7 +190,7 @@ def _global_lp_pool(node: OnnxOperator) -> Value:
 
 
 def _max_unpool(node: OnnxOperator) -> Value:
-    """Zeros, with each element where it was found; a larger shape adds zeros behind."""
+    """Puts each element at its recorded position among zeros; a larger shape appends zeros."""
     x, places = node.operand(0), node.known(1, "places").astype(np.int64)
     shape = node.shape(x)
     windows = read_windows(node, shape[2:], None)

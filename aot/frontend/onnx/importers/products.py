@@ -1,4 +1,4 @@
-"""Products of matrices: a dense layer where the weights are constant, else sums of products."""
+"""Matrix products: a dense layer if the weights are constant, otherwise sums of products."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _is_known(node: OnnxOperator, value: Value | None) -> bool:
 
 
 def dense(node: OnnxOperator, x: Value, weights: Value, bias: Value | None) -> Value:
-    """Multiplies x [..., K] by constant weights [K, N]; a bias is one number for each of N, or for all."""
+    """Multiplies x [..., K] by constant weights [K, N]; the bias has N elements or one."""
     shape, (depth, columns) = node.shape(x), node.shape(weights)
     if not shape or shape[-1] != depth:
         raise node.fail(f"shapes {list(shape)} and {[depth, columns]} do not fit each other")
@@ -43,7 +43,7 @@ def dense(node: OnnxOperator, x: Value, weights: Value, bias: Value | None) -> V
 
 
 def multiplied(node: OnnxOperator, x1: Value, x2: Value, element: int) -> Value:
-    """Multiplies matrices of any ranks, as NumPy's matmul."""
+    """Multiplies matrices of any rank, like NumPy's matmul."""
     shape1, shape2 = node.shape(x1), node.shape(x2)
     if not shape1 or not shape2:
         raise node.fail(f"shapes {list(shape1)} and {list(shape2)} do not fit each other")
@@ -72,7 +72,7 @@ def multiplied(node: OnnxOperator, x1: Value, x2: Value, element: int) -> Value:
 
 
 def _pairs(node: OnnxOperator, x1: Value, x2: Value) -> str | None:
-    """Matrices of floats, as many of both or one of one of them; transposed ones stay as they are."""
+    """Multiplies float matrices, equally many or one on one side, without transposing them; else None."""
     shapes = node.shape(x1), node.shape(x2)
     counts = [prod(shape[:-2]) for shape in shapes]
     one_batch = shapes[0][:-2] == shapes[1][:-2] or 1 in counts
@@ -85,7 +85,7 @@ def _pairs(node: OnnxOperator, x1: Value, x2: Value) -> str | None:
 
 
 def _matrices(node: OnnxOperator, x: Value) -> tuple[str, bool]:
-    """As [1, pairs, rows, columns], and whether they are stored transposed."""
+    """Returns the value as [1, pairs, rows, columns], and whether matrices are stored transposed."""
     rank = len(x.order)
     is_turned = x.order == (*range(rank - 2), rank - 1, rank - 2)
     name = x.name if is_turned else node.plain(x)
@@ -94,7 +94,7 @@ def _matrices(node: OnnxOperator, x: Value) -> tuple[str, bool]:
 
 
 def _repeated(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides with one for each dimension of the batch."""
+    """Returns the strides, one for each dimension of the batch."""
     steps = dense_strides(shape)
     own = tuple(0 if size == 1 else step for size, step in zip(shape[:-2], steps[:-2], strict=True))
     return (*(0,) * (len(batch) - len(own)), *own, *steps[-2:])
@@ -116,7 +116,7 @@ def _gemm(node: OnnxOperator) -> Value:
 
 
 def _is_vector(shape: tuple[int, ...], columns: int) -> bool:
-    """True where all rows have the same bias."""
+    """Returns whether all rows have the same bias."""
     return len(shape) <= 2 and prod(shape[:-1]) == 1 and shape[-1:] in ((), (1,), (columns,))
 
 
@@ -125,7 +125,7 @@ def _scaled(node: OnnxOperator, x: Value, factor: float) -> Value:
 
 
 def _einsum(node: OnnxOperator) -> Value:
-    """Imports Einsum of one or two operands; more are taken two by two, as the letters allow."""
+    """Imports Einsum of one or two operands; more are contracted in pairs, if the letters allow it."""
     text = node.text("equation").replace(" ", "")
     values = [node.operand(i) for i in range(len(node.operands))]
     left, _, right = text.partition("->")
@@ -138,7 +138,7 @@ def _einsum(node: OnnxOperator) -> Value:
 
 
 def _letters(node: OnnxOperator, term: str, rank: int) -> str:
-    """The ellipsis written out in capitals that count from the right."""
+    """Replaces the ellipsis by capitals that count from the right."""
     named = term.replace("...", "")
     missing = rank - len(named)
     if missing < 0 or (missing and "..." not in term) or (not named.isalpha() and named):
@@ -177,7 +177,7 @@ def _contracted(node: OnnxOperator, values: list[Value], letters: list[str], mad
 
 
 def _letter_strides(node: OnnxOperator, value: Value, term: str, order: list[str]) -> tuple[int, ...]:
-    """A letter that comes twice steps along the diagonal."""
+    """Returns strides by letter; a letter that occurs twice steps along the diagonal."""
     shape = node.shape(value)
     steps = dense_strides(shape)
     return tuple(
@@ -187,14 +187,14 @@ def _letter_strides(node: OnnxOperator, value: Value, term: str, order: list[str
 
 
 def _matmul_integer(node: OnnxOperator) -> Value:
-    """Products of integers; many zero points go with rows of the first or columns of the second."""
+    """Multiplies integers; zero points may be given per row of the first or column of the second."""
     a = centred(node, node.operand(0), node.optional(2), -2)
     b = centred(node, node.operand(1), node.optional(3), -1)
     return multiplied(node, a, b, TensorProto.INT32)
 
 
 def centred(node: OnnxOperator, x: Value, zero: Value | None, axis: int) -> Value:
-    """As int32, counted from the zero point; one of many goes with an index of the axis."""
+    """Returns the value as int32 minus its zero point; several zero points apply along an axis."""
     wide = node.do("Cast", x, to=TensorProto.INT32)
     if zero is None:
         return wide

@@ -1,6 +1,6 @@
-"""Operators that quantize around one other: ONNX's QLinear* and those of ONNX Runtime's own domain.
+"""Operators that quantize around another one: ONNX's QLinear* and those of ONNX Runtime's domain.
 
-Each is written out with DequantizeLinear and QuantizeLinear; with_integers makes one integer op of it again.
+Each is expanded with DequantizeLinear and QuantizeLinear; with_integers turns it into one integer op.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def attributes(node: OnnxOperator, *but: str) -> Attributes:
 
 
 def _real(node: OnnxOperator, at: int, many_along: int | None = None) -> Value:
-    """Operand, scale and zero point follow each other; many scales go with indices of a dimension."""
+    """Returns a dequantized operand; its scale and zero point follow it, several apply along a dimension."""
     x, scale, zero = node.operand(at), node.operand(at + 1), node.optional(at + 2)
     shape = node.shape(scale)
     if any(s > 1 for s in shape):
@@ -39,7 +39,7 @@ def _real(node: OnnxOperator, at: int, many_along: int | None = None) -> Value:
 
 
 def _integers(node: OnnxOperator, real: Value, at: int) -> Value:
-    """Scale and zero point of the result; without a zero point it is a uint8 with 0."""
+    """Quantizes the result; without a zero point it is uint8 with 0."""
     return node.do("QuantizeLinear", real, node.operand(at), node.optional(at + 1))
 
 
@@ -51,13 +51,13 @@ def _conv(node: OnnxOperator) -> Value:
 
 
 def _bias(node: OnnxOperator, bias: Value, x_scale: Value, w_scale: Value) -> Value:
-    """The bias in steps of the input's times the weights'."""
+    """Returns the bias, in units of input scale * weight scale, as floats."""
     scale = node.do("Mul", x_scale, w_scale)
     return node.do("DequantizeLinear", bias, scale, axis=0)
 
 
 def _matmul(node: OnnxOperator) -> Value:
-    """Many scales go with a row of the first operand or a column of the second."""
+    """Multiplies matrices; several scales apply per row of the first or column of the second operand."""
     rows, columns = len(node.operand(0).order) - 2, len(node.operand(3).order) - 1
     return _integers(node, node.do("MatMul", _real(node, 0, rows), _real(node, 3, columns)), 6)
 
@@ -77,7 +77,7 @@ def _pair(op_type: str) -> Importer:
 
 
 def _one(op_type: str, *dropped: str) -> Importer:
-    """One operand, and the same attributes except those of the form."""
+    """Imports an operator with one operand, and its attributes except those of the quantized form."""
 
     def import_it(node: OnnxOperator) -> Value:
         if node.integer("channels_last", 0):
@@ -89,7 +89,7 @@ def _one(op_type: str, *dropped: str) -> Importer:
 
 
 def _softmax(node: OnnxOperator) -> Value:
-    """Its operator set says whether all dimensions from the axis on are one."""
+    """Imports softmax; its operator set decides whether all dimensions from the axis on are one."""
     x, axis = _real(node, 0), node.integer("axis", -1)
     if node.integer("opset", 13) < 13 and axis not in (-1, len(x.order) - 1):
         raise node.fail(f"a softmax from axis {axis} on is not supported", "along the last axis it is")
@@ -97,14 +97,14 @@ def _softmax(node: OnnxOperator) -> Value:
 
 
 def _concat(node: OnnxOperator) -> Value:
-    """The result's scale and zero point come first, then three operands for each input."""
+    """Imports Concat: scale and zero point of the result, then three operands for each input."""
     count = (len(node.operands) - 2) // 3
     reals = [_real(node, 2 + 3 * number) for number in range(count)]
     return _integers(node, node.do("Concat", *reals, axis=node.integer("axis")), 0)
 
 
 def _as_standard(node: OnnxOperator) -> Value:
-    """The operator of the same name that ONNX has."""
+    """Runs ONNX's operator of the same name."""
     return node.do(node.proto.op_type, *node.operands, **attributes(node))
 
 

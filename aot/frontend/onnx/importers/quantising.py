@@ -1,4 +1,4 @@
-"""Quantisation: between floats and integers, half to even."""
+"""Quantization: conversion between floats and integers, halves to even."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from aot.ir.types import Quant
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Loops
 
-_WHOLE = (TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16)  # kept in as many bits as they have
+_WHOLE = (TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16)  # stored without widening
 
 
 def _spread(node: OnnxOperator, numbers: Value, x: Value) -> Value:
-    """Scales or zero points as x meets them: one, one for each index of an axis, or one for each block."""
+    """Broadcasts scales or zero points to x: one, one per index of an axis, or one per block."""
     shape, rank = node.shape(numbers), len(x.order)
     if all(s == 1 for s in shape):
         return node.value(node.reshaped(numbers.name, ()), numbers.element)
@@ -65,7 +65,7 @@ def _quantize(node: OnnxOperator) -> Value:
 
 
 def _one_quant(node: OnnxOperator, scale: Value, zero_point: Value | None) -> Quant | None:
-    """The quantization, if it is known, one for all elements and of floats in single precision."""
+    """Returns the quantization if it is known, per-tensor and from float32; else None."""
     scales = node.draft.array(scale)
     zeros = np.zeros(1) if zero_point is None else node.draft.array(zero_point)
     if scales is None or zeros is None or scales.size != 1 or zeros.size != 1:
@@ -77,7 +77,7 @@ def _one_quant(node: OnnxOperator, scale: Value, zero_point: Value | None) -> Qu
 
 
 def _saturated(node: OnnxOperator, x: Value, element: int) -> Value:
-    """Clamps to the limits of the type, which is perhaps kept in a wider one."""
+    """Clamps to the limits of the type, which may be stored in a wider one."""
     if element in BITS:
         bits, has_sign = BITS[element]
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if has_sign else (0, (1 << bits) - 1)
@@ -104,7 +104,7 @@ def _dequantize(node: OnnxOperator) -> Value:
 
 
 def _remember(node: OnnxOperator, x: Value, result: Value) -> None:
-    """Remembers the integers of a constant that became floats: layers take the integers."""
+    """Records the integers of a constant that became floats, for layers that use the integers."""
     integers = node.draft.array(x)
     scales = node.draft.array(_spread(node, node.operand(1), x))
     zeros = node.draft.array(_spread(node, node.operand(2), x)) if node.has(2) else np.zeros((), np.int64)

@@ -1,4 +1,4 @@
-"""Arithmetic on float values, written as such."""
+"""Float values with Python's arithmetic operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aot.frontend.onnx.operation import OnnxOperator
 
 @dataclass(frozen=True)
 class Real:
-    """A value of the graph that operators can be written with."""
+    """A value of the graph that supports arithmetic operators."""
 
     node: OnnxOperator
     value: Value
@@ -42,11 +42,11 @@ class Real:
         return Real(self.node, self.node.do(op_type, self.value))
 
     def in_turns(self, period: float) -> Real:
-        """The rest of a division by the period, of numbers that are not negative."""
+        """Returns the remainder of a division by the period, for numbers >= 0."""
         return self - (self * (1 / period)).one("Floor") * period
 
     def within(self, low: float, high: float) -> Real:
-        """1 inside, 0 outside."""
+        """Returns 1 inside, 0 outside."""
         above = self._do("GreaterOrEqual", low).value
         below = self._do("LessOrEqual", high).value
         return Real(self.node, cast(self.node, self.node.do("And", above, below), self.value.element))

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM: what the input adds to the gates as one product, and a recurrent layer per direction."""
+"""RNN, GRU and LSTM: one product for the input's part of the gates, then a recurrent layer per direction."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PEEPHOLES = 7
 
 @dataclass(frozen=True)
 class _Activation:
-    """ONNX's name of one of our activations, and its default parameters."""
+    """ONNX's name of an activation, and its default parameters."""
 
     name: str
-    alpha: float | None = None  # None: it takes none
+    alpha: float | None = None  # None: not used
     beta: float | None = None
 
 
@@ -54,7 +54,7 @@ class _Direction:
     is_backwards: bool
 
     def part(self, position: int) -> Value | None:
-        """An operand's share, without the dimension of directions."""
+        """Returns an operand's part for this direction, without the dimension of directions."""
         if not self.node.has(position):
             return None
         one = sliced(self.node, self.node.operand(position), {0: range(self.number, self.number + 1)})
@@ -67,7 +67,7 @@ class _Direction:
         return found
 
     def run(self, x: Value) -> str:
-        """Hidden values, and cells behind them where they are given, of each step as they are made.
+        """Returns hidden values, followed by cells if they are read, of each step in execution order.
 
         x is [1, steps, sequences, inputs].
         """
@@ -90,7 +90,7 @@ class _Direction:
         return self.node.reshaped(name, (1, self.node.draft.types[name].elements))
 
     def _state(self, position: int) -> Value | None:
-        """A state as [sequences, units]."""
+        """Returns a state as [sequences, units]."""
         if not self.node.has(position) or not self.node.integer("layout", 0):
             return self.part(position)
         whole = self.node.do("Transpose", self.node.operand(position), perm=[1, 0, 2])
@@ -98,7 +98,7 @@ class _Direction:
         return self.node.do("Squeeze", one, self.node.number([0], TensorProto.INT64))
 
     def _biases(self, both: Value, units: int) -> tuple[Value, Value | None]:
-        """The biases of the gates, and of the hidden part of the last where the reset gate comes late."""
+        """Returns the gates' biases, and the last gate's hidden bias if the reset gate comes late."""
         node, half = self.node, self.op.cell.gates * units
         of_input, of_hidden = (sliced(node, both, {0: range(i * half, (i + 1) * half)}) for i in range(2))
         if self.op.cell is not Cell.GRU_RESET_AFTER:
@@ -109,7 +109,7 @@ class _Direction:
         return node.do("Add", of_input, concatenated(node, [early, nothing], 0)), own
 
     def _from_input(self, x: Value, w: Value, bias: Value | None) -> str:
-        """The input's part of the gates of each step."""
+        """Returns the input's part of the gates of each step."""
         node, known = self.node, self.node.draft.constants
         if w.name in known and (bias is None or bias.name in known):
             filters = node.draft.moved(w, lambda a: a[:, None, None, :], f"{node.place.label}/weights")
@@ -165,7 +165,7 @@ def _op(node: OnnxOperator, cell: Cell, number: int, ways: int) -> Recurrent:
 def _activations(
     node: OnnxOperator, count: int, number: int, ways: int
 ) -> tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]:
-    """Names of ours, alphas and betas of a direction; the file has numbers for those that take one."""
+    """Returns names, alphas and betas of a direction; the file has numbers only for activations with one."""
     texts: list[bytes] = next((list(a.strings) for a in node.proto.attribute if a.name == "activations"), [])
     usual = {1: ["Tanh"], 2: ["Sigmoid", "Tanh"], 3: ["Sigmoid", "Tanh", "Tanh"]}[count] * ways
     names = [t.decode("utf-8", "replace") for t in texts] or usual
@@ -181,13 +181,13 @@ def _activations(
 
 
 def _numbers(node: OnnxOperator, which: str, usual: list[float | None]) -> tuple[float, ...]:
-    """The file's, one after the other, for the activations that take one; 0 for others."""
+    """Returns the file's numbers in order for activations that have one; 0 for others."""
     given = list(node.reals(f"activation_{which}", ()))
     return tuple(0.0 if own is None else given.pop(0) if given else own for own in usual)
 
 
 def _results(node: OnnxOperator, directions: list[_Direction], x: Value) -> Results:
-    """Y [steps, directions, batch, hidden], then each last state [directions, batch, hidden]."""
+    """Returns Y [steps, directions, batch, hidden], then each last state [directions, batch, hidden]."""
     made, element = [direction.run(x) for direction in directions], x.element
     op, (_, steps, count, channels) = directions[0].op, node.draft.types[made[0]].shape
     units, states = (channels // 2, 2) if op.gives_cell else (channels, 1)
@@ -196,7 +196,7 @@ def _results(node: OnnxOperator, directions: list[_Direction], x: Value) -> Resu
         _turned(node, value) if direction.is_backwards else value
         for value, direction in zip(hidden, directions, strict=True)
     ]
-    # Directions lie beside each other, which is how most files want them next.
+    # Directions are adjacent, the layout that most files need next.
     joined = concatenated(node, rows, _CHANNELS)
     every = Value(node.reshaped(joined.name, (steps, count, len(directions), units)), (0, 2, 1, 3), element)
     last = [_last(node, made, state * units, units, element) for state in range(states)]
@@ -207,7 +207,7 @@ def _results(node: OnnxOperator, directions: list[_Direction], x: Value) -> Resu
 
 
 def _turned(node: OnnxOperator, image: Value) -> Value:
-    """The last row first."""
+    """Reverses the rows."""
     steps = node.shape(image)[1]
     if steps == 1:
         return image
@@ -216,7 +216,7 @@ def _turned(node: OnnxOperator, image: Value) -> Value:
 
 
 def _last(node: OnnxOperator, made: list[str], first: int, units: int, element: int) -> Value:
-    """The last step of a state, in each direction."""
+    """Returns the last step of a state, in each direction."""
     parts = []
     for name in made:
         _, steps, count, _ = node.draft.types[name].shape

@@ -21,7 +21,7 @@ from aot.ops.reduce import ArgExtreme, Reduce, Reduction
 
 
 def _axes(node: OnnxOperator, x: Value) -> tuple[int, ...]:
-    """The axes in the file's order; without any, all, unless the node says that none means none."""
+    """Returns the axes in the file's order; without any, all, unless the node then reduces nothing."""
     rank = len(x.order)
     given = node.axes(1)
     if not given:
@@ -32,14 +32,14 @@ def _axes(node: OnnxOperator, x: Value) -> tuple[int, ...]:
 def _finished(
     node: OnnxOperator, name: str, shape: tuple[int, ...], axes: tuple[int, ...], element: int
 ) -> Value:
-    """The name holds what is left of the shape without the axes."""
+    """Returns the value with this shape minus the axes."""
     kept = bool(node.integer("keepdims", 1))
     left = [1 if a in axes else s for a, s in enumerate(shape) if kept or a not in axes]
     return node.value(node.reshaped(name, left), element)
 
 
 def _squares(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> str:
-    """Sums of squares; the axes are gone."""
+    """Returns sums of squares without the reduced axes."""
     shape = node.shape(x)
     strides = dense_strides(shape)
     order = [*(a for a in range(len(shape)) if a not in axes), *axes]
@@ -70,7 +70,7 @@ def _mean(node: OnnxOperator) -> Value:
 
 
 def _mean_of_pixels(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> Value | None:
-    """A mean over rows, columns or both of an image, and over a line's elements, by an op of its own."""
+    """Computes a mean over rows, columns or both of an image, or of a line, with one op; else None."""
     shape, rank = node.shape(x), len(x.order)
     if node.dtype(x) is not DType.F32 or shape[:1] != (1,) or rank not in (3, 4):
         return None
@@ -81,7 +81,7 @@ def _mean_of_pixels(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> Valu
     if not along or order[0] != 0 or along[0] == 0 or along[-1] == rank - 1:
         return None
     if rank == 3 and not node.draft.is_stored(x, order) and not _is_dequantised(node, x):
-        return None  # numbers in a vector, not pixels of a line: none of them has to move
+        return None  # elements of a vector, not pixels of a line: nothing needs to move
     name = node.draft.stored(node.place, x, order)
     stored = node.draft.types[name].shape
     image = node.reshaped(name, (1,) * (4 - rank) + stored)
@@ -91,7 +91,7 @@ def _mean_of_pixels(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> Valu
 
 
 def _mean_of_vectors(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> Value | None:
-    """A mean of integers along any dimension but the last, as of pixels of a line."""
+    """Computes a mean of integers along any dimension but the last, as pixels of a line; else None."""
     stored = node.draft.types[x.name].shape
     along = sorted(x.order.index(a) for a in axes)
     if not along or along != list(range(along[0], along[-1] + 1)) or along[-1] == len(stored) - 1:
@@ -114,7 +114,7 @@ def _without(node: OnnxOperator, axes: tuple[int, ...], kept: Value) -> Value:
 
 
 def _is_dequantised(node: OnnxOperator, x: Value) -> bool:
-    """True where the mean may become one of integers."""
+    """Returns whether the mean may become an integer one."""
     maker = next((n for n in reversed(node.draft.nodes) if x.name in n.outputs), None)
     return maker is not None and isinstance(maker.op, Dequantize)
 
@@ -138,7 +138,7 @@ def _log_sum(node: OnnxOperator) -> Value:
 
 
 def _log_sum_exp(node: OnnxOperator) -> Value:
-    """Counted from the largest, so that no exponential is too large."""
+    """Subtracts the largest element, so that no exponential overflows."""
     x = node.operand(0)
     axes = _axes(node, x)
     if 0 in node.shape(x):
@@ -151,7 +151,7 @@ def _log_sum_exp(node: OnnxOperator) -> Value:
 
 
 def reduced(node: OnnxOperator, x: Value, by: Reduction, axes: tuple[int, ...]) -> Value:
-    """The dimensions that are gone stay as 1, in the order in which x is stored."""
+    """Reduces; the axes remain with size 1, in the order in which x is stored."""
     if not axes:
         return x
     stored = tuple(sorted(x.order.index(a) for a in axes))
@@ -175,7 +175,7 @@ def _reduced_by(node: OnnxOperator, by: Reduction) -> Value:
 
 
 def _left(node: OnnxOperator, kept: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Value:
-    """A reduction whose dimensions stayed as 1, as the node wants it."""
+    """Returns a reduction with kept axes in the shape that the node needs."""
     if node.integer("keepdims", 1) or not axes:
         return kept
     left = [s for a, s in enumerate(shape) if a not in axes]
@@ -183,7 +183,7 @@ def _left(node: OnnxOperator, kept: Value, shape: tuple[int, ...], axes: tuple[i
 
 
 def _of_nothing(node: OnnxOperator, x: Value, by: Reduction, axes: tuple[int, ...]) -> Value:
-    """The result of a reduction of no elements."""
+    """Returns the result of a reduction without elements."""
     shape = node.shape(x)
     kept = [1 if a in axes else s for a, s in enumerate(shape)]
     least, most = extremes_of(node, x)
@@ -194,13 +194,13 @@ def _of_nothing(node: OnnxOperator, x: Value, by: Reduction, axes: tuple[int, ..
 
 
 def extremes_of(node: OnnxOperator, x: Value) -> tuple[float, float]:
-    """The least and the greatest number of its element type."""
+    """Returns the smallest and the largest number of its element type."""
     dtype = node.dtype(x)
     return (-np.inf, np.inf) if dtype is DType.F32 else dtype.limits if dtype.is_integer else (0, 1)
 
 
 def _arg(by: Reduction) -> Importer:
-    """The first (or the last) place where the extreme is."""
+    """Imports the first (or last) position of an extreme."""
 
     def import_it(node: OnnxOperator) -> Value:
         x = node.operand(0)
@@ -218,7 +218,7 @@ def _arg(by: Reduction) -> Importer:
 
 
 def _hardmax(node: OnnxOperator) -> Value:
-    """1 at the first of the largest, 0 elsewhere; before set 13 over all dimensions from the axis on."""
+    """Returns 1 at the first maximum, 0 elsewhere; before set 13 over all dimensions from the axis on."""
     x = node.operand(0)
     shape = node.shape(x)
     axis = node.axis(node.integer("axis", -1 if node.version >= 13 else 1), len(shape))

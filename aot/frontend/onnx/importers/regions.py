@@ -1,4 +1,4 @@
-"""RoiAlign and DeformConv: pixels and shares of them at places that the run computes."""
+"""RoiAlign and DeformConv: weighted pixels at positions computed in the run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_PARTS = 256  # of a region along a dimension
 
 @dataclass(frozen=True)
 class _BilinearTap:
-    """One of the two pixels beside a place along a dimension, and its share."""
+    """One of the two pixels next to a position along a dimension, and its weight."""
 
     place: Real
     share: Real
@@ -38,10 +38,10 @@ class _Pixels:
     node: OnnxOperator
     name: str
     sizes: tuple[int, int]
-    first: Value | None  # int32: where the image begins that each place is in; without it there is one
+    first: Value | None  # int32: start of the image of each position; None for a single image
 
     def seen(self, rows: _BilinearTap, columns: _BilinearTap) -> Real:
-        """Pixels times their shares, whose shape is followed by the channels."""
+        """Returns pixels times their weights; the weights' shape is followed by the channels."""
         node = self.node
         places = (cast(node, tap.place.value, TensorProto.INT32) for tap in (rows, columns))
         row, column = places
@@ -54,7 +54,7 @@ class _Pixels:
 
 
 def _pixels(node: OnnxOperator, x: Value, images: Value | None) -> _Pixels:
-    """`images` are the numbers of the images that the places are in."""
+    """Returns the images as rows; `images` are the image numbers of the positions."""
     n, channels, height, width = node.shape(x)
     name = node.draft.stored(node.place, x, _CHANNELS_LAST)
     flat = node.reshaped(name, (n * height * width, channels))
@@ -66,7 +66,7 @@ def _pixels(node: OnnxOperator, x: Value, images: Value | None) -> _Pixels:
 
 
 def _roi_align(node: OnnxOperator) -> Value:
-    """Regions of an image in one size: of the samples in each of their parts the mean, or the largest."""
+    """Resizes regions of an image: mean or maximum of the samples in each part."""
     x, rois, count = node.operand(0), node.shape(node.operand(1)), sum(node.shape(node.operand(1))[:1])
     sizes = node.integer("output_height", 1), node.integer("output_width", 1)
     each, mode = node.integer("sampling_ratio", 0), node.text("mode", "avg")
@@ -81,7 +81,7 @@ def _roi_align(node: OnnxOperator) -> Value:
     pixels = _pixels(node, x, images)
     along = [_samples(node, pixels.sizes[d], sizes[d], each, d) for d in range(2)]
     parts = [pixels.seen(*taps) for taps in product(*along)]
-    if mode == "max":  # of the shares, not of their sums: the standard's
+    if mode == "max":  # of the weighted pixels, not their sums, as in the standard
         whole = reduce(lambda a, b: Real(node, node.do("Max", a.value, b.value)), parts)
     else:
         whole = reduce(Real.__add__, parts)
@@ -92,7 +92,7 @@ def _roi_align(node: OnnxOperator) -> Value:
 
 
 def _samples(node: OnnxOperator, size: int, parts: int, each: int, dimension: int) -> list[_BilinearTap]:
-    """[regions, samples], and a dimension of 1 where the other's samples are."""
+    """Returns [regions, samples], with a dimension of 1 for the other direction's samples."""
     rois, scale = node.operand(1), node.real("spatial_scale", 1.0)
     is_half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     begin, end = (
@@ -108,7 +108,7 @@ def _samples(node: OnnxOperator, size: int, parts: int, each: int, dimension: in
 
 
 def _inside_taps(place: Real, size: int) -> list[_BilinearTap]:
-    """Up to one pixel outside the first and last count, beyond there is nothing."""
+    """Clamps up to one pixel outside the first and last; beyond that the weight is 0."""
     seen = place.within(-1.0, float(size))
     inner = place.at_least(0.0).at_most(size - 1)
     first = inner.one("Floor")
@@ -120,7 +120,7 @@ def _inside_taps(place: Real, size: int) -> list[_BilinearTap]:
 
 
 def _deform_conv(node: OnnxOperator) -> Value:
-    """A convolution whose taps each lie where an offset says: what they see, times the weights."""
+    """Convolves with taps moved by offsets."""
     x, w, offsets = (node.operand(i) for i in range(3))
     shape, w_shape = node.shape(x), node.shape(w)
     groups, parts = node.integer("group", 1), node.integer("offset_group", 1)
@@ -149,7 +149,7 @@ def _deform_conv(node: OnnxOperator) -> Value:
 def _deformed(
     node: OnnxOperator, windows: SpatialWindows, outputs: tuple[int, ...], number: int, parts: int
 ) -> Value:
-    """The pixels under the taps of one group of channels: [images, taps, rows, columns, channels]."""
+    """Returns the pixels at the taps of one group of channels: [images, taps, rows, columns, channels]."""
     x, offsets = node.operand(0), node.operand(2)
     n, channels = node.shape(x)[:2]
     each, taps = channels // parts, prod(windows.sizes)
@@ -166,7 +166,7 @@ def _deformed(
 
 
 def _own(node: OnnxOperator, x: Value, shape: tuple[int, ...], number: int) -> Value:
-    """One of the groups, which are the second dimension."""
+    """Returns one of the groups, which are the second dimension."""
     split = node.value(node.reshaped(node.plain(x), shape), x.element)
     one = sliced(node, split, {1: range(number, number + 1)})
     return node.do("Squeeze", one, node.number([1], TensorProto.INT64))
@@ -180,7 +180,7 @@ def _axis_taps(
     dimension: int,
     size: int,
 ) -> list[_BilinearTap]:
-    """Samples at grid [images, taps, 2, rows, columns]; outside the image there is nothing."""
+    """Returns samples at the grid [images, taps, 2, rows, columns]; 0 outside the image."""
     offset = sliced(node, grid, {2: range(dimension, dimension + 1)})
     moved = Real(node, node.do("Squeeze", offset, node.number([2], TensorProto.INT64)))
     tap = np.indices(windows.sizes)[dimension].reshape(1, -1, 1, 1) * windows.dilations[dimension]

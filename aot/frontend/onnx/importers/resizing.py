@@ -1,4 +1,4 @@
-"""Resize: along each dimension shares of few elements, or a product with a matrix of shares."""
+"""Resize: along each dimension a weighted sum of few elements, or a product with a matrix of weights."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from aot.ops.gather import Gather
 from aot.ops.rearrange import Loops
 from aot.ops.resize import Resize, between_reals
 
-_PIXELS = (0, 2, 3, 1)  # the order of an image's dimensions whose channels lie together
+_PIXELS = (0, 2, 3, 1)  # channels-last order of an image's dimensions
 Reals = npt.NDArray[np.float64]
 Singles = npt.NDArray[Any]  # of float32
 MAX_SHARES = 1 << 20  # elements of one matrix
-_NEARLY = 1e-6  # as far from the middle of two elements a place still counts as there, in ONNX Runtime
-_MOST_TAPS = 4  # elements that one result is made of
+_NEARLY = 1e-6  # tolerance of ONNX Runtime for a position halfway between two elements
+_MOST_TAPS = 4  # largest number of elements in a weighted sum
 
 
 def _resize(node: OnnxOperator) -> Value:
-    """Shares of integers are summed as floats, of which the fraction is cut off."""
+    """Resizes; weighted integers are summed as floats and truncated."""
     x = node.operand(0)
     if node.text("mode", "nearest") == "nearest" or node.dtype(x) is DType.F32:
         return _resized(node, x)
@@ -44,8 +44,8 @@ def _resized(node: OnnxOperator, x: Value) -> Value:
     every: dict[int, Reals] = {}
     is_cropped = _transformation(node) == "tf_crop_and_resize"
     is_smoothed = bool(node.integer("antialias", 0))
-    # As in ONNX Runtime: an image that keeps all its sizes is copied, whatever the scales are. In any other a
-    # dimension that keeps its size is left alone without a scale, and by a filter that smooths.
+    # As in ONNX Runtime: an image that keeps all its sizes is copied, whatever the scales are. Otherwise, a
+    # dimension that keeps its size is skipped without a scale, and by an antialiasing filter.
     if not is_cropped and sizes == [shape[axis] for axis in axes]:
         return x
     for number, axis in enumerate(axes):
@@ -74,7 +74,7 @@ def _resized(node: OnnxOperator, x: Value) -> Value:
 
 
 def _as_image(node: OnnxOperator, x: Value, every: Mapping[int, Reals]) -> Value | None:
-    """Resizes by one op, where the shares are those of an image whose pixels lie together already."""
+    """Resizes with one op, if the weights match and the image is stored channels last; else None."""
     is_linear = node.text("mode", "nearest") == "linear" and node.dtype(x) is DType.F32
     if not is_linear or not every or not set(every) <= {2, 3} or not node.draft.is_stored(x, _PIXELS):
         return None
@@ -88,7 +88,7 @@ def _as_image(node: OnnxOperator, x: Value, every: Mapping[int, Reals]) -> Value
 
 
 def _shares_of(op: Resize, shape: tuple[int, ...], axis: int) -> Reals:
-    """The op's weights of each row (axis 2) or column of an image with planes of that shape."""
+    """Returns the op's weights for each row (axis 2) or column of a planar image of that shape."""
     length, wanted = shape[axis], op.size[axis - 2]
     between = between_reals(length, wanted, op.align_corners, op.half_pixels)
     shares = np.zeros((wanted, length))
@@ -98,7 +98,7 @@ def _shares_of(op: Resize, shape: tuple[int, ...], axis: int) -> Reals:
 
 
 def _target(node: OnnxOperator, shape: tuple[int, ...], axes: list[int]) -> tuple[list[int], list[float]]:
-    """Sizes and scales along the axes."""
+    """Returns sizes and scales along the axes."""
     if node.has(3):
         sizes = list(node.known_integers(3, "sizes"))
         if len(sizes) != len(axes):
@@ -132,9 +132,9 @@ def _transformation(node: OnnxOperator) -> str:
 
 
 def _places(node: OnnxOperator, length: int, size: int, scale: float, region: tuple[float, float]) -> Reals:
-    """The position in the input of each element of the result, in single precision, as ONNX Runtime has it.
+    """Returns the input position of each result element, in single precision like ONNX Runtime.
 
-    Corners are those of the elements that there are: a scale times a length may be no whole number.
+    Corners are those of existing elements: a scale times a length may not be an integer.
     """
     mode = _transformation(node)
     if mode not in _PLACES:
@@ -146,7 +146,7 @@ def _places(node: OnnxOperator, length: int, size: int, scale: float, region: tu
 
 @dataclass(frozen=True)
 class _Stretch:
-    """From elements of one dimension to others; `start` and `end` are a region of the input, of 0 to 1."""
+    """Maps elements of one dimension to others; `start` and `end` are a region of the input, 0 to 1."""
 
     length: int
     size: int
@@ -188,7 +188,7 @@ _PLACES: Mapping[str, Callable[[Singles, _Stretch], Any]] = {
 
 
 def _shares(node: OnnxOperator, places: Reals, length: int, scale: float) -> Reals:
-    """Row i: how much of each element of the input is in element i of the result."""
+    """Returns in row i the weight of each input element in result element i."""
     mode = node.text("mode", "nearest")
     shares = np.zeros((len(places), length))
     for i, place in enumerate(places):
@@ -207,7 +207,7 @@ def _shares(node: OnnxOperator, places: Reals, length: int, scale: float) -> Rea
 
 
 def _nearest(node: OnnxOperator, place: float, is_smaller: bool) -> int:
-    """Before set 11 there is no mode: ONNX Runtime rounds up where the result is smaller, else down."""
+    """Rounds; before set 11 there is no mode: ONNX Runtime rounds up if the result is smaller, else down."""
     mode = node.text("nearest_mode", "round_prefer_floor")
     if node.version < 11:
         mode = "ceil" if is_smaller else "floor"
@@ -220,7 +220,7 @@ def _nearest(node: OnnxOperator, place: float, is_smaller: bool) -> int:
 
 
 def _taps(node: OnnxOperator, mode: str, rest: float, near: float) -> tuple[npt.NDArray[np.int64], Reals]:
-    """Neighbours and their weights; `near` below 1 widens the filter."""
+    """Returns neighbors and their weights; `near` below 1 widens the filter."""
     if mode not in ("linear", "cubic"):
         raise node.fail(f'mode "{mode}" is not supported', "use nearest, linear or cubic")
     reach = 1 if mode == "linear" else 2
@@ -241,13 +241,13 @@ def _cubic(d: Reals, a: float) -> Reals:
 
 
 def _multiplied(node: OnnxOperator, x: Value, axis: int, shares: Reals) -> Value:
-    """Few elements make each result: these are gathered and weighted; many: a product."""
+    """Gathers and weights if few elements make each result; otherwise multiplies by a matrix."""
     counts = (shares != 0).sum(axis=1)
     if int(counts.max()) > _MOST_TAPS:
         return _product(node, x, axis, shares)
     if counts.max() == 1 and (shares.max(axis=1) == 1).all():
         return _gathered(node, x, axis, shares.argmax(axis=1))
-    taps = np.argsort(shares == 0, axis=1, kind="stable")[:, : counts.max()]  # those that count come first
+    taps = np.argsort(shares == 0, axis=1, kind="stable")[:, : counts.max()]  # nonzero weights come first
     along = [-1 if a == axis else 1 for a in range(len(x.order))]
     parts = []
     for places in taps.T:
@@ -257,7 +257,7 @@ def _multiplied(node: OnnxOperator, x: Value, axis: int, shares: Reals) -> Value
 
 
 def _gathered(node: OnnxOperator, x: Value, axis: int, places: npt.NDArray[np.int64]) -> Value:
-    """Each element of a dimension several times, or in any order, in the order in which x is stored."""
+    """Selects elements of a dimension in any order, possibly repeated, in the stored order of x."""
     shape, stored = node.draft.types[x.name].shape, x.order.index(axis)
     times = len(places) // shape[stored]
     if np.array_equal(places, np.arange(len(places)) // max(1, times)) and len(places) % shape[stored] == 0:

@@ -1,4 +1,4 @@
-"""GridSample: pixels around places that are computed, gathered and weighted."""
+"""GridSample: pixels around computed positions, gathered and weighted."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ops.gather import Gather
 
-_MODES = {"bilinear": "linear", "bicubic": "cubic"}  # before set 20
+_MODES = {"bilinear": "linear", "bicubic": "cubic"}  # names before set 20
 _CUBIC = -0.75
 
 
 @dataclass(frozen=True)
 class _SampledTap:
-    """A pixel along one dimension: its place and its share, which is 0 where there is none."""
+    """A pixel along one dimension: its position and its weight, 0 outside the image."""
 
     place: Real
     share: Real
@@ -60,7 +60,7 @@ def _coordinate(node: OnnxOperator, grid: Value, column: int, size: int) -> Real
 
 @dataclass(frozen=True)
 class _Axis:
-    """One dimension, and what is beyond its ends."""
+    """One dimension, and its handling of positions outside."""
 
     node: OnnxOperator
     size: int
@@ -70,7 +70,7 @@ class _Axis:
         return self.node.text("padding_mode", "zeros")
 
     def inside(self, place: Real) -> Real:
-        """Moved to where pixels are; zeros stay outside."""
+        """Moves positions inside the image; zero padding leaves them outside."""
         if self.beyond == "border":
             return place.at_least(0.0).at_most(self.size - 1)
         return self.reflected(place) if self.beyond == "reflection" else place
@@ -84,7 +84,7 @@ class _Axis:
         return ((turned - length).one("Abs") * -1.0 + length) - half
 
     def tap(self, place: Real, share: Real | None) -> _SampledTap:
-        """The tap at a whole number."""
+        """Returns the tap at an integer position."""
         inner = self.inside(place).at_least(0.0).at_most(self.size - 1)
         if self.beyond == "zeros":
             seen = place.within(0.0, self.size - 1)
@@ -117,12 +117,12 @@ def _cubic(axis: _Axis, place: Real) -> list[_SampledTap]:
 
 
 def _near(d: Real) -> Real:
-    """Up to a pixel away."""
+    """Returns the cubic weight of a pixel up to one pixel away."""
     return ((d * (_CUBIC + 2)) - (_CUBIC + 3)) * d * d + 1.0
 
 
 def _far(d: Real) -> Real:
-    """The cubic weight of a pixel one to two pixels away."""
+    """Returns the cubic weight of a pixel one to two pixels away."""
     return (((d * _CUBIC) - 5 * _CUBIC) * d + 8 * _CUBIC) * d - 4 * _CUBIC
 
 
@@ -130,7 +130,7 @@ _TAPS = {"cubic": _cubic, "linear": _linear, "nearest": _nearest}
 
 
 def _weighted(node: OnnxOperator, pixels: str, taps: tuple[_SampledTap, ...], shape: tuple[int, ...]) -> Real:
-    """The sampled pixels as [N, places, C]."""
+    """Returns the sampled pixels as [N, places, C]."""
     steps = dense_strides(shape[2:])
     place = reduce(Real.__add__, (t.place * float(s) for t, s in zip(taps, steps, strict=True)))
     share = reduce(Real.__mul__, (t.share for t in taps))

@@ -1,4 +1,4 @@
-"""Elements put at places: where these are known, each result is picked out of what was there and is put."""
+"""Scatters elements; at known positions each result is selected from the old and new elements."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _scatter_nd(node: OnnxOperator) -> Value:
 
 
 def _tensor_scatter(node: OnnxOperator) -> Value:
-    """Updates of a cache along one dimension, from a place that each batch has."""
+    """Updates a cache along one dimension, from a start position per batch."""
     x, part = node.operand(0), node.operand(1)
     shape, sizes = node.shape(x), node.shape(part)
     axis = node.axis(node.integer("axis", -2), len(shape))
@@ -80,7 +80,7 @@ def _tensor_scatter(node: OnnxOperator) -> Value:
 
 
 def _col2im(node: OnnxOperator) -> Value:
-    """Sums of the columns that lie over each pixel."""
+    """Sums the columns that overlap each pixel."""
     x = node.operand(0)
     image, block = node.known_integers(1, "image shape"), node.known_integers(2, "block shape")
     count = len(image)
@@ -110,13 +110,13 @@ def _indices(node: OnnxOperator, position: int) -> Places:
 
 
 def _counted(node: OnnxOperator, indices: Places, size: int) -> Places:
-    """Counts indices from the front."""
+    """Converts negative indices, which count from the end."""
     node.require_inside(indices, -size, size)
     return np.where(indices < 0, indices + size, indices)
 
 
 def put(node: OnnxOperator, x: Value, parts: Value, places: Places, reduction: str) -> Value:
-    """Each part at its place in the flat x, below 0 nowhere; of several the last, or all combined."""
+    """Puts each part at its position in the flat x (none if below 0); the last one wins, or all combine."""
     shape, flat = node.shape(x), places.reshape(-1)
     total = node.value(node.reshaped(node.plain(x), (prod(shape),)), x.element)
     source = node.value(node.reshaped(node.plain(parts), (prod(node.shape(parts)),)), parts.element)
@@ -132,7 +132,7 @@ def put(node: OnnxOperator, x: Value, parts: Value, places: Places, reduction: s
 
 
 def _turns(places: Places, size: int) -> list[Places]:
-    """The first part put at each element, then the second, ...; the neutral one where there is none."""
+    """Returns the first part put at each element, then the second, ...; the neutral one if there is none."""
     turns: list[Places] = []
     counts = np.zeros(size, np.int64)
     for part, place in enumerate(places.tolist()):

@@ -1,4 +1,4 @@
-"""Sequences of tensors: what they hold is known while the file is read, in the graph they are gone."""
+"""Sequences of tensors: resolved while the file is read; the graph has none."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _erase(node: OnnxOperator) -> TensorSequence:
 
 
 def _position(node: OnnxOperator, operand: int, length: int, is_between: bool = False) -> int:
-    """Counted from the end where it is negative; between two tensors there is one place more."""
+    """Returns a position; negative ones count from the end. There is one more position between tensors."""
     number = int(node.known_scalar(operand, "position"))
     return _within(node, number + length if number < 0 else number, length + is_between)
 
@@ -54,7 +54,7 @@ def _within(node: OnnxOperator, place: int, places: int) -> int:
 
 
 def _split(node: OnnxOperator) -> TensorSequence:
-    """Into parts of one size, the last of what is left; of given sizes; of one, whose dimension may go."""
+    """Splits into parts of one size, the last perhaps smaller, of given sizes, or of size one."""
     x = node.operand(0)
     axis = node.axis(node.integer("axis", 0), len(x.order))
     parts = _parts(node, node.shape(x)[axis])

@@ -1,4 +1,4 @@
-"""Fourier transforms as products with constant matrices, whole or frame by frame, and the mel matrix."""
+"""Fourier transforms as products with constant matrices, whole or by frame, and the mel matrix."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _dft(node: OnnxOperator) -> Value:
 
 
 def _transformed(node: OnnxOperator, x: Value, length: int, one_sided: bool, inverse: bool) -> Value:
-    """Transforms x [..., elements, 1 or 2]; the result has real and imaginary parts, or real ones only."""
+    """Transforms x [..., elements, 1 or 2]; the result has complex pairs, or only their first part."""
     shape = node.shape(x)
     real = _part(node, x, 0)
     imaginary = _part(node, x, 1) if shape[-1] == 2 else None
@@ -70,7 +70,7 @@ def _combined(node: OnnxOperator, real: Value, imaginary: Value | None, a: Reals
 
 
 def _angles(size: int, length: int, results: int, inverse: bool) -> tuple[Reals, Reals]:
-    """[elements, results]; what is beyond the length does not count, what is missing is 0."""
+    """Returns matrices [elements, results]; elements beyond the length are ignored, missing ones are 0."""
     turns = np.outer(np.arange(size), np.arange(results)) % length / length
     angles = 2 * np.pi * turns * (1 if inverse else -1)
     counts = (np.arange(size) < length)[:, np.newaxis]
@@ -78,7 +78,7 @@ def _angles(size: int, length: int, results: int, inverse: bool) -> tuple[Reals,
 
 
 def _half_known(size: int, length: int) -> tuple[Reals, Reals]:
-    """Floats from the first half of a spectrum, whose second half is its mirror image."""
+    """Returns matrices to floats from the first half of a spectrum, whose second half mirrors it."""
     cosines, sines = _angles(size, length, length, inverse=True)
     twice = np.full((size, 1), 2.0)
     twice[0] = 1.0
@@ -89,7 +89,7 @@ def _half_known(size: int, length: int) -> tuple[Reals, Reals]:
 
 
 def _stft(node: OnnxOperator) -> Value:
-    """Frames side by side, windowed, each transformed."""
+    """Transforms windowed frames side by side."""
     x = node.operand(0)
     step = int(node.known_scalar(1, "frame step"))
     window = node.optional(2)
@@ -113,7 +113,7 @@ def _stft(node: OnnxOperator) -> Value:
 
 
 def _mel_matrix(node: OnnxOperator) -> Value:
-    """Triangles that lie evenly on the mel scale, a column each; it needs no run."""
+    """Returns triangles evenly spaced on the mel scale, one per column; computed at compile time."""
     bands, length, rate = (int(node.known_scalar(i, "size")) for i in range(3))
     low, high = (2595 * np.log10(1 + node.known_scalar(i, "edge") / 700) for i in (3, 4))
     bins = length // 2 + 1

@@ -1,4 +1,4 @@
-"""Support vector machines as scikit-learn exports them: kernels are one product, pairs of classes another."""
+"""Support vector machines from scikit-learn: kernels are one product, pairs of classes another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array
 
-_MOST_FACTORS = 8  # of a power that is written as products
+_MOST_FACTORS = 8  # of a power computed as products
 
 
 def _real(node: OnnxOperator, numbers: Array | float) -> Value:
@@ -22,7 +22,7 @@ def _real(node: OnnxOperator, numbers: Array | float) -> Value:
 
 
 def _kernels(node: OnnxOperator, count: int) -> Value:
-    """The kernel of each row of the input with each support vector."""
+    """Returns the kernel of each input row with each support vector."""
     x, vectors = features(node), np.array(node.reals("support_vectors"), np.float32)
     shape = node.shape(x)
     if len(shape) != 2 or not count or vectors.size != count * shape[1]:
@@ -45,8 +45,8 @@ def _kernels(node: OnnxOperator, count: int) -> Value:
 
 
 def _power(node: OnnxOperator, base: Value, degree: float) -> Value:
-    """Whole degrees are products, for bases below zero too."""
-    if not 1 <= degree <= _MOST_FACTORS or degree != int(degree):  # in this order: it may be no number
+    """Computes a power; integer degrees are products, also for negative bases."""
+    if not 1 <= degree <= _MOST_FACTORS or degree != int(degree):  # in this order: it may be NaN
         return node.do("Pow", base, _real(node, degree))
     found = base
     for _ in range(int(degree) - 1):
@@ -55,7 +55,7 @@ def _power(node: OnnxOperator, base: Value, degree: float) -> Value:
 
 
 def _regressor(node: OnnxOperator) -> Value:
-    """A weighted sum of kernels; for one class, 1 where it is above zero and -1 elsewhere."""
+    """Returns a weighted sum of kernels; for one class, 1 if it is above zero, else -1."""
     count = node.integer("n_supports", 0)
     if node.text("post_transform", "NONE") != "NONE":
         raise node.fail(f"post transform {node.text('post_transform')} is not supported", "NONE is")
@@ -71,7 +71,7 @@ def _regressor(node: OnnxOperator) -> Value:
 
 
 def _classifier(node: OnnxOperator) -> list[Value]:
-    """The label that most pairs of classes vote for, and the sums of pairs; of two classes, both signs."""
+    """Returns the label with most votes, and the pairs' sums; for two classes, both signs."""
     _require_plain(node)
     labels, each = node.integers("classlabels_ints"), node.integers("vectors_per_class", ())
     pairs = list(combinations(range(len(labels)), 2))
@@ -103,7 +103,7 @@ def _require_plain(node: OnnxOperator) -> None:
 
 
 def _of_pairs(weights: Array, each: tuple[int, ...], pairs: list[tuple[int, int]]) -> Array:
-    """The weight of each vector in each pair: of those of its two classes."""
+    """Returns the weight of each vector in each pair: nonzero for vectors of its two classes."""
     ends = np.cumsum(each)
     vectors = [slice(end - count, end) for end, count in zip(ends, each, strict=True)]
     found = np.zeros((int(ends[-1]), len(pairs)), np.float32)
@@ -114,7 +114,7 @@ def _of_pairs(weights: Array, each: tuple[int, ...], pairs: list[tuple[int, int]
 
 
 def _votes(node: OnnxOperator, sums: Value, pairs: list[tuple[int, int]], classes: int) -> Value:
-    """Counts the pairs that each class wins: the first one where the sum is above zero, else the second."""
+    """Counts the pairs that each class wins: the first if the sum is above zero, else the second."""
     moved, lost = np.zeros((len(pairs), classes), np.float32), np.zeros(classes, np.float32)
     for number, (first, second) in enumerate(pairs):
         moved[number, first], moved[number, second] = 1, -1

@@ -1,4 +1,4 @@
-"""NonMaxSuppression: as many rows as there can be, and how many of them are there."""
+"""NonMaxSuppression: returns the maximal number of rows, and the number of valid ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _non_max_suppression(node: OnnxOperator) -> Value:
 
 
 def _least(node: OnnxOperator) -> float:
-    """The least score that counts: the standard asks for more than its threshold."""
+    """Returns the smallest accepted score: the standard requires more than its threshold."""
     if not node.has(4):
         return _LEAST
     threshold = np.float32(node.known_scalar(4, "score_threshold"))

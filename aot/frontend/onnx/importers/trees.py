@@ -1,6 +1,6 @@
-"""Ensembles of decision trees: tables of branches, in which all trees go down one step at a time.
+"""Ensembles of decision trees: tables of branches, traversed by all trees one level at a time.
 
-A table has a row for each branch and elements no wider than its numbers; leaves that say the same are one.
+A table has a row for each branch, in the narrowest integers; leaves with equal values are merged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Key = tuple[int, int] | int  # of a node in the file
 
 @dataclass(frozen=True)
 class _Branch:
-    """A branch to `yes` where the feature lies between the limits, or is missing and that counts."""
+    """A branch to `yes` if the feature is between the limits, or missing and `missing` is set."""
 
     feature: int
     low: float
@@ -40,7 +40,7 @@ class _Branch:
 
 @dataclass
 class _Trees:
-    """Branches and leaves by their keys."""
+    """Branches and leaves by key."""
 
     node: OnnxOperator
     branches: dict[_Key, _Branch] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class _Trees:
 
     @property
     def different_leaves(self) -> dict[tuple[tuple[int, float], ...], int]:
-        """Numbers the different things that leaves say."""
+        """Numbers the distinct values of leaves."""
         said = dict.fromkeys(tuple(leaf) for leaf in self.leaves.values())
         return {leaf: number for number, leaf in enumerate(said)}
 
@@ -66,16 +66,16 @@ class _Trees:
 
 
 def _walked(trees: _Trees, roots: Sequence[_Key], targets: int) -> Value:
-    """The leaves' values for each row of features: [rows, trees, targets]."""
+    """Returns the leaves' values for each row of features: [rows, trees, targets]."""
     return _describe(trees, _reached(trees, roots), targets)
 
 
 def _reached(trees: _Trees, roots: Sequence[_Key]) -> Value:
-    """The number of what the leaf in each tree says: [rows, trees]."""
+    """Returns the number of the leaf's value in each tree: [rows, trees]."""
     node, x = trees.node, features(trees.node)
     if len(node.shape(x)) != 2:
         raise node.fail(f"features of shape {list(node.shape(x))} are not supported, rows of them are")
-    _depth(trees, roots)  # refuses circles
+    _depth(trees, roots)  # rejects cycles
     _drop_idle_branches(trees)
     depth = _depth(trees, roots)
     branches = list(trees.branches.values())
@@ -111,7 +111,7 @@ def _reached(trees: _Trees, roots: Sequence[_Key]) -> Value:
 
 
 def _drop_idle_branches(trees: _Trees) -> None:
-    """Makes a branch whose two leaves say the same a leaf: a third of an isolation forest's are."""
+    """Replaces a branch with two equal leaves by a leaf: a third of an isolation forest's branches."""
     waiting = list(trees.branches)
     parents = {way: key for key, branch in trees.branches.items() for way in (branch.yes, branch.no)}
     while waiting:
@@ -125,14 +125,14 @@ def _drop_idle_branches(trees: _Trees) -> None:
 
 
 def _places(trees: _Trees) -> Mapping[_Key, int]:
-    """Numbers branches from 0 up, and what leaves say from -1 down."""
+    """Numbers branches from 0 up, and leaf values from -1 down."""
     numbers = trees.different_leaves
     branches = {key: place for place, key in enumerate(trees.branches)}
     return branches | {key: -1 - numbers[tuple(leaf)] for key, leaf in trees.leaves.items()}
 
 
 def _table(node: OnnxOperator, numbers: Sequence[int]) -> Value:
-    """A constant of the narrowest signed integers that hold these numbers."""
+    """Returns a constant of the narrowest signed integers that hold these numbers."""
     array = np.array(numbers, np.int32)
     fits = (e for e, dtype in _NARROW if np.array_equal(array.astype(dtype), array))
     return node.number(array, next(fits, TensorProto.INT32))
@@ -146,7 +146,7 @@ def _taken(node: OnnxOperator, table: Value, rows: Value) -> Value:
 
 
 def _describe(trees: _Trees, leaves: Value, targets: int) -> Value:
-    """The weights of leaves: [rows, trees, targets]."""
+    """Returns the weights of leaves: [rows, trees, targets]."""
     weights = np.zeros((len(trees.different_leaves), targets), np.float32)
     for leaf, row in trees.different_leaves.items():
         for target, weight in leaf:
@@ -155,7 +155,7 @@ def _describe(trees: _Trees, leaves: Value, targets: int) -> Value:
 
 
 def _only_named(trees: _Trees, leaves: Value, scores: Value) -> Value:
-    """A class that no leaf names is below all others, as in ONNX Runtime."""
+    """Ranks classes that no leaf mentions below all others, like ONNX Runtime."""
     node, count = trees.node, trees.node.shape(scores)[1]
     named = np.array([[n in {t for t, _ in leaf} for n in range(count)] for leaf in trees.different_leaves])
     if named.all():
@@ -166,7 +166,7 @@ def _only_named(trees: _Trees, leaves: Value, scores: Value) -> Value:
 
 
 def _depth(trees: _Trees, roots: Sequence[_Key]) -> int:
-    """Steps to the farthest leaf."""
+    """Returns the number of steps to the farthest leaf."""
     level, depth = set(roots), 0
     while any(key in trees.branches for key in level):
         branches = [trees.branches[key] for key in level if key in trees.branches]
@@ -181,7 +181,7 @@ def _depth(trees: _Trees, roots: Sequence[_Key]) -> int:
 
 
 def _same_length(node: OnnxOperator, *lists: Sized) -> None:
-    """Attributes that speak of one thing each."""
+    """Requires that attributes describing the same nodes have equal lengths."""
     lengths = [len(each) for each in lists]
     if len(set(lengths)) > 1:
         raise node.fail(f"its attributes have {', '.join(map(str, lengths))} entries that belong together")
@@ -200,7 +200,7 @@ def _combined(node: OnnxOperator, found: Value, how: str, base: Sequence[float])
 
 
 def _ensemble(node: OnnxOperator) -> Value:
-    """Branches and leaves are numbered each for themselves, here leaves from -1 downwards."""
+    """Reads the current form, in which branches and leaves are numbered separately; leaves from -1 down."""
     trees, modes = _Trees(node), node.constant_from(node.tensor("nodes_modes"))
     splits = node.constant_from(node.tensor("nodes_splits"))
     columns = [node.draft.constants[v.name].reshape(-1) for v in (modes, splits)]
@@ -236,7 +236,7 @@ _ENDS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 def _members(node: OnnxOperator) -> list[list[float]]:
-    """Sets of numbers, each ended by one that is none, in the order of the branches that use them."""
+    """Returns sets of numbers, each terminated by NaN, in the order of the branches that use them."""
     if not node.has_attribute("membership_values"):
         return []
     numbers: Array = node.draft.constants[node.constant_from(node.tensor("membership_values")).name]
@@ -252,7 +252,7 @@ def _members(node: OnnxOperator) -> list[list[float]]:
 def _add_members(
     trees: _Trees, number: int, column: int, members: list[list[float]], yes: _Key, no: _Key, lost: bool
 ) -> None:
-    """One branch for each number of the set; keys of pairs are free here."""
+    """Adds one branch for each number of the set; keys that are pairs are free here."""
     own = members.pop(0) if members else []
     if not own:
         raise trees.node.fail("a branch asks for the members of an empty set")
@@ -269,7 +269,7 @@ def _targets(trees: _Trees, count: int) -> int:
 
 
 def _older(node: OnnxOperator, kind: str) -> tuple[_Trees, list[_Key]]:
-    """Before set 5 of the domain nodes carry the numbers of their trees; `kind` is target or class."""
+    """Reads the form before set 5 of the domain, with tree numbers by node; `kind` is target or class."""
     trees = _Trees(node)
     numbers = node.integers("nodes_treeids"), node.integers("nodes_nodeids")
     _same_length(node, *numbers)
@@ -317,7 +317,7 @@ def _regressor(node: OnnxOperator) -> Value:
 
 
 def _classifier(node: OnnxOperator) -> list[Value]:
-    """The label of the highest score, and the scores."""
+    """Returns the label of the highest score, and the scores."""
     if not node.has_attribute("classlabels_int64s"):
         raise node.fail("labels that are texts are not supported", "train the model with numbers as labels")
     labels = node.integers("classlabels_int64s")
@@ -343,7 +343,7 @@ def _label(node: OnnxOperator, labels: Sequence[int], place: Value) -> Value:
 def _of_two(
     node: OnnxOperator, trees: _Trees, scores: Value, column: int, labels: Sequence[int], end: str
 ) -> list[Value]:
-    """One score for two classes: a probability where no weight is negative, else the distance from 0."""
+    """Converts one score to two classes: a probability if no weight is negative, else the distance from 0."""
     one = node.do("Gather", scores, node.number([column], TensorProto.INT64), axis=1)
     is_share = all(weight >= 0 for leaf in trees.leaves.values() for _, weight in leaf)
     middle = node.number(0.5 if is_share else 0.0, one.element)

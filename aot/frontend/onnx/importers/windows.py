@@ -1,4 +1,4 @@
-"""The attributes of operators that slide windows: sizes, strides, dilations, padding."""
+"""Attributes of operators with sliding windows: sizes, strides, dilations, padding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AGAIN = "get or export the file again"
 
 @dataclass(frozen=True)
 class SpatialWindows:
-    """One entry for each spatial dimension."""
+    """Windows with one entry for each spatial dimension."""
 
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
@@ -20,13 +20,13 @@ class SpatialWindows:
     padding: tuple[Pair, ...]
 
     def as_image(self) -> SpatialWindows:
-        """A line's windows as those of an image of one row."""
+        """Returns a line's windows as those of an image of one row."""
         return SpatialWindows(
             (1, *self.sizes), (1, *self.strides), (1, *self.dilations), ((0, 0), *self.padding)
         )
 
     def output_sizes(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
-        """The sizes of the result over an image that is padded already."""
+        """Returns the sizes of the result for an image that is already padded."""
         rows = zip(lengths, self.sizes, self.strides, self.dilations, strict=True)
         return tuple(output_size(n, k, s, d, (0, 0)) for n, k, s, d in rows)
 
@@ -46,7 +46,7 @@ class SpatialWindows:
 def read_windows(
     node: OnnxOperator, lengths: tuple[int, ...], kernel: tuple[int, ...] | None
 ) -> SpatialWindows:
-    """Reads a node's windows over an image of these lengths; `kernel` is that of the weights, if any."""
+    """Reads a node's windows over an image of these lengths; `kernel` is the weights' size, if any."""
     count = len(lengths)
     sizes = kernel or node.integers("kernel_shape")
     strides = node.integers("strides", (1,) * count)
