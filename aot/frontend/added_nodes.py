@@ -1,4 +1,4 @@
-"""Nodes that are put before or behind a model which was read: each reads what the one before it made."""
+"""Adds nodes before or after an imported model: each reads the result of the previous one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aot.ops.reshape import Reshape
 
 
 def builder_of(graph: Graph) -> GraphBuilder:
-    """A builder that knows the model's values, and gives none of its names again."""
+    """Returns a builder that knows the model's values and does not reuse their names."""
     builder = GraphBuilder(rounding="tflm", types=dict(graph.types))
     for name in graph.types:
         builder.value_names.take(name)
@@ -20,7 +20,7 @@ def builder_of(graph: Graph) -> GraphBuilder:
 
 
 class AddedNodes:
-    """Nodes, constants and states under names with a prefix; `value` is the last that was made."""
+    """Adds nodes, constants and states with a name prefix; `value` is the most recent result."""
 
     def __init__(self, builder: GraphBuilder, prefix: str, origin: str, value: str) -> None:
         self._builder, self._prefix, self._origin, self.value = builder, prefix, origin, value
@@ -28,7 +28,7 @@ class AddedNodes:
         self.states: list[State] = []
 
     def branch(self, value: str) -> AddedNodes:
-        """The same model's nodes, going on behind another value."""
+        """Returns another chain for the same model that continues after another value."""
         other = AddedNodes(self._builder, self._prefix, self._origin, value)
         other._initial, other.states = self._initial, self.states
         return other
@@ -44,7 +44,7 @@ class AddedNodes:
         *operands: str | Array | None,
         quant: Quant | None = None,
     ) -> str:
-        """Adds a node of the last value and these operands; its result is the last value now."""
+        """Adds a node on the last value and these operands; its result becomes the last value."""
         names = [self.value, *(self._operand(label, each) for each in operands)]
         ((dtype, shape),) = op.infer(self._builder.types_of(names))
         result = self._name(label)
@@ -57,12 +57,12 @@ class AddedNodes:
         return result
 
     def view(self, label: str, *shape: int) -> None:
-        """The same elements in another shape."""
+        """Views the same elements in another shape."""
         if self.type.shape != shape:
             self.then(label, Reshape(shape), quant=self.type.quant)
 
     def state(self, label: str, initial: Array, quant: Quant | None = None) -> str:
-        """A value that lives from run to run; `keep` says what it becomes."""
+        """Adds a value that persists between runs; `keep` sets its next value."""
         name = self._name(label)
         self._builder.types[name] = TensorType(_dtype_of(initial), initial.shape, quant)
         self._initial[name] = initial

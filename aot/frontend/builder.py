@@ -12,7 +12,7 @@ from aot.ir.types import Array, TensorType
 from aot.ops.constraints import violations
 from aot.ops.op import Op, Types
 
-MAX_TENSOR_BYTES = 2**28  # far beyond any microcontroller, and still quick to compute with
+MAX_TENSOR_BYTES = 2**28  # far beyond any microcontroller, but still quick to process
 INDEX_HINT = "other runtimes refuse this file, too: correct the indices, and export it again"
 SEE_OPS = "deploy docs ops lists what each operator supports"
 
@@ -23,9 +23,9 @@ def too_large(what: str, tensor: TensorType) -> str:
 
 
 def index_outside(indices: Array, first: int, size: int) -> str:
-    """Names the first index that is not from `first` up to the size of a dimension; "" if there is none.
+    """Names the first index that is out of range for a dimension; "" if all are in range.
 
-    At run time an index outside is moved inside. One in the file is a mistake that every runtime refuses.
+    At run time, indices are clamped. An invalid index in the file is a mistake that every runtime rejects.
     """
     missing = [number for number in np.unique(indices).tolist() if not first <= number < size]
     have = f"a dimension of {size} has {first} to {size - 1}"
@@ -37,7 +37,7 @@ class Names:
 
     def __init__(self, numbers: dict[str, int] | None = None) -> None:
         self._taken: set[str] = set()
-        self._numbers = {} if numbers is None else numbers  # name_hint -> the last number given to it
+        self._numbers = {} if numbers is None else numbers  # name_hint -> the last number used with it
 
     def unique(self, name_hint: str) -> str:
         """Returns the hint, or the hint with the first free number, and reserves it."""
@@ -59,7 +59,7 @@ class Names:
 class GraphBuilder:
     """The graph read so far. The reader of each format adds what its files need."""
 
-    rounding: str  # a mode of aot.ops.rounding, which importers give to ops
+    rounding: str  # a mode of aot.ops.rounding, which importers pass to ops
     types: dict[str, TensorType] = field(default_factory=dict)
     constants: dict[str, Array] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
@@ -88,7 +88,7 @@ class GraphBuilder:
         """Returns the op's results for known operands, by default constants."""
         known = self.constants if known is None else known
         arrays = [None if name is None else known[name] for name in inputs]
-        with np.errstate(all="ignore"):  # infinities and NaN in a file are the file's
+        with np.errstate(all="ignore"):  # infinities and NaN in a file belong to the file
             return op.reference(arrays, self.types_of(inputs), results)
 
     def append(self, label: str, op: Op, inputs: Sequence[str | None], output: str, origin: str = "") -> None:

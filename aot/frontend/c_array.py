@@ -1,4 +1,4 @@
-"""A TFLite model as a C array, as TinyML projects ship it: `const unsigned char model[] = {0x20, ...};`."""
+"""Reads a TFLite model from a C array, a common form: `const unsigned char model[] = {0x20, ...};`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAKE = "xxd -i model.tflite writes one"
 
 
 def model_in_c(data: bytes, file_name: str) -> bytes:
-    """The bytes of the only array in the source that is a TFLite model. Raises ModelError."""
+    """Returns the bytes of the only array in the source that is a TFLite model. Raises ModelError."""
     text = _COMMENT.sub(" ", data.decode("utf-8", "replace"))
     found = {name: array for name, numbers in _ARRAY.findall(text) if (array := _bytes(numbers))}
     models = {name: array for name, array in found.items() if array[4:8] == _IDENTIFIER}
@@ -35,7 +35,7 @@ def model_in_c(data: bytes, file_name: str) -> bytes:
 
 
 def _bytes(numbers: str) -> bytes | None:
-    """None for what is not a list of bytes."""
+    """Returns the bytes, or None if the text is not a list of bytes."""
     try:
         return bytes(
             int(number, 0) & 0xFF for number in numbers.replace("u", "").split(",") if number.strip()

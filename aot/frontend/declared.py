@@ -1,4 +1,4 @@
-"""Declarations such as librosa.mfcc:sr=16000,n_fft=512: a name, and parameters that a dataclass has."""
+"""Reads declarations such as librosa.mfcc:sr=16000,n_fft=512: a name, and parameters of a dataclass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "none": None}
 
 
 class DeclarationError(ValueError):
-    """A declaration is wrong. `what` is a sentence."""
+    """Raised for a wrong declaration. `what` is a sentence."""
 
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__(what)
@@ -23,12 +23,12 @@ class DeclarationError(ValueError):
         self.hint = hint
 
 
-NAME = "name"  # its key where a declaration is written as a table
+NAME = "name"  # its key in a declaration written as a table
 Value = bool | int | float | str | tuple[float, ...] | None
 
 
 def value_of(word: str) -> Value:
-    """A word as the value that Python would write for it; numbers of channels are written 0.5/0.4/0.3."""
+    """Parses a value like a Python literal; numbers by channel are written 0.5/0.4/0.3."""
     if "/" in word:
         try:
             return tuple(float(number) for number in word.split("/"))
@@ -45,7 +45,7 @@ def value_of(word: str) -> Value:
 
 
 def word_of(value: object) -> str:
-    """A word that is read as the value."""
+    """Formats a value so that `value_of` returns it."""
     if isinstance(value, list | tuple):
         return "/".join(str(float(number)) for number in value)
     if isinstance(value, bool) or value is None:
@@ -54,7 +54,7 @@ def word_of(value: object) -> str:
 
 
 def read_parameters(kind: type[T], given: Mapping[str, object], front: str) -> T:
-    """The parameters; what is not given has the library's default. Raises DeclarationError."""
+    """Returns the parameters, with the library's defaults. Raises DeclarationError."""
     hints = get_type_hints(kind)
     for name in given:
         if name not in hints:
@@ -63,7 +63,7 @@ def read_parameters(kind: type[T], given: Mapping[str, object], front: str) -> T
     made: dict[str, Any] = {
         name: _read(value, hints[name], f"{front}: {name}") for name, value in given.items()
     }
-    for each in fields(kind):  # type: ignore[arg-type]  # it is a dataclass
+    for each in fields(kind):  # it is a dataclass
         if each.default is MISSING and each.name not in made:
             raise DeclarationError(f"{front} needs {each.name}", f"write {front}:{each.name}=...")
     return kind(**made)
@@ -86,7 +86,7 @@ def _read(value: object, hint: Any, where: str) -> object:
 
 
 def _read_numbers(value: object, where: str) -> tuple[float, ...]:
-    """One number, or one for each channel."""
+    """Reads one number, or one for each channel."""
     listed = value if isinstance(value, list | tuple) else (value,)
     if listed and all(isinstance(number, int | float) for number in listed):
         return tuple(float(number) for number in listed)
@@ -94,7 +94,7 @@ def _read_numbers(value: object, where: str) -> tuple[float, ...]:
 
 
 def parted(given: object, kind: str) -> tuple[str, dict[str, object]]:
-    """The name and the parameters of a word, or of a table with a name. Raises DeclarationError."""
+    """Splits text, or a table with a name, into name and parameters. Raises DeclarationError."""
     if isinstance(given, str):
         name, _, rest = given.partition(":")
         return name, dict(_pair(word, name) for word in rest.split(",") if word)
@@ -106,7 +106,7 @@ def parted(given: object, kind: str) -> tuple[str, dict[str, object]]:
 
 
 def declared_word(name: str, values: Mapping[str, object]) -> str:
-    """One word that is read again as the same."""
+    """Formats a declaration as text that is read as the same."""
     words = ",".join(f"{key}={word_of(value)}" for key, value in values.items())
     return f"{name}:{words}" if words else name
 

@@ -1,4 +1,4 @@
-"""Counts the operators of a model file, and says which of them can be read, whatever becomes of the model."""
+"""Counts the operators of a model file and which of them are supported, even if the model is not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aot.frontend.load import is_onnx, is_tflite
 
 @dataclass(frozen=True, slots=True)
 class FileOperator:
-    """An operator of a file, by the name that its format has for it."""
+    """An operator of a file, by its name in the file's format."""
 
     name: str
     nodes: int
@@ -20,7 +20,7 @@ class FileOperator:
 
 
 def file_operators(data: bytes, file_name: str) -> Sequence[FileOperator]:
-    """The operators in a file's bytes, the most frequent first. Raises ModelError for what is not a model."""
+    """Returns the operators in a file's bytes, most frequent first. Raises ModelError if not a model."""
     if is_tflite(data):
         from aot.frontend.tflite.read import operators_of_tflite
 

@@ -1,4 +1,4 @@
-"""Finds importers in files: each has a table, operator by operator, of the file's name in capitals."""
+"""Finds importers in modules: each has a table by operator, named like the module in capitals."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from aot.extensions import LazyTable
 
 
 def importers_in(package: str, files: Mapping[str, str]) -> Mapping[str, Any]:
-    """Returns the importers of the operators that `files` lists for each file of a package.
+    """Returns the importers of the operators that `files` lists for each module of a package.
 
-    A file is imported when one of its operators is looked up. "quantised.MICROSOFT" is another table in
+    A module is imported when one of its operators is looked up. "quantised.MICROSOFT" is another table in
     quantised.py.
     """
     places = {operator: file for file, listed in files.items() for operator in listed.split(", ")}

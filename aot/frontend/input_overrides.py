@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class InputOverrides:
-    """Shapes and values by the inputs' names; an input with a value is not an input any more."""
+    """Shapes and values by input name; an input with a value is no longer an input."""
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)

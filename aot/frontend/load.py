@@ -135,7 +135,7 @@ def read_file(path: Path) -> bytes:
                 "this is a SavedModel of TensorFlow", str(path), _FROM_FOLDER.format(name=path)
             )
         raise NoModelFileError("a model file is needed, this is a folder", str(path), _OTHERWISE)
-    if path.is_char_device() or path.is_block_device():  # which may never end
+    if path.is_char_device() or path.is_block_device():  # may never end
         raise NoModelFileError("a model file is needed, this is a device", str(path), _OTHERWISE)
     try:
         return path.read_bytes()
@@ -151,7 +151,7 @@ def _models_in(folder: Path) -> list[str]:
     """Returns the names of possible models in the folder, to suggest one for a mistyped name."""
     try:
         return sorted(path.name for path in folder.iterdir() if path.suffix in (".tflite", ".onnx"))
-    except OSError:  # no such folder, or one that may not be looked into
+    except OSError:  # the folder does not exist or is not readable
         return []
 
 

@@ -1,4 +1,4 @@
-"""A model of one op, for what has no file: its inputs are the model's, its constants are given."""
+"""Builds a model of one op without a file: its inputs are the model's, its constants are given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def graph_of_op(
     constants: Mapping[str, Array],
     output: tuple[str, TensorType],
 ) -> Graph:
-    """The graph; of the operands, in their order, those among the constants are known."""
+    """Returns the graph; operands that are among the constants are constant."""
     result, kind = output
     inputs: Sequence[str] = tuple(each for each in operands if each not in constants)
     node = Node(name, op, tuple(operands), (result,))

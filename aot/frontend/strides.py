@@ -1,4 +1,4 @@
-"""Elements picked by strides, in the cheapest form: a view, row by row, or one vector out of another."""
+"""Selects elements by strides in the cheapest way: a view, row by row, or vector to vector."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from aot.ops.rearrange import Loops, Rearrange, row_steps
 
 @dataclass(frozen=True)
 class Rearrangement:
-    """A rearrangement, of a tensor seen in a shape."""
+    """A rearrangement of a tensor viewed in a shape."""
 
     op: Rearrange
     source: tuple[int, ...]
 
 
 def rearrangement(tensor: TensorType, loops: Loops, shape: tuple[int, ...]) -> Rearrangement | None:
-    """The op that picks the elements into `shape`; None where a tensor needs only be seen in that shape."""
+    """Returns the op that selects the elements into `shape`; None if a view of that shape suffices."""
     merged = loops.merged()
     if merged.offset == 0 and prod(shape) == tensor.elements and merged.strides in ((), (1,)):
         return None

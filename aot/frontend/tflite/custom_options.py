@@ -1,4 +1,4 @@
-"""Attributes of custom operators: a map in a format of its own, by name; a damaged one is reported."""
+"""Attributes of custom operators: a FlexBuffer map by name. Damaged maps are reported."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _CORRUPTED = "the file looks corrupted: get or convert it again"
 
 
 def custom_options(operator: TfliteOperator) -> Mapping[str, Any]:
-    """Nothing where there is no map."""
+    """Returns the map; an empty one if there is none."""
     table = operator.table
     if not table.CustomOptionsLength():
         return {}
     try:
         found = flexbuffers.Loads(bytearray(table.CustomOptionsAsNumpy().tobytes()))
-    except Exception as error:  # of a damaged file, of any kind
+    except Exception as error:  # a damaged file may raise anything
         raise operator.fail(f"its options cannot be read: {error}", _CORRUPTED) from None
     return found if isinstance(found, dict) else {}
 
 
 def whole_options(operator: TfliteOperator, *names: str) -> tuple[int, ...]:
-    """Attributes that have to be there, and be whole numbers from 0 on."""
+    """Returns attributes that must be present and integers from 0 on."""
     known = custom_options(operator)
     bad = [name for name in names if not isinstance(known.get(name), int) or not 0 <= known[name] < 2**31]
     if bad:

@@ -1,7 +1,7 @@
-"""Writes a dense layer as a convolution of one pixel: the same sums, and other ways with scales.
+"""Writes a dense layer as a 1x1 convolution: the same sums, with scales multiplied differently.
 
-LiteRT and compilers that follow it multiply the scales of FULLY_CONNECTED in single precision and those of
-CONV_2D in double. TensorFlow Lite Micro, whose bits are meant here, has double for both.
+LiteRT, and compilers that follow it, multiply the scales of FULLY_CONNECTED in single precision and those of
+CONV_2D in double. TensorFlow Lite Micro, which is the reference here, uses double for both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aot.ops.dense import Dense
 
 
 def write_dense(sheet: Sheet, node: Node) -> str | None:
-    """Writes [N, K] as N pixels of K channels. Answers with the reason where there is no such convolution."""
+    """Writes [N, K] as N pixels of K channels. Returns the reason if no such convolution exists."""
     assert isinstance(node.op, Dense)
     x, y = sheet.type(input_of(node)), sheet.type(node.outputs[0])
     w, data = sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))

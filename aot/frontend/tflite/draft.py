@@ -24,16 +24,16 @@ Options = TypeVar("Options")
 FOR_RECURRENT_LAYERS = (
     "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX"
 )
-_OF_SHAPES = (DType.I32, DType.I64)  # the element types that shapes, axes and indices have
+_OF_SHAPES = (DType.I32, DType.I64)  # element types of shapes, axes and indices
 
 
-# A subgraph and the values that are its inputs -> the values that are its outputs.
+# A subgraph and its input values -> its output values.
 ReadSubgraph = Callable[["TfliteDraft", "TfliteOperator", int, Sequence[str]], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class TfliteOperator:
-    """One operator of the file with its tensors by value name."""
+    """An operator of the file with its tensors by value name."""
 
     index: int
     code: str  # the schema's name: "CONV_2D"
@@ -52,7 +52,7 @@ class TfliteOperator:
         return ModelError(what, f"at {self.origin} ({self.file_name})", hint)
 
     def require_inside(self, indices: Array | None, size: int) -> None:
-        """Raises ModelError if indices that are known are not all in a dimension of this size."""
+        """Raises ModelError if known indices are out of range for a dimension of this size."""
         fault = "" if indices is None else index_outside(indices, 0, size)
         if fault:
             raise self.fail(fault, INDEX_HINT)
@@ -66,22 +66,23 @@ class TfliteOperator:
 class Variable:
     """The current state of a variable of READ_VARIABLE and ASSIGN_VARIABLE."""
 
-    state: str | None = None  # the value that a run begins with, once somebody has read it
-    now: str | None = None  # the value that it holds at this point of a run
+    state: str | None = None  # the value at the start of a run, once it has been read
+    now: str | None = None  # the value at this point of a run
     initial: Array | None = None  # None: zeros
 
 
 @dataclass(kw_only=True)
 class TfliteDraft(GraphBuilder):
-    """The graph read so far, with states and the element types of the file."""
+    """The graph read so far, with states and the file's element types."""
 
     made: set[str] = field(default_factory=set)  # readable: inputs, constants and results of nodes
     handles: dict[str, str] = field(default_factory=dict)  # value of a resource -> variable
     variables: dict[str, Variable] = field(default_factory=dict)
-    unsigned: set[str] = field(default_factory=set)  # values that the file has as unsigned integers
-    restated: set[str] = field(default_factory=set)  # values of another shape than the file declares
-    without_rows: set[str] = field(default_factory=set)  # lists of no rows, which have no value
-    rows_of: dict[str, tuple[str, ...]] = field(default_factory=dict)  # list -> what is joined to make it
+    unsigned: set[str] = field(default_factory=set)  # values that are unsigned integers in the file
+    restated: set[str] = field(default_factory=set)  # values whose shape differs from the file's
+    without_rows: set[str] = field(default_factory=set)  # empty lists, which have no value
+    # list -> the values that are joined in it
+    rows_of: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _known: dict[str, Array | None] = field(default_factory=dict)
     is_initialising: bool = False  # inside a subgraph that runs once, before the first run
 
@@ -109,7 +110,7 @@ class TfliteDraft(GraphBuilder):
         """Adds a node after checking its operands, its op's constraints and its result's declared shape."""
         self._require_valid(operator, op, inputs, output)
         if self.types[output].dtype in _OF_SHAPES and self.are_known(inputs):
-            # Converters compute shapes with operators even where every dimension is known.
+            # Converters compute shapes with operators even if every dimension is known.
             (self.constants[output],) = self.computed(op, inputs, (self.types[output],))
             return
         self.append(operator.label, op, inputs, output, operator.origin)
@@ -156,7 +157,7 @@ class TfliteDraft(GraphBuilder):
             raise operator.fail(f'it writes "{output}", which is already an input, a constant or a result')
 
     def add_state(self, like: str, shape: tuple[int, ...]) -> str:
-        """Adds a state that an operator keeps from run to run, with that shape; initially zero."""
+        """Adds a state of that shape that an operator keeps between runs; initially zero."""
         return self.add_state_of(like, replace(self.types[like], shape=shape))
 
     def add_state_of(self, name_hint: str, tensor: TensorType) -> str:

@@ -1,7 +1,7 @@
-"""Bounds checks of a flatbuffer before anything trusts it: every offset and count stays inside the file.
+"""Checks the bounds of a flatbuffer before it is used: every offset and count stays inside the file.
 
-A layout lists the fields that are read later; only those are followed. After `check_flatbuffer` the
-schema's own accessors cannot read outside the data, and no loop over a vector can run away.
+A layout lists the fields that are read later; only those are checked. After `check_flatbuffer` the schema's
+accessors cannot read outside the data, and no loop over a vector runs too long.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from aot.errors import BrokenFileError
 
 # A small file can claim millions of tables, or gigabytes, by pointing at the same bytes again and again.
-# Real models have thousands of tables, and share few of their bytes.
+# Models have thousands of tables, and share few of their bytes.
 MAX_TABLES = 50_000
-MAX_SHARING = 4  # parts, counted as often as they are pointed at, add up to at most so many times the file
-_FREE_BYTES = 4096  # so that tiny files may share what they like
+MAX_SHARING = 4  # parts, counted once per reference, may be this many times as large as the file
+_FREE_BYTES = 4096  # not counted, so that tiny files may share freely
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Vector:
-    """A counted run of numbers; strings are runs of bytes."""
+    """A counted sequence of numbers; strings are sequences of bytes."""
 
     element_bytes: int
 
@@ -43,14 +43,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Tables:
-    """A counted run of tables."""
+    """A counted sequence of tables."""
 
     layout: Layout
 
 
 @dataclass(frozen=True)
 class Union:
-    """A table whose layout is chosen by the number in another field, one byte wide."""
+    """A table whose layout is selected by another field, one byte wide."""
 
     kind_field: int
     layouts: Mapping[int, Layout]
@@ -62,7 +62,7 @@ _ANY_TABLE = Layout("table", {})
 
 
 def check_flatbuffer(data: bytes, root: Layout, file_name: str) -> None:
-    """Raises ModelError where the file's structure leads outside the file."""
+    """Raises ModelError if an offset or count of the file points outside the file."""
     checker = _Checker(data, file_name)
     checker.table(checker.follow(0, "the root"), root)
 
@@ -75,7 +75,7 @@ class _Checker:
         self._unspent_bytes = MAX_SHARING * len(data) + _FREE_BYTES
 
     def follow(self, position: int, what: str) -> int:
-        """The position that the unsigned offset at `position` leads to."""
+        """Returns the position that the unsigned offset at `position` points to."""
         return position + self._number("<I", position, what)
 
     def table(self, position: int, layout: Layout) -> None:
@@ -123,7 +123,7 @@ class _Checker:
 
     def _field_offset(self, vtable: int, vtable_bytes: int, number: int) -> int:
         slot = 4 + 2 * number
-        # A table of fields with an odd size has half a field, which readers believe.
+        # A table of odd size may end in half a field, which readers would read.
         return self._number("<H", vtable + slot, "a table") if slot < vtable_bytes else 0
 
     def _kind(self, position: int, vtable: int, vtable_bytes: int, field: Union) -> int:

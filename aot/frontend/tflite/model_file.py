@@ -49,7 +49,7 @@ class ModelFile:
                 f"{where} uses operator code {index}, the file has {self.model.OperatorCodesLength()}"
             )
         code = self.model.OperatorCodes(index)
-        # Codes above 127 did not fit the first version's field; files hold both, the larger one counts.
+        # Codes above 127 did not fit the first version's field; files hold both, the larger one is used.
         builtin = max(_newer_code(code), code.DeprecatedBuiltinCode())
         if builtin == tflite.BuiltinOperator.CUSTOM:
             return f"CUSTOM {(code.CustomCode() or b'').decode('utf-8', 'replace')}"
@@ -57,7 +57,7 @@ class ModelFile:
 
 
 def _newer_code(code: tflite.OperatorCode) -> int:
-    """Returns the code as stored: the package ignores it below 127, but files may have only this one."""
+    """Returns the code as stored: the package ignores it below 127, but files may contain only this one."""
     field = code._tab.Offset(10)
     return int(code._tab.Get(number_types.Int32Flags, code._tab.Pos + field)) if field else 0
 
@@ -125,7 +125,7 @@ class Subgraph:
         return sorted(used - {-1})
 
     def whole_constants(self) -> frozenset[int]:
-        """Tensors that operators create from sparse constants while the file is read."""
+        """Returns tensors that operators create from sparse constants while the file is read."""
         makers = (n for n in range(self.operator_count) if self.code(n) == "DENSIFY")
         return frozenset(i for n in makers for i in self.indices(self.table.Operators(n), "outputs"))
 
@@ -158,7 +158,7 @@ def operator_options(table: tflite.Operator, options_class: type[Options]) -> Op
     options, name = options_class(), options_class.__name__
     kind, stored = table.BuiltinOptionsType(), table.BuiltinOptions()
     wanted = getattr(tflite.BuiltinOptions, name, None)
-    if wanted is None:  # younger operators have a union of their own
+    if wanted is None:  # newer operators have a separate union
         kind, stored = table.BuiltinOptions2Type(), table.BuiltinOptions2()
         wanted = getattr(tflite.BuiltinOptions2, name)
     if stored is None or kind != wanted:
@@ -168,7 +168,7 @@ def operator_options(table: tflite.Operator, options_class: type[Options]) -> Op
     return options
 
 
-# TRANSPOSE_CONV says the shape of its result twice, and some writers leave this one empty.
+# TRANSPOSE_CONV stores the shape of its result twice, and some writers leave this one empty.
 _UNREAD: dict[str, tuple[int, ...]] = {"TRANSPOSE_CONV": (0,)}
 # Operator -> the options that name its subgraphs.
 _CALLS: dict[str, tuple[type, tuple[str, ...]]] = {

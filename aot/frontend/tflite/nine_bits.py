@@ -1,6 +1,7 @@
-"""Weights of nine bits, as unsigned ones less their zero point are, become bytes with a zero point again.
+"""Stores 9-bit weights (unsigned ones minus their zero point) as bytes with a zero point.
 
-No TFLite kernel takes them together with int8 pixels, but compilers for NPUs do, which subtract it first.
+TFLite kernels do not support them together with int8 pixels, but compilers for NPUs do: they subtract the
+zero point first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from aot.ir.types import Array, DType, Quant, TensorType
 
 
 def as_bytes(w: TensorType, data: Array) -> Stored | None:
-    """The weights in bytes; None where they have more than 256 values or several scales."""
+    """Returns the weights in bytes; None if they have more than 256 values or several scales."""
     if w.dtype is not DType.I16 or w.quant is None:
         return as_they_are(w, data)
     least, most = min(int(data.min()), 0), max(int(data.max()), 0)

@@ -1,4 +1,4 @@
-"""Each canonical op as TFLite's operators: functions in a table; a text says why one cannot be written."""
+"""Writes each canonical op as TFLite operators. Writers return why a node cannot be written, or None."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _MATH = {
 
 
 def _plain(code: str, version: int = 1, options: str = "") -> Writer:
-    """An operator without attributes."""
+    """Returns a writer for an operator without attributes."""
 
     def write(sheet: Sheet, node: Node) -> None:
         inputs = [sheet.value(name) for name in node.inputs if name is not None]
@@ -168,7 +168,7 @@ def _combine(sheet: Sheet, node: Node) -> str | None:
 
 
 def _reduce(sheet: Sheet, node: Node) -> str | None:
-    """Quantised sums are rounded in other ways."""
+    """Writes a reduction. Quantized sums are rounded differently."""
     assert isinstance(node.op, Reduce)
     code = _REDUCTIONS.get(node.op.by)
     if code is None or (node.op.by is Reduction.SUM and sheet.type(input_of(node)).dtype is not DType.F32):
@@ -205,7 +205,7 @@ def _resize(sheet: Sheet, node: Node) -> str | None:
 def _window(
     sheet: Sheet, node: Node, size: Pair, stride: Pair, dilation: Pair, padding: Padding, fill: float
 ) -> tuple[int, int]:
-    """(tensor of the image, number of the padding): what is neither SAME nor VALID is written out."""
+    """Returns (tensor of the image, padding's number); padding that is neither SAME nor VALID is explicit."""
     x = input_of(node)
     tensor = sheet.type(x)
     lengths = zip(tensor.shape[1:3], size, stride, dilation, strict=True)
@@ -226,7 +226,7 @@ def _zero_point(tensor: TensorType) -> float:
 
 
 Stored = tuple[TensorType, Array]
-Storing = Callable[[TensorType, Array], Stored | None]  # how weights are stored; None: not at all
+Storing = Callable[[TensorType, Array], Stored | None]  # how weights are stored; None: they cannot be
 
 
 def as_they_are(w: TensorType, data: Array) -> Stored | None:
@@ -311,7 +311,7 @@ def _dense(sheet: Sheet, node: Node) -> str | None:
 
 
 def bias_of(sheet: Sheet, node: Node, w: TensorType, channels: int) -> int:
-    """The bias in steps of input * weights, zeros where there is none."""
+    """Adds the bias in units of input scale * weight scale; zeros if there is none."""
     x, name = sheet.type(input_of(node)), node.inputs[2] if len(node.inputs) > 2 else None
     dtype = {DType.I8: DType.I32, DType.I16: DType.I64}.get(x.dtype, DType.F32)
     given = None if name is None else sheet.array(name)
@@ -335,7 +335,7 @@ def _pool(code: str) -> Writer:
         least = -np.inf if tensor.dtype is DType.F32 else tensor.dtype.limits[0]
         x, padding = _window(sheet, node, op.size, op.stride, (1, 1), op.padding, float(least))
         if isinstance(op, AveragePool2d) and x != sheet.value(input_of(node)):
-            return f"its padding {op.padding}"  # what is beyond the edge does not count
+            return f"its padding {op.padding}"  # pixels beyond the edge are ignored
         sheet.operator(
             code,
             2,

@@ -1,4 +1,4 @@
-"""Elements picked by their places, as TFLite's operators: tables, slices, transpositions, gathers."""
+"""Writes moved elements as TFLite operators: tables, slices, transpositions, gathers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.table import table_of
 from aot.ops.unary import HardSwish, Logistic, Tanh
 
-# Operators of one element: which, in TFLite's schema, and its version.
+# Operators on one element: code in TFLite's schema, and version.
 _FUNCTIONS: tuple[tuple[Op, str, int, str], ...] = (
     (Quantize(DType.I8), "QUANTIZE", 1, "QuantizeOptions"),
     (Logistic(), "LOGISTIC", 2, ""),
@@ -31,7 +31,7 @@ _MOST_DIMENSIONS = 5  # of a slice
 
 
 def _lookup(sheet: Sheet, node: Node) -> str | None:
-    """The operator whose results these are, or the table itself, gathered from."""
+    """Writes the operator with these results, or a gather from the table itself."""
     x, table = input_of(node), sheet.array(input_of(node, 1))
     if table is None:
         return "its table is not constant"
@@ -53,7 +53,7 @@ def _is_table_of(op: Op, x: TensorType, y: TensorType, table: Array) -> bool:
 
 
 def _gathered_from_table(sheet: Sheet, node: Node, table: Array) -> None:
-    """Picks the table's entry for the stored integer, counted from the least."""
+    """Gathers the table's entry for the stored integer, counted from the least."""
     x, y = sheet.type(input_of(node)), sheet.type(node.outputs[0])
     place = TensorType(DType.I32, x.shape)
     stored, places = (sheet.tensor(f"{node.name}/{name}", place) for name in ("stored", "places"))
@@ -69,7 +69,7 @@ def _gathered_from_table(sheet: Sheet, node: Node, table: Array) -> None:
 
 @dataclass(frozen=True)
 class _Slice:
-    """A part of a view, whose dimensions are then turned."""
+    """A part of a view whose dimensions are then transposed."""
 
     shape: tuple[int, ...]  # of the view
     begins: tuple[int, ...]
@@ -109,7 +109,7 @@ def _step(sheet: Sheet, node: Node, code: str, inputs: Sequence[int], shape: Seq
 
 
 def _slice_of(loops: Loops, elements: int) -> _Slice | None:
-    """Loops whose strides divide each other as those of a view do, without a step over any."""
+    """Returns the slice read by loops whose strides divide each other like a view's; else None."""
     axes = sorted(range(len(loops.sizes)), key=lambda axis: -loops.strides[axis])
     strides, sizes = ([values[a] for a in axes] for values in (loops.strides, loops.sizes))
     outer = [elements, *strides]
@@ -138,7 +138,7 @@ def _picked_one_by_one(sheet: Sheet, node: Node, loops: Loops) -> None:
 
 
 def _gather(sheet: Sheet, node: Node) -> str | None:
-    """Places that are constant are there; what a run gives must be so already, as TFLite looks for itself."""
+    """Writes a gather; computed indices must be in range already, because TFLite checks them."""
     assert isinstance(node.op, Gather)
     x, indices = sheet.type(input_of(node)), sheet.array(input_of(node, 1))
     if indices is None:

@@ -1,4 +1,4 @@
-"""Reads a TFLite file's bytes as a graph: checks bounds, then unsupported operators, then its subgraphs."""
+"""Reads a TFLite file's bytes as a graph: checks bounds, then unsupported operators, then reads subgraphs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_tflite(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
     """Returns the model in a TFLite file; `rounding` is a mode of aot.ops.rounding. Raises ModelError."""
     file = _checked(data, file_name)
     draft, reader = TfliteDraft(rounding=rounding), SubgraphReader(file)
-    # Subgraphs that the first does not call are other signatures: the first is what interpreters run.
+    # Subgraphs that the first one does not call are other signatures; interpreters run the first.
     unsupported = _unsupported_operators(file.called_parts())
     try:
         inputs, outputs = reader.read_main(draft, file.part(0))
@@ -41,7 +41,7 @@ def operators_of_tflite(data: bytes, file_name: str) -> Iterator[tuple[str, bool
         yield from ((code, code in IMPORTERS) for code in codes)
 
 
-# What an int8 model with unsigned inputs and outputs has at its edges.
+# operators at the edges of an int8 model with unsigned inputs and outputs
 _EDGES = ("CAST", "DEQUANTIZE", "QUANTIZE", "RESHAPE")
 
 
@@ -113,7 +113,7 @@ def _refuse(file: ModelFile, unsupported: dict[str, list[str]], refused: list[Mo
         )
 
 
-# Custom operators that people meet: how their names begin, and what to do. The first that fits counts.
+# Well-known custom operators: prefix of the name, and advice. The first match is used.
 _WHY = {
     "CUSTOM FlexTensorList": f"a recurrent layer of Keras without a fixed batch, {FOR_RECURRENT_LAYERS}",
     "CUSTOM Flex": "TensorFlow's own kernel, convert the model without SELECT_TF_OPS",

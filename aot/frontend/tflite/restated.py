@@ -1,8 +1,8 @@
-"""Shapes that follow from what an operator reads, where the file declares others.
+"""Derives shapes from an operator's inputs if the file declares others.
 
-Interpreters compute the shapes of all results when they run. Converters leave stale ones round
-SPACE_TO_BATCH_ND, and 1 for each size that they did not know behind a RESHAPE to a computed shape. These
-operators tell their results' shapes; behind them so do those in the table.
+Interpreters compute the shapes of all results at run time. Converters leave stale shapes around
+SPACE_TO_BATCH_ND, and 1 for each unknown size after a RESHAPE to a computed shape. These operators give the
+shapes of their results; after them, so do the operators in the table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 
 def restate(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Gives the result the shape that it has; what does not fit together is left to the importer to tell."""
+    """Gives the result its computed shape; inconsistent operands are left to the importer to report."""
     if len(operator.outputs) != 1 or not operator.inputs or operator.inputs[0] is None:
         return
     (output,), x = operator.outputs, operator.inputs[0]
@@ -44,7 +44,7 @@ def _is_restated(draft: TfliteDraft, name: str | None) -> bool:
 
 
 def _known(draft: TfliteDraft, operator: TfliteOperator) -> tuple[Shape, list[tuple[int, int]]] | None:
-    """Blocks, and what is added or cut off before and behind each dimension."""
+    """Returns blocks, and the padding or cropping before and after each dimension; None if computed."""
     names = operator.inputs[1:3]
     arrays = [draft.constants[name] for name in names if name in draft.constants]
     if len(arrays) != 2 or arrays[1].size != 2 * arrays[0].size or not _are_integers(arrays):
@@ -80,7 +80,7 @@ def _batch_to_space(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> S
 
 
 def _reshaped(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
-    """The new shape is constant, or computed of shapes that are known; one size may be what is left."""
+    """Returns the new shape if it is constant, or computed from known shapes; one size may be -1."""
     name = operator.inputs[1] if len(operator.inputs) > 1 else None
     array = None if name is None or name not in draft.types else draft.known(name)
     if array is None or array.dtype.kind != "i" or array.ndim != 1:
@@ -95,7 +95,7 @@ def _reshaped(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape |
 
 
 def _sliced(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
-    """The bounds are constant, or counted by a loop; a size that is declared as 1 may be any."""
+    """Returns the shape of a slice with known bounds; a size declared as 1 may be any."""
     names = [name for name in operator.inputs[1:3] if name is not None and name in draft.types]
     arrays = [array for array in map(draft.known, names) if array is not None and array.size == len(x)]
     if len(arrays) != 2 or not _are_integers(arrays):
@@ -126,7 +126,7 @@ def _transposed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape
 
 
 def _windowed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
-    """Convolutions and pools make images as many as there are, of channels as many as are declared."""
+    """Returns a convolution's or pool's shape: as many images as the input, channels as declared."""
     output = draft.types[operator.outputs[0]].shape
     sizes = _window_sizes(draft, operator)
     if len(x) != 4 or len(output) != 4 or sizes is None:
@@ -142,7 +142,7 @@ def _windowed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape |
 
 
 def _window_sizes(draft: TfliteDraft, operator: TfliteOperator) -> tuple[bool, Shape, Shape] | None:
-    """True where padding is SAME, then strides, and rows and columns that a window spans."""
+    """Returns whether padding is SAME, the strides, and the rows and columns that a window spans."""
     if operator.code in _POOLS:
         pool = operator.options(tflite.Pool2DOptions)
         spans = pool.FilterHeight(), pool.FilterWidth()
@@ -159,7 +159,7 @@ def _window_sizes(draft: TfliteDraft, operator: TfliteOperator) -> tuple[bool, S
 
 
 def _broadcast(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
-    """Operators on elements make the shape of all operands together."""
+    """Returns the shape that the operands of an element-wise operator broadcast to."""
     shapes = [draft.types[name].shape for name in operator.inputs if name is not None]
     try:
         return tuple(int(n) for n in np.broadcast_shapes(*shapes))

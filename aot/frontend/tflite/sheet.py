@@ -1,4 +1,4 @@
-"""The TFLite file while it is being written: the writers of operators add their tensors and operators."""
+"""The TFLite file being written: writers of operators add tensors and operators to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Fields = float | str
 
 @dataclass
 class Sheet:
-    """The file while it is being written."""
+    """The file being written."""
 
     graph: Graph
     tensors: list[FileTensor] = field(default_factory=list)
@@ -30,13 +30,13 @@ class Sheet:
         return self.graph.constants.get(name)
 
     def value(self, name: str) -> int:
-        """The tensor of a value of the graph."""
+        """Returns the tensor of a value of the graph."""
         if name not in self.numbers:
             self.numbers[name] = self.tensor(name, self.type(name), self.array(name))
         return self.numbers[name]
 
     def tensor(self, name: str, tensor: TensorType, data: Array | None = None) -> int:
-        """A tensor of its own."""
+        """Adds a tensor."""
         quant = tensor.quant or Quant((), ())
         self.tensors.append(
             FileTensor(
@@ -52,7 +52,7 @@ class Sheet:
         return len(self.tensors) - 1
 
     def integers(self, name: str, values: Sequence[int] | Array) -> int:
-        """A constant of 32 bits."""
+        """Adds a 32-bit integer constant."""
         array = np.asarray(values, np.int32)
         return self.tensor(name, TensorType(DType.I32, array.shape), array)
 
@@ -62,7 +62,7 @@ class Sheet:
         self.operators.append(OperatorSpec(code, version, tuple(inputs), (output,), options, fields))
 
 
-Writer = Callable[[Sheet, Node], str | None]  # a text says why the node cannot be written
+Writer = Callable[[Sheet, Node], str | None]  # returns why the node cannot be written, or None
 
 
 def input_of(node: Node, number: int = 0) -> str:

@@ -1,7 +1,7 @@
-"""Sparse constants of a TFLite file: which elements are stored, dimension by dimension, and the whole tensor.
+"""Sparse constants of a TFLite file: expands the stored elements, level by level, to the dense tensor.
 
-The stored elements are walked in an order of dimensions, the `levels`: those of the tensor and, behind them,
-those of blocks. A level has all its coordinates, or says for each place of the level before it which it has.
+Stored elements are traversed in an order of dimensions, the `levels`: those of the tensor, followed by those
+of blocks. A level has all its coordinates, or lists them for each entry of the previous level.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _VECTORS = {
 
 
 class SparsityError(Exception):
-    """A part of the file's description contradicts another."""
+    """Parts of the file's description contradict each other."""
 
 
 @dataclass(frozen=True)
 class WalkLevel:
-    """One step of the walk: all coordinates below `size`, or those that are listed."""
+    """A level of the traversal: all coordinates below `size`, or those listed."""
 
     size: int = 0
-    segments: tuple[int, ...] = ()  # place p of the level before has indices[segments[p] : segments[p + 1]]
+    segments: tuple[int, ...] = ()  # entry p of the previous level has indices[segments[p] : segments[p + 1]]
     indices: tuple[int, ...] = ()
 
     @property
@@ -41,13 +41,13 @@ class WalkLevel:
 
 @dataclass(frozen=True)
 class Sparsity:
-    order: tuple[int, ...]  # of each level: a dimension of the tensor, or of its blocks behind those
-    block_map: tuple[int, ...]  # the tensor's dimension that each dimension of a block divides
+    order: tuple[int, ...]  # by level: a dimension of the tensor, or of its blocks, numbered after those
+    block_map: tuple[int, ...]  # the tensor's dimension that each block dimension divides
     levels: tuple[WalkLevel, ...]
 
 
 def read_sparsity(table: tflite.SparsityParameters) -> Sparsity:
-    """The description as the file has it."""
+    """Returns the description in the file."""
     levels = [_level(table.DimMetadata(number)) for number in range(table.DimMetadataLength())]
     return Sparsity(
         tuple(int(table.TraversalOrder(i)) for i in range(table.TraversalOrderLength())),
@@ -74,7 +74,7 @@ def _numbers(kind: int, table: tflite.Int32Vector | None) -> tuple[int, ...]:
 
 
 def dense(sparsity: Sparsity, stored: Array, shape: tuple[int, ...]) -> Array:
-    """The whole tensor: zeros where nothing is stored. Raises SparsityError."""
+    """Returns the dense tensor, zeros where nothing is stored. Raises SparsityError."""
     rank, blocks = len(shape), len(sparsity.block_map)
     if sorted(sparsity.order) != list(range(rank + blocks)) or len(sparsity.levels) != rank + blocks:
         raise SparsityError(
@@ -94,7 +94,7 @@ def dense(sparsity: Sparsity, stored: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _walked(levels: tuple[WalkLevel, ...], most: int) -> _Indices:
-    """The coordinates of each stored element, a row for each level."""
+    """Returns the coordinates of each stored element, a row for each level."""
     places, coordinates = 1, np.zeros((0, 1), np.int64)
     for level in levels:
         counts = _listed(level, places) if level.is_sparse else np.full(places, max(level.size, 0))
@@ -108,7 +108,7 @@ def _walked(levels: tuple[WalkLevel, ...], most: int) -> _Indices:
 
 
 def _listed(level: WalkLevel, places: int) -> _Indices:
-    """The number of coordinates that are listed for each place of the level before."""
+    """Returns the number of coordinates listed for each entry of the previous level."""
     segments, count = np.array(level.segments), len(level.indices)
     counts = np.diff(segments)
     if len(counts) != places or segments[0] != 0 or segments[-1] != count or (counts < 0).any():
@@ -117,7 +117,7 @@ def _listed(level: WalkLevel, places: int) -> _Indices:
 
 
 def _coordinates(sparsity: Sparsity, walked: _Indices, rank: int) -> list[_Indices]:
-    """The place of each element in the tensor: a block's coordinate counts within its block."""
+    """Returns the position of each element in the tensor: adds coordinates within blocks."""
     found = dict(zip(sparsity.order, walked, strict=True))
     sizes = dict(zip(sparsity.order, (level.size for level in sparsity.levels), strict=True))
     at = [found[dimension] for dimension in range(rank)]

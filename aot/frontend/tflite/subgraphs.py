@@ -1,4 +1,4 @@
-"""Subgraphs of a TFLite file go into the draft: tensors, then one importer per operator."""
+"""Adds the subgraphs of a TFLite file to the draft: tensors, then one importer call per operator."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from aot.frontend.tflite.unsigned import is_unsigned, signed
 
 _WITHOUT_OUTPUT = ("ASSIGN_VARIABLE", "CALL_ONCE")
 _MOST_NODES = 50_000
-_MOST_SPARSE = 16  # bytes of a sparse constant for one that the file needs to have
-_MOST_REFUSED = 20  # operators that are named at once
+_MOST_SPARSE = 16  # size of a sparse constant, relative to the bytes in the file
+_MOST_REFUSED = 20  # operators named in one error
 
 
 class SubgraphReader:
-    """Remembers which constants are in the draft, so that a subgraph taken twice has them once."""
+    """Reads subgraphs; records the constants in the draft, so that a subgraph read twice shares them."""
 
     def __init__(self, file: ModelFile) -> None:
         self._file = file
         self._constants: dict[tuple[int, int], str] = {}
         self._constant_bytes = 0
         self._outside: dict[str, str] = {}  # of unsigned inputs and outputs: the signed value -> the file's
-        self._open: list[int] = []  # subgraphs being read, the outermost first
-        self.refused: dict[str, ModelError] = {}  # by its text, which is not reported twice
-        self._unknown: set[str] = set()  # values that come of what was refused
+        self._open: list[int] = []  # subgraphs being read, outermost first
+        self.refused: dict[str, ModelError] = {}  # by text, so that each is reported once
+        self._unknown: set[str] = set()  # values that depend on rejected operators
 
     def read_main(self, draft: TfliteDraft, part: Subgraph) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of the model's inputs and outputs."""
+        """Returns the names of the model's inputs and outputs."""
         names = self._add_tensors(draft, part, {})
         inputs = tuple(self._given(draft, names[i]) for i in part.interface("inputs"))
         self._read_operators(draft, part, names)
@@ -44,7 +44,7 @@ class SubgraphReader:
         return inputs, tuple(_told_apart(draft, outputs))
 
     def _given(self, draft: TfliteDraft, name: str) -> str:
-        """The model's input: of the element type that the file says, whatever the operators read."""
+        """Returns the model's input with the file's element type, and converts it for the operators."""
         draft.made.add(name)
         if name not in self._outside:
             return name
@@ -65,7 +65,7 @@ class SubgraphReader:
     def _read_called(
         self, draft: TfliteDraft, operator: TfliteOperator, number: int, values: Sequence[str]
     ) -> tuple[str, ...]:
-        """The subgraph applied to values of the draft."""
+        """Returns the results of the subgraph applied to values of the draft."""
         part = self._file.part(number)
         if number in self._open:
             raise operator.fail(f"it calls subgraph {number}, which it is part of")
@@ -88,7 +88,7 @@ class SubgraphReader:
         self._open.pop()
 
     def _read_operator(self, draft: TfliteDraft, operator: TfliteOperator) -> None:
-        """Collects refusals and what follows from them, so that the rest is still looked at."""
+        """Reads an operator; collects errors, and skips operators that depend on rejected ones."""
         importer = IMPORTERS.get(operator.code)
         before = list(draft.nodes)
         try:
@@ -107,7 +107,7 @@ class SubgraphReader:
         draft.made.update(operator.outputs)
 
     def _add_tensors(self, draft: TfliteDraft, part: Subgraph, given: dict[int, str]) -> dict[int, str]:
-        """All tensors that something mentions; their names in the graph by their indices in the file."""
+        """Adds all tensors that are used; returns their names in the graph by index in the file."""
         main = {*part.interface("inputs"), *part.interface("outputs")} if part.number == 0 else set()
         names, whole = dict(given), part.whole_constants()
         for index in part.used_tensors():
@@ -170,6 +170,6 @@ class SubgraphReader:
 
 
 def _told_apart(draft: TfliteDraft, outputs: Sequence[str]) -> Iterator[str]:
-    """The model's outputs; one that is delivered twice gets a second name."""
+    """Yields the model's outputs; one that occurs twice gets a second name."""
     for number, name in enumerate(outputs):
         yield draft.again(name) if name in outputs[:number] and name in draft.made else name

@@ -1,4 +1,4 @@
-"""Tensors of a TFLite file: type, quantization and constant data, each checked before it is believed."""
+"""Tensors of a TFLite file: type, quantization and constant data, all checked."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _WITHOUT_SPARSITY = "convert the model without sparsity"
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor of the file: what it is and, if it is a constant, what it holds."""
+    """One tensor of the file: its type and, if it is a constant, its data."""
 
-    name: str  # as the file has it; neither unique nor always there
+    name: str  # as in the file; may be empty or duplicate
     type: TensorType
     data: Array | None
 
@@ -48,7 +48,7 @@ class Tensor:
 def read_tensor(
     model: tflite.Model, tensor: tflite.Tensor, index: int, file_name: str, becomes_constant: bool = False
 ) -> Tensor:
-    """The tensor; with `becomes_constant` an operator makes it when the file is read."""
+    """Returns the tensor; with `becomes_constant` an operator computes it when the file is read."""
     name = tensor_name(tensor, index)
     reader = _TensorReader(f'tensor {index} "{name}" ({file_name})')
     tensor_type = reader.type(tensor)
@@ -56,7 +56,7 @@ def read_tensor(
 
 
 def tensor_name(tensor: tflite.Tensor, index: int) -> str:
-    """The name in the file, or one by number where it has none."""
+    """Returns the name in the file, or one made from the index."""
     stored: bytes = tensor.Name() or b""
     return printable(stored.decode("utf-8", "replace")) or f"tensor_{index}"
 
@@ -120,7 +120,7 @@ class _TensorReader:
     def _axis(self, axis: int, shape: tuple[int, ...], count: int) -> int:
         if 0 <= axis < len(shape) and shape[axis] == count:
             return axis
-        # Old converters gave a bias the axis of its weights; in one dimension there is no doubt.
+        # Old converters gave a bias the axis of its weights; with one dimension the axis is clear.
         if shape == (count,):
             return 0
         raise self.fail(f"{count} quantisation scales do not fit dimension {axis} of shape {list(shape)}")
@@ -137,7 +137,7 @@ class _TensorReader:
                 "its data is stored outside the flatbuffer (a file beyond 2 GiB)",
                 "convert the model so that constants are inside",
             )
-        # Buffer 0 means "no data" by convention, as does an empty one.
+        # Buffer 0 means "no data" by convention, like an empty one.
         if index == 0 or buffer.DataLength() == 0:
             if tensor.Type() in _ONLY_CONSTANT and not becomes_constant:
                 what, hint = _ONLY_CONSTANT[tensor.Type()]
@@ -180,7 +180,7 @@ class _TensorReader:
             raise self.fail(f"its sparsity contradicts itself: {error}") from None
 
     def _unpacked(self, data: npt.NDArray[np.uint8], tensor_type: TensorType) -> Array:
-        """Two values to a byte, the first in its low half."""
+        """Unpacks two values per byte, low half first."""
         count = tensor_type.elements
         if data.size != (count + 1) // 2:
             raise self.fail(

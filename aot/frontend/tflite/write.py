@@ -1,6 +1,6 @@
-"""A graph becomes a TFLite file of the same meaning, bit for bit; what cannot be said is named.
+"""Writes a graph as a TFLite file that computes the same, bit for bit; unsupported nodes are reported.
 
-With one exception: a float right between two integers is quantized away from zero, as TFLite does it.
+One exception: a float exactly between two integers is quantized away from zero, like in TFLite.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from aot.frontend.tflite.sheet import Sheet, Writer
 from aot.frontend.tflite.write_file import ModelSpec, write_tflite
 from aot.ir.graph import Graph, Node
 
-WRITTEN_BY = "quantised by Solder"  # in the description, by which such files are known again
+WRITTEN_BY = "quantised by Solder"  # the description by which such files are recognized
 _HINT = "write the model as ONNX: -o MODEL.onnx"
 
 
 @dataclass(frozen=True)
 class WrittenModel:
     data: bytes
-    nodes: Mapping[str, str]  # the name of a tensor that is computed -> the node whose operators do it
+    nodes: Mapping[str, str]  # name of a computed tensor -> the node that its operators implement
 
 
 def write_model(graph: Graph, file_name: str) -> bytes:
-    """The bytes of the file. ModelError names every node that TFLite has no operator for."""
+    """Returns the bytes of the file. ModelError names every node without a TFLite operator."""
     return write_with(WRITERS, graph, file_name).data
 
 
 def unwritable(writers: Mapping[str, Writer], graph: Graph, node: Node) -> str:
-    """Says why TFLite has no operator for a node; empty where it has one."""
+    """Returns why TFLite has no operator for a node; empty if it has one."""
     return _written(writers, Sheet(graph), node)
 
 
 def write_with(writers: Mapping[str, Writer], graph: Graph, file_name: str) -> WrittenModel:
-    """The file as these writers make it, by op. ModelError names every node that they cannot write."""
+    """Returns the file, written by these writers by op. ModelError names every node they cannot write."""
     sheet = Sheet(graph)
     inputs = tuple(sheet.value(name) for name in graph.inputs)
     refused = [] if not graph.states else ["states that live from run to run"]
@@ -61,6 +61,6 @@ def write_with(writers: Mapping[str, Writer], graph: Graph, file_name: str) -> W
 
 
 def _written(writers: Mapping[str, Writer], sheet: Sheet, node: Node) -> str:
-    """Says why the node cannot be written, or nothing."""
+    """Returns why the node cannot be written, or an empty text."""
     writer = writers.get(node.op.name)
     return "there is no operator for it" if writer is None else writer(sheet, node) or ""

@@ -1,4 +1,4 @@
-"""Writes a TFLite file from a plain description of a model, which a test may also make wrong on purpose."""
+"""Writes a TFLite file from a plain description of a model, which tests may make invalid on purpose."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from aot.ir.types import Array
 SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"
 DATA_ALIGN_BYTES = 16  # readers map weights in place
-LARGEST_OLD_CODE = 127  # the deprecated field is one byte; larger codes leave this mark there
+LARGEST_OLD_CODE = 127  # the deprecated field is one byte; larger codes store this value there
 
 
-_CUSTOM = "CUSTOM "  # before the name of a custom operator
+_CUSTOM = "CUSTOM "  # prefix of a custom operator's name
 
 
 @dataclass(frozen=True)
 class FileTensor:
-    """One tensor. No scales: not quantized. No data: computed at run time."""
+    """One tensor. Without scales it is not quantized; without data it is computed at run time."""
 
     name: str
     shape: tuple[int, ...]
@@ -34,9 +34,9 @@ class FileTensor:
     zero_points: tuple[int, ...] = ()
     axis: int = 0
     data: Array | None = None
-    is_variable: bool = False  # kept from run to run
+    is_variable: bool = False  # persists between runs
     sparsity: Sparsity | None = None  # of `data`, which has the stored elements
-    signature: tuple[int, ...] = ()  # the shape with -1 for sizes that only a run tells
+    signature: tuple[int, ...] = ()  # the shape, with -1 for sizes known only at run time
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class OperatorSpec:
 
     code: str
     version: int
-    inputs: tuple[int, ...]  # indices of tensors; -1 where an optional one is absent
+    inputs: tuple[int, ...]  # indices of tensors; -1 for an absent optional one
     outputs: tuple[int, ...]
     options: str = ""
     fields: Mapping[str, float | str] = field(default_factory=dict)
@@ -59,11 +59,11 @@ class ModelSpec:
     operators: tuple[OperatorSpec, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    called: tuple[ModelSpec, ...] = ()  # further subgraphs, by number from 1 on
+    called: tuple[ModelSpec, ...] = ()  # further subgraphs, numbered from 1
 
 
 def write_tflite(model: ModelSpec) -> bytes:
-    """The bytes of a .tflite file; the same for the same model."""
+    """Returns the bytes of a .tflite file; the same for the same model."""
     out = flatbuffers.Builder(1024)
     parts = (model, *model.called)
     constants = [t.data for part in parts for t in part.tensors if t.data is not None]

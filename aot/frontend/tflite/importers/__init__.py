@@ -1,4 +1,4 @@
-"""The importers of TFLite operators, by the schema's names: the operators that are supported."""
+"""The importers of TFLite operators, by the schema's names. Operators without one are unsupported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aot.extensions import OPS, OpenTable, entries_of
 from aot.frontend.importer_table import importers_in
 from aot.frontend.tflite.draft import Importer
 
-# The files here, each with the operators whose importers it has.
+# The modules here, each with the operators that it imports.
 FILES: Mapping[str, str] = MappingProxyType(
     {
         "arithmetic": (

@@ -1,4 +1,4 @@
-"""Operators of two operands, one perhaps repeated: arithmetic, extremes, logic, comparisons, selections."""
+"""Operators with two operands, broadcast if necessary: arithmetic, extremes, logic, comparisons, select."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from aot.ops.select import Select
 def _import_fused(
     draft: TfliteDraft, operator: TfliteOperator, op_class: type[BinaryOp], options: type[tflite.AddOptions]
 ) -> None:
-    """Imports operators that have an activation fused into them."""
+    """Imports operators that have a fused activation."""
     activation = read.activation(operator, operator.options(options).FusedActivationFunction())
     dtype = draft.types[read.the_output(operator)].dtype
     if op_class is Add and dtype is DType.I32 and draft.rounding == "tflm":
@@ -35,7 +35,7 @@ def _import_fused(
 
 
 def _import_div(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """A float divided by 0 is the largest there is, not infinity."""
+    """Imports DIV; a float divided by 0 gives the largest finite number, not infinity."""
     number = operator.options(tflite.DivOptions).FusedActivationFunction()
     activation = read.activation(operator, number)
     if activation is Activation.NONE and draft.types[read.the_output(operator)].dtype is DType.F32:
@@ -50,7 +50,7 @@ def _import_mul(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_prelu(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Slopes of i8 under data of i16 are widened: they are the same integers."""
+    """Imports PRELU; widens i8 slopes for i16 data, keeping their integers."""
     x, slopes = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the slopes")
     dtype, stored = draft.types[x].dtype, draft.types[slopes]
     if (dtype, stored.dtype) == (DType.I16, DType.I8) and slopes in draft.constants:
@@ -65,14 +65,14 @@ def _import_op(draft: TfliteDraft, operator: TfliteOperator, op: Op) -> None:
     whole = draft.types[output].shape
     inputs = tuple(None if n is None else _of_rank(draft, operator, n, whole) for n in operator.inputs)
     ranks = [draft.types[name].rank for name in inputs if name is not None]
-    if whole == () and max(ranks, default=0) > 0:  # one element, with more dimensions than are declared
+    if whole == () and max(ranks, default=0) > 0:  # one element, with more dimensions than declared
         read.reshaped_result(draft, operator, op, inputs, (1,) * max(ranks))
         return
     draft.add_node(operator, op, inputs, output)
 
 
 def _of_rank(draft: TfliteDraft, operator: TfliteOperator, name: str, whole: tuple[int, ...]) -> str:
-    """The operand with as many dimensions as the result."""
+    """Returns the operand with as many dimensions as the result."""
     stored = draft.types[name]
     shape = (1,) * (len(whole) - stored.rank) + stored.shape
     if shape == stored.shape or (stored.quant is not None and stored.quant.is_per_channel):
@@ -83,7 +83,7 @@ def _of_rank(draft: TfliteDraft, operator: TfliteOperator, name: str, whole: tup
 
 
 def _import_add_n(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Sums of two, one after the other."""
+    """Imports ADD_N as sums of two."""
     names = read.operands(operator, "a term")
     output = read.the_output(operator)
     declared = draft.types[output]
@@ -97,7 +97,7 @@ def _import_add_n(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _summed(draft: TfliteDraft, operator: TfliteOperator, names: list[str], tensor: TensorType) -> str:
-    """The sum of one or more values of that type."""
+    """Returns the sum of one or more values of that type."""
     total = names[0]
     for name in names[1:]:
         partial_sum = read.value_like(draft, f"{operator.label}/sum", tensor, tensor.shape)
@@ -107,7 +107,7 @@ def _summed(draft: TfliteDraft, operator: TfliteOperator, names: list[str], tens
 
 
 def _import_quantised_sum(draft: TfliteDraft, operator: TfliteOperator, names: list[str]) -> None:
-    """Stored integers are added, and rounded once; the reference takes off one zero point too many."""
+    """Adds stored integers and rounds once; the reference subtracts one zero point too many."""
     output = read.the_output(operator)
     terms, declared = [draft.types[name] for name in names], draft.types[output]
     quants = {(t.dtype, t.quant) for t in terms}
@@ -128,14 +128,14 @@ def _import_quantised_sum(draft: TfliteDraft, operator: TfliteOperator, names: l
 
 
 def _widened(draft: TfliteDraft, operator: TfliteOperator, name: str) -> str:
-    """The stored integers in 32 bits."""
+    """Returns the stored integers in 32 bits."""
     wide = draft.add_value(f"{operator.label}/wide", TensorType(DType.I32, draft.types[name].shape))
     draft.add_node(operator, Convert(DType.I32), (name,), wide)
     return wide
 
 
 def _import_broadcast_args(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """The shape that two shapes are repeated to: the second's dimension where the first has 1."""
+    """Computes the shape that two shapes broadcast to."""
     first, second = read.operand(operator, 0, "a shape"), read.operand(operator, 1, "a shape")
     stored, other = draft.types[first], draft.types[second]
     if stored.shape != other.shape or not stored.dtype.is_integer:
@@ -150,8 +150,8 @@ def _import_broadcast_args(draft: TfliteDraft, operator: TfliteOperator) -> None
     draft.add_node(operator, Select(), (is_one, second, first), read.the_output(operator))
 
 
-_FINER_BITS = 19  # by which a quantized sum of many is finer than its terms
-_MOST_TERMS = 15  # whose sum still fits in 32 bits
+_FINER_BITS = 19  # extra precision of a quantized sum of many terms
+_MOST_TERMS = 15  # their sum fits in 32 bits
 
 
 def _plain(op: Op) -> Importer:

@@ -1,4 +1,4 @@
-"""Attributes that several TFLite operators share: padding, strides, activations, constant operands."""
+"""Attributes shared by several TFLite operators: padding, strides, activations, constant operands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ACTIVATION_NAMES = {
 }
 
 
-_LARGEST_STEP = 1 << 14  # pixels: beyond any image of a microcontroller
+_LARGEST_STEP = 1 << 14  # pixels: more than any image on a microcontroller
 
 
 def activation(operator: TfliteOperator, number: int) -> Activation:
@@ -39,7 +39,7 @@ def activation(operator: TfliteOperator, number: int) -> Activation:
 
 
 def at_least_one(operator: TfliteOperator, what: str, pair: Pair) -> Pair:
-    """Strides, dilations and window sizes as the file has them, refused where they are not positive."""
+    """Returns strides, dilations or window sizes from the file. Raises ModelError unless positive."""
     if min(pair) < 1:
         raise operator.fail(
             f"{what} {pair[0]}x{pair[1]}: must be at least 1",
@@ -56,7 +56,7 @@ def at_least_one(operator: TfliteOperator, what: str, pair: Pair) -> Pair:
 def padding(
     operator: TfliteOperator, number: int, image: TensorType, size: Pair, stride: Pair, dilation: Pair
 ) -> Padding:
-    """SAME and VALID as explicit rows and columns."""
+    """Returns SAME or VALID as explicit rows and columns."""
     if number == tflite.Padding.VALID:
         return NO_PADDING
     if number != tflite.Padding.SAME:
@@ -69,7 +69,7 @@ def padding(
 
 
 def operand(operator: TfliteOperator, number: int, what: str) -> str:
-    """The name of an input that has to be there."""
+    """Returns the name of a required input."""
     name = operator.inputs[number] if number < len(operator.inputs) else None
     if name is None:
         raise operator.fail(f"its input {number} ({what}) is missing")
@@ -77,7 +77,7 @@ def operand(operator: TfliteOperator, number: int, what: str) -> str:
 
 
 def operands(operator: TfliteOperator, what: str) -> list[str]:
-    """All inputs, one at least."""
+    """Returns all inputs, at least one."""
     return [operand(operator, number, what) for number in range(max(len(operator.inputs), 1))]
 
 
@@ -86,7 +86,7 @@ def optional_operand(operator: TfliteOperator, number: int) -> str | None:
 
 
 def image(draft: TfliteDraft, operator: TfliteOperator, number: int = 0) -> tuple[str, TensorType]:
-    """An input that has to be an NHWC image."""
+    """Returns an input that must be an NHWC image."""
     name = operand(operator, number, "the image")
     return name, with_rank(draft, operator, name, 4)
 
@@ -99,7 +99,7 @@ def with_rank(draft: TfliteDraft, operator: TfliteOperator, name: str, rank: int
 
 
 def constant(draft: TfliteDraft, operator: TfliteOperator, number: int, what: str) -> str:
-    """The name of an input that has to be constant: weights that change during a run are not supported."""
+    """Returns the name of a required constant input: weights that change in a run are not supported."""
     name = operand(operator, number, what)
     if name not in draft.constants:
         raise operator.fail(f'its {what} "{name}" must be constant', "convert the model with frozen weights")
@@ -114,9 +114,9 @@ def constant_weights(
     may_be_steps: bool = False,
     axis: int = 0,
 ) -> str:
-    """The weights as ops take them; `met` is the number of the input that they meet.
+    """Returns the weights in the form that ops need; `met` is the number of the input they multiply.
 
-    Beside floats, integers may stay `steps` of one scale, or of a scale for each place on the axis.
+    With float inputs, integer weights may stay `steps`, with one scale or one per index of the axis.
     """
     name = constant(draft, operator, 1, "weights")
     with_rank(draft, operator, name, rank)
@@ -129,7 +129,7 @@ def constant_weights(
 
 
 def are_steps(draft: TfliteDraft, name: str, axis: int = 0) -> bool:
-    """True where weights are signed steps of one scale, or of a scale for each place on the axis."""
+    """Returns whether weights are signed integers with one scale, or one per index of the axis."""
     weights = draft.types[name]
     if weights.dtype is not DType.I8 or weights.quant is None or name in draft.unsigned:
         return False
@@ -137,10 +137,10 @@ def are_steps(draft: TfliteDraft, name: str, axis: int = 0) -> bool:
 
 
 def _as_reals(draft: TfliteDraft, name: str) -> str:
-    """Quantised weights of a layer on floats: the numbers they stand for, sums are of floats too.
+    """Dequantizes the weights of a layer on floats, whose sums are floats, too.
 
-    LiteRT rounds the layer's input to 8 bits as well, each of its kernels in another way; this is what all of
-    them come near to.
+    LiteRT also rounds the layer's input to 8 bits, each of its kernels differently; this is the result that
+    all of them approximate.
     """
     tensor, data = draft.types[name], draft.constants[name]
     if tensor.quant is None:
@@ -154,7 +154,7 @@ def _as_reals(draft: TfliteDraft, name: str) -> str:
 
 
 def constant_bias(draft: TfliteDraft, operator: TfliteOperator, channels: int, number: int = 2) -> str | None:
-    """The name of the bias, if there is one, with one element for each output channel."""
+    """Returns the name of the bias, with one element for each output channel; None if absent."""
     if optional_operand(operator, number) is None:
         return None
     name = constant(draft, operator, number, "bias")
@@ -171,7 +171,7 @@ def constant_bias(draft: TfliteDraft, operator: TfliteOperator, channels: int, n
 
 
 def outputs(operator: TfliteOperator, count: int) -> tuple[str, ...]:
-    """The names of the results, which must be so many."""
+    """Returns the names of the results. Raises ModelError unless there are `count`."""
     if len(operator.outputs) != count:
         raise operator.fail(f"it has {len(operator.outputs)} outputs, not {count}")
     return operator.outputs
@@ -182,7 +182,7 @@ def the_output(operator: TfliteOperator) -> str:
 
 
 def integers(draft: TfliteDraft, operator: TfliteOperator, number: int, what: str) -> tuple[int, ...]:
-    """The elements of a constant input of integers."""
+    """Returns the elements of a constant integer input."""
     name = constant(draft, operator, number, what)
     if not draft.types[name].dtype.is_integer:
         raise operator.fail(f'its {what} "{name}" must be integers, not {draft.types[name].dtype.value}')
@@ -190,7 +190,7 @@ def integers(draft: TfliteDraft, operator: TfliteOperator, number: int, what: st
 
 
 def integer(draft: TfliteDraft, operator: TfliteOperator, number: int, what: str) -> int:
-    """A constant input of one integer."""
+    """Returns the only element of a constant integer input."""
     found = integers(draft, operator, number, what)
     if len(found) != 1:
         raise operator.fail(f"its {what} must be one integer, there are {len(found)}")
@@ -198,19 +198,19 @@ def integer(draft: TfliteDraft, operator: TfliteOperator, number: int, what: str
 
 
 def axes(draft: TfliteDraft, operator: TfliteOperator, rank: int, number: int = 1) -> tuple[int, ...]:
-    """The axes that a constant input names, each once and in order, counted from the front."""
+    """Returns the axes in a constant input, without duplicates, sorted, counted from the front."""
     return tuple(sorted({axis(operator, a, rank) for a in integers(draft, operator, number, "axes")}))
 
 
 def axis(operator: TfliteOperator, number: int, rank: int) -> int:
-    """An axis counted from the front."""
+    """Returns an axis counted from the front."""
     if not -rank <= number < rank:
         raise operator.fail(f"axis {number} does not exist in {rank} dimensions")
     return number % rank
 
 
 def reshaped(draft: TfliteDraft, operator: TfliteOperator, name: str, shape: tuple[int, ...]) -> str:
-    """The value under another shape with as many elements; itself where that is its shape."""
+    """Returns the value in another shape with as many elements; the value itself if the shape is equal."""
     stored = draft.types[name]
     if stored.shape == shape:
         return name
@@ -220,7 +220,7 @@ def reshaped(draft: TfliteDraft, operator: TfliteOperator, name: str, shape: tup
 
 
 def made(draft: TfliteDraft, operator: TfliteOperator, op: Op, *inputs: str) -> str:
-    """A value that only the next step reads."""
+    """Adds a node whose result only the next step reads."""
     ((dtype, shape),) = op.infer([draft.types[name] for name in inputs])
     name = draft.add_value(f"{operator.label}/{op.name}", TensorType(DType(dtype), shape))
     draft.add_node(operator, op, inputs, name)
@@ -228,20 +228,20 @@ def made(draft: TfliteDraft, operator: TfliteOperator, op: Op, *inputs: str) -> 
 
 
 def constant_like(draft: TfliteDraft, name: str, shape: tuple[int, ...]) -> str:
-    """The constant under another shape with as many elements."""
+    """Returns the constant in another shape with as many elements."""
     array = draft.constants[name].reshape(shape)
     return draft.add_value(name, replace(draft.types[name], shape=shape), array)
 
 
 def value_like(draft: TfliteDraft, name_hint: str, tensor: TensorType, shape: tuple[int, ...]) -> str:
-    """A value of the same type except for its shape."""
+    """Adds a value of the same type with another shape."""
     return draft.add_value(name_hint, replace(tensor, shape=shape))
 
 
 def reshaped_result(
     draft: TfliteDraft, operator: TfliteOperator, op: Op, inputs: Sequence[str | None], shape: tuple[int, ...]
 ) -> None:
-    """A node that makes the operator's result under another shape, and the view that gives it its own."""
+    """Adds a node with another result shape, and a view that gives the operator's result its shape."""
     reshaped_into(draft, operator, op, inputs, shape, the_output(operator))
 
 

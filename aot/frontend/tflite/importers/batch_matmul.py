@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: matrices become the rows of images; where one is repeated over the others, it is copied."""
+"""BATCH_MATMUL: matrices become the rows of images; a matrix that is broadcast is copied."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def import_batch_matmul(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _is_dense(draft: TfliteDraft, names: list[str], x_transposed: bool) -> bool:
-    """True where all vectors of the first operand meet the same constant matrix."""
+    """Returns whether all vectors of the first operand are multiplied by the same constant matrix."""
     x, y = (draft.types[name] for name in names)
     if x_transposed or names[1] not in draft.constants or prod(y.shape[:-2]) != 1:
         return False
@@ -79,7 +79,7 @@ def _rounding(draft: TfliteDraft, x: str) -> RequantRounding:
 
 
 def _as_image(draft: TfliteDraft, operator: TfliteOperator, name: str, batch: tuple[int, ...]) -> str:
-    """[1, matrices, rows, columns]; one matrix for all is not copied."""
+    """Returns [1, matrices, rows, columns]; a single matrix for all is not copied."""
     tensor = draft.types[name]
     matrix, own = tensor.shape[-2:], tensor.shape[:-2]
     if prod(own) not in (1, prod(batch)):

@@ -1,4 +1,4 @@
-"""Batches of images: the images are taken one by one, because ops on images take one."""
+"""Batches of images: processed image by image, because ops on images accept one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aot.ops.op import Op
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 
-MOST_IMAGES = 64  # of a batch: each has layers of its own
+MOST_IMAGES = 64  # of a batch: each adds layers
 
 
 def by_images(
@@ -23,7 +23,7 @@ def by_images(
     others: Sequence[str | None],
     output: str = "",
 ) -> None:
-    """The output, or the operator's result: op on each image of x, put together again."""
+    """Applies the op to each image of x and joins the results in the output (by default, the operator's)."""
     output = output or read.the_output(operator)
     images, declared = draft.types[x].shape[0], draft.types[output]
     if not 1 < images <= MOST_IMAGES or declared.rank == 0 or declared.shape[0] != images:

@@ -1,4 +1,4 @@
-"""L2_POOL_2D, which is written as simpler operators."""
+"""L2_POOL_2D, composed of simpler operators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aot.ops.unary_math import MathFunction, UnaryMath
 
 
 def _reals(draft: TfliteDraft, operator: TfliteOperator) -> str:
-    """The data, which must be floats: no interpreter has pools of squares of integers."""
+    """Returns the input, which must be float: no interpreter has integer L2 pools."""
     x = read.operand(operator, 0, "the data")
     if draft.types[x].dtype is not DType.F32:
         raise operator.fail(
@@ -26,7 +26,7 @@ def _reals(draft: TfliteDraft, operator: TfliteOperator) -> str:
 
 
 def _import_l2_pool(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Computes sqrt(mean(x * x)) under each window."""
+    """Computes sqrt(mean(x * x)) in each window."""
     options, x = operator.options(tflite.Pool2DOptions), _reals(draft, operator)
     size = read.at_least_one(operator, "window", (options.FilterHeight(), options.FilterWidth()))
     stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))

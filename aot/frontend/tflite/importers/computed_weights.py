@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED whose weights are computed in the run: a product, then bias and activation."""
+"""FULLY_CONNECTED with weights computed in the run: a product, then bias and activation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aot.ops.unary import Clamp
 def import_computed_weights(
     draft: TfliteDraft, operator: TfliteOperator, x: str, w: str, activation: Activation
 ) -> None:
-    """Floats, or integers whose result has no bias: no op adds one before it rounds."""
+    """Supports floats, and integers without a bias, because no op adds one before rounding."""
     outputs, depth = read.with_rank(draft, operator, w, 2).shape
     declared = draft.types[read.the_output(operator)]
     if draft.types[x].elements % depth or declared.elements != draft.types[x].elements // depth * outputs:
@@ -50,7 +50,7 @@ def import_computed_weights(
 
 
 def _bias(draft: TfliteDraft, operator: TfliteOperator, outputs: int) -> str | None:
-    """The bias, constant or computed; None where there is none or all of it is 0."""
+    """Returns the bias, constant or computed; None if it is absent or all zeros."""
     name = read.optional_operand(operator, 2)
     if name is None or (name in draft.constants and not draft.constants[name].any()):
         return None

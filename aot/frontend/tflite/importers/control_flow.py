@@ -1,4 +1,4 @@
-"""Control flow that is decided when the model is read: CALL, IF, WHILE and composites are written out."""
+"""Control flow that is decided at compile time: CALL, IF, WHILE and composites are inlined or unrolled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.row_lists import keep_rows
 from aot.ops.reshape import Reshape
 
-MOST_TURNS = 1000  # of a loop that is written out
+MOST_TURNS = 1000  # iterations of an unrolled loop
 _STATIC = "convert the model so that no branch depends on its inputs"
 
 
@@ -21,7 +21,7 @@ def _import_call(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_composite(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """A name for what a subgraph computes: the subgraph is taken."""
+    """Inlines the subgraph that the composite names."""
     number = operator.options(tflite.StableHLOCompositeOptions).DecompositionSubgraphIndex()
     _write_out(draft, operator, number, _operands(operator))
 
@@ -63,7 +63,7 @@ def _write_out(draft: TfliteDraft, operator: TfliteOperator, number: int, values
 
 
 def _deliver(draft: TfliteDraft, operator: TfliteOperator, results: Sequence[str]) -> None:
-    """The results under the names that the operator's outputs have."""
+    """Gives the results the names of the operator's outputs."""
     if len(results) != len(operator.outputs):
         raise operator.fail(f"its subgraph gives {len(results)} results, it has {len(operator.outputs)}")
     for result, output in zip(results, operator.outputs, strict=True):

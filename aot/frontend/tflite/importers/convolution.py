@@ -82,7 +82,7 @@ def import_depthwise_conv_2d(draft: TfliteDraft, operator: TfliteOperator) -> No
 
 
 def _depthwise_weights(draft: TfliteDraft, operator: TfliteOperator, in_steps: bool) -> str:
-    """The weights [1, rows, columns, channels] without their first dimension, which says nothing."""
+    """Returns the weights [1, rows, columns, channels] without their first dimension."""
     name = read.constant_weights(draft, operator, rank=4, may_be_steps=in_steps, axis=3)
     stored = draft.types[name]
     if stored.shape[0] != 1:
@@ -125,7 +125,7 @@ def import_fully_connected(draft: TfliteDraft, operator: TfliteOperator) -> None
 def _rounding(
     draft: TfliteDraft, op_name: str, x: str, bias: str | None, said: int = tflite.TensorType.INT64
 ) -> RequantRounding:
-    """`said` is the element type that an absent bias would have."""
+    """Returns the rounding; `said` is the declared element type of an absent bias."""
     if draft.types[x].dtype is not DType.I16:
         return rounding_of(op_name, draft.rounding)
     dtype = DTYPES.get(said) if bias is None else draft.types[bias].dtype
@@ -133,18 +133,18 @@ def _rounding(
 
 
 def multiplies_in_single(draft: TfliteDraft, op_name: str, x: str) -> bool:
-    """True where the product of a convolution's scales is computed in single precision."""
+    """Returns whether the product of a convolution's scales is computed in single precision."""
     return x in draft.unsigned and scales_in_single(op_name, draft.rounding, UNSIGNED)
 
 
 def _result(draft: TfliteDraft, operator: TfliteOperator, x: str) -> DType | None:
-    """The result's element type where it is not the input's."""
+    """Returns the result's element type if it differs from the input's, else None."""
     dtype = draft.types[read.the_output(operator)].dtype
     return None if dtype is draft.types[x].dtype else dtype
 
 
 def _as_rows(draft: TfliteDraft, operator: TfliteOperator, x: str, depth: int) -> str:
-    """The input as [N, depth]; TFLite takes any shape whose elements can be dealt into such rows."""
+    """Returns the input as [N, depth]; TFLite accepts any shape whose elements divide into such rows."""
     stored = draft.types[x]
     if stored.rank == 2 and stored.shape[1] == depth:
         return x
@@ -165,7 +165,7 @@ def _add_dense(
     inputs: tuple[str, str, str | None],
     outputs: int,
 ) -> None:
-    """The node itself and, where the file keeps more dimensions than two, a reshape after it."""
+    """Adds the node and, if the file keeps more than two dimensions, a reshape after it."""
     result = read.the_output(operator)
     declared = draft.types[result]
     shape = (draft.types[inputs[0]].shape[0], outputs)

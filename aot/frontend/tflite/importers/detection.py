@@ -1,4 +1,4 @@
-"""TFLite_Detection_PostProcess: boxes are decoded by their anchors, the best are chosen."""
+"""TFLite_Detection_PostProcess: decodes boxes with their anchors and selects the best ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _import_detection(draft: TfliteDraft, operator: TfliteOperator) -> None:
     flat = read.made(draft, operator, op, *corners, best, kinds)
     first = 0
     for output, shape in zip(operator.outputs, ((1, count, 4), (1, count), (1, count), (1,)), strict=True):
-        # The file declares them otherwise, or not at all: interpreters find the shapes when they run.
+        # The file declares other shapes, or none: interpreters find them at run time.
         draft.types[output] = TensorType(DType.F32, shape)
         size = int(np.prod(shape))
         rearrange(draft, operator, flat, Loops((size,), (1,), first), output)
@@ -83,7 +83,7 @@ def _refuse_other_forms(
 def _corners(
     draft: TfliteDraft, operator: TfliteOperator, boxes: str, anchors: str, scales: list[float]
 ) -> tuple[str, ...]:
-    """Top, left, bottom, right, each [1, boxes]."""
+    """Returns top, left, bottom and right, each [1, boxes]."""
     count, width = draft.types[boxes].shape[1:]
     y, x, h, w = (_column(draft, operator, boxes, count, width, n) for n in range(4))
     anchor = [_column(draft, operator, anchors, count, 4, n) for n in range(4)]
@@ -112,7 +112,7 @@ def _corners(
 def _column(
     draft: TfliteDraft, operator: TfliteOperator, name: str, count: int, width: int, number: int
 ) -> str:
-    """One number of each box, as a real one."""
+    """Returns one number of each box as float."""
     tensor = draft.types[name]
     column = read.value_like(draft, f"{name}/column", tensor, (1, count))
     rearrange(draft, operator, name, Loops((1, count), (count * width, width), number), column)
@@ -120,7 +120,7 @@ def _column(
 
 
 def _best_classes(draft: TfliteDraft, operator: TfliteOperator, scores: str, classes: int) -> tuple[str, str]:
-    """The best score of each box and its class, each [1, boxes], without the background."""
+    """Returns the best score of each box and its class, each [1, boxes], without the background."""
     tensor = draft.types[scores]
     _, count, stored = tensor.shape
     kept = scores

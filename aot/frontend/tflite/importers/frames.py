@@ -1,7 +1,7 @@
-"""Framer, Stacker, Delay, OverlapAdd of TFLite Micro's audio front end keep samples from run to run.
+"""Framer, Stacker, Delay, OverlapAdd of TFLite Micro's audio front end keep samples between runs.
 
-What they keep is the end of what has come, so each is a concatenation of that with what comes, of which parts
-are picked. A result that is not valid yet TFLite Micro leaves as it was; here it is computed all the same.
+They keep the end of the previous data, so each concatenates that with the new data and selects parts. TFLite
+Micro leaves a result that is not valid yet unchanged; here it is computed anyway.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.ops.select import Select
 
-_MOST_FRAMES = 256  # that one run adds
+_MOST_FRAMES = 256  # added by one run
 
 
 @dataclass(frozen=True)
 class _Steps:
-    """Nodes for one operator; rows are [lines, samples]."""
+    """Adds nodes for one operator; rows are [lines, samples]."""
 
     draft: TfliteDraft
     operator: TfliteOperator
@@ -52,7 +52,7 @@ class _Steps:
         )
 
     def rows(self, x: str) -> str:
-        """All dimensions but the last as one."""
+        """Returns the value with all dimensions but the last as one."""
         shape = self.shape(x)
         flat = (prod(shape[:-1]), shape[-1])
         return x if shape == flat else self.made("rows", Reshape(flat), x)
@@ -67,12 +67,12 @@ class _Steps:
         return self.made("part", Rearrange((lines, count), (lines, count), (length, 1), first), x)
 
     def kept(self, x: str, count: int) -> str | None:
-        """Samples of each line from the run before."""
+        """Returns samples of each line from the previous run."""
         tensor = TensorType(self.draft.types[x].dtype, (self.shape(x)[0], count))
         return self.draft.add_state_of(f"{self.operator.label}/samples", tensor) if count else None
 
     def keep_end(self, kept: str | None, whole: str) -> None:
-        """The last samples for the next run."""
+        """Keeps the last samples for the next run."""
         if kept is not None:
             count, length = self.shape(kept)[1], self.shape(whole)[1]
             self.draft.keep_state(kept, self.part(whole, length - count, count))
@@ -96,7 +96,7 @@ def _import_delay(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_framer(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Frames that overlap. Without samples to begin with the first are not valid."""
+    """Imports Framer: overlapping frames. Without initial samples, the first ones are not valid."""
     size, step = whole_options(operator, "frame_size", "frame_step")
     steps, (output, valid) = _Steps(draft, operator), read.outputs(operator, 2)
     x = steps.rows(read.operand(operator, 0, "the samples"))
@@ -125,7 +125,7 @@ def _import_framer(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_stacker(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Several frames side by side, every so many runs; the first also stands for those before it."""
+    """Imports Stacker: several frames side by side, every n runs; the first replaces missing earlier ones."""
     channels, left, right, every = whole_options(
         operator, "num_channels", "stacker_left_context", "stacker_right_context", "stacker_step"
     )
@@ -150,7 +150,7 @@ def _import_stacker(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _count_runs(steps: _Steps, runs: str, first: int, every: int, valid: str) -> None:
-    """Valid after `first` runs and then every so many; the count goes in a circle that leaves out 0."""
+    """Sets valid after `first` runs and then every `every`; the counter wraps around without 0."""
     is_turn = [
         steps.made("turn", Compare(Relation.EQUAL), runs, steps.number(n, runs))
         for n in (first, first + every)
@@ -163,7 +163,7 @@ def _count_runs(steps: _Steps, runs: str, first: int, every: int, valid: str) ->
 
 
 def _import_overlap_add(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Each frame is added where it lies over the end of those before."""
+    """Imports OverlapAdd: adds each frame to the overlapping end of the previous ones."""
     (step,) = whole_options(operator, "frame_step")
     steps, output = _Steps(draft, operator), read.the_output(operator)
     x = read.operand(operator, 0, "the frames")
@@ -188,7 +188,7 @@ def _import_overlap_add(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _added(steps: _Steps, a: str, b: str) -> str:
-    """Integers are saturated."""
+    """Adds; integers saturate."""
     if steps.draft.types[a].dtype is not DType.I16:
         return steps.made("added", Add(), a, b)
     total = steps.made("total", Add(), *(steps.made("wide", Convert(DType.I32), v) for v in (a, b)))

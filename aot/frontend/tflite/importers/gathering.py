@@ -1,4 +1,4 @@
-"""Operators that pick elements by indices: GATHER and its kin, resizing, mirroring."""
+"""Operators that select elements by index: GATHER and related ones, resizing, mirroring."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _import_gather(draft: TfliteDraft, operator: TfliteOperator) -> None:
     axis, place = read.axis(operator, options.Axis(), rank), draft.constants.get(indices)
     sizes = draft.types[x].shape
     operator.require_inside(place, sizes[axis])
-    if place is not None and place.size == 1 and not batches:  # as a loop takes the row of each turn
+    if place is not None and place.size == 1 and not batches:  # like a loop that reads one row per iteration
         strides = dense_strides(sizes)
         number = int(place.reshape(-1)[0])
         taken = Loops((*sizes[:axis], 1, *sizes[axis + 1 :]), strides, number * strides[axis])
@@ -60,7 +60,7 @@ def _import_update_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
 def gathered(
     draft: TfliteDraft, operator: TfliteOperator, x: str, along: dict[int, Array], output: str
 ) -> None:
-    """The elements that constant indices pick along each of some axes; the last gives the output."""
+    """Selects elements by constant indices along some axes; the last selection gives the output."""
     axes = sorted(along)
     for axis in axes:
         indices = along[axis].astype(np.int32)
@@ -89,7 +89,7 @@ def _import_mirror_pad(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _mirrored(size: int, pair: tuple[int, int], skip: int) -> Array:
-    """The places of a dimension with those before and after it mirrored, the edge itself left out or not."""
+    """Returns the positions of a dimension with mirrored margins; `skip` leaves out the edge itself."""
     places = np.arange(size)
     before, after = places[skip : skip + pair[0]][::-1], places[: size - skip][::-1][: pair[1]]
     return np.concatenate((before, places, after))
@@ -108,7 +108,7 @@ def _import_resize_nearest(draft: TfliteDraft, operator: TfliteOperator) -> None
 
 
 def _nearest(size: int, wanted: int, align_corners: bool, half_pixels: bool) -> Array:
-    """The nearest source position of each position of the result, in single precision as the reference."""
+    """Returns the nearest source position for each result, in single precision like the reference."""
     aligned = align_corners and wanted > 1
     scale = (
         np.float32(size - 1) / np.float32(wanted - 1) if aligned else np.float32(size) / np.float32(wanted)

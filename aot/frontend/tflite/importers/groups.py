@@ -1,4 +1,4 @@
-"""Grouped convolutions: each group of channels by itself; groups of one channel are a depthwise layer."""
+"""Grouped convolutions, one per group of channels; groups of one channel become a depthwise layer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHANNELS = 3  # the dimension of an image
 def by_groups(
     draft: TfliteDraft, operator: TfliteOperator, op: Conv2d, x: str, weights: str, bias: str | None
 ) -> None:
-    """The operator's result, for weights that see only a part of the input's channels."""
+    """Adds the operator's result, for weights with fewer input channels than the image."""
     depth, channels = draft.types[weights].shape[3], draft.types[x].shape[_CHANNELS]
     if depth == 1:
         _as_depthwise(draft, operator, op, x, weights, bias)
@@ -58,7 +58,7 @@ def _channels(draft: TfliteDraft, operator: TfliteOperator, x: str, first: int, 
 
 
 def _some(draft: TfliteDraft, name: str, chosen: slice) -> str:
-    """The weights or biases of some of the output channels."""
+    """Returns the weights or biases of some of the output channels."""
     tensor = draft.types[name]
     data = np.ascontiguousarray(draft.constants[name][chosen])
     return draft.add_value(

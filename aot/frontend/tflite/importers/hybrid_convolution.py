@@ -1,7 +1,7 @@
-"""Convolutions of real images by int8 weights as LiteRT's hybrid kernels compute them.
+"""Convolutions of float images with int8 weights, like LiteRT's hybrid kernels.
 
-An image is taken in 8 bits by the range of its numbers. Floats of single precision hold such steps, the
-weights and, below 2^24, the sums of their products exactly, so that a float convolution makes them.
+An image is quantized to 8 bits by its range. Single-precision floats hold these integers, the weights and,
+below 2^24, the sums of their products exactly, so a float convolution computes them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from aot.ops.reduce import Reduce, Reduction
 from aot.ops.rounding import quantises_on_the_way
 
 _ONE = TensorType(DType.F32, (1, 1, 1, 1))
-_REACH = (-127.0, 127.0)  # steps from 0
+_REACH = (-127.0, 127.0)  # largest number of steps from 0, both signs
 
 
 def takes_steps(draft: TfliteDraft, operator: TfliteOperator, op_name: str, axis: int) -> bool:
-    """True where LiteRT takes the image in 8 bits; weights have one scale, or one for each place on the axis.
+    """Returns whether LiteRT quantizes the image; weights have one scale or one per index of the axis.
 
-    Batches and groups of channels keep their floats.
+    Batches and grouped convolutions stay float.
     """
     x = draft.types[read.operand(operator, 0, "the image")]
     name = read.constant(draft, operator, 1, "weights")
@@ -47,7 +47,7 @@ def import_in_steps(
     weights: str,
     bias: str | None,
 ) -> None:
-    """The operator's result; the weights are int8 and as the op takes them."""
+    """Adds the operator's result; the weights are int8, in the form that the op needs."""
     output, stored = read.the_output(operator), draft.types[weights]
     assert stored.quant is not None
     is_depthwise, has_many = isinstance(op, DepthwiseConv2d), len(stored.quant.scales) > 1
@@ -57,7 +57,7 @@ def import_in_steps(
     image = draft.types[output]
     sums = _made(draft, operator, replace(op, activation=Activation.NONE), (steps, w, None), image, "sums")
     scales = _constant(draft, f"{weights}/scales", np.array(stored.quant.scales, np.float32))
-    # In its order of products: a convolution with many scales takes theirs first.
+    # In LiteRT's order of products: with many scales, a convolution multiplies by these first.
     if has_many and not is_depthwise:
         factors = (_made(draft, operator, Mul(), (sums, scales), image, "scaled"), step)
     else:
@@ -71,7 +71,7 @@ def import_in_steps(
 
 
 def _in_steps(draft: TfliteDraft, operator: TfliteOperator, x: str, asymmetric: bool) -> tuple[str, str]:
-    """The image in steps, and the step."""
+    """Returns the image in steps, and the step size."""
     axes = (1, 2, 3)
     ends = tuple(
         _made(draft, operator, Reduce(by, axes), (x,), _ONE, by.value)
@@ -104,6 +104,6 @@ def _made(
 
 
 def _constant(draft: TfliteDraft, name: str, values: np.ndarray) -> str:
-    """Values for each channel of an image, or one for all."""
+    """Adds constants for each channel of an image, or one for all."""
     shape = (1, 1, 1, values.size)
     return draft.add_value(name, TensorType(DType.F32, shape), values.reshape(shape))

@@ -1,4 +1,4 @@
-"""Operators whose results are known when the file is read: shapes, ranges, fills, sparse weights."""
+"""Operators whose results are known at compile time: shapes, ranges, fills, sparse weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aot.ir.types import Array
 
 
 def _known(draft: TfliteDraft, operator: TfliteOperator, array: Array) -> None:
-    """The operator's result is that constant."""
+    """Sets the operator's result to that constant."""
     output = read.the_output(operator)
     declared = draft.types[output]
     if array.size != declared.elements:
@@ -28,7 +28,7 @@ def _import_shape(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_densify(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Sparse constants have been whole tensors since they were read."""
+    """Imports DENSIFY: sparse constants are already dense."""
     x = read.constant(draft, operator, 0, "sparse data")
     _known(draft, operator, draft.constants[x])
 

@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM: the plain form that TFLite Micro runs; its states live from run to run."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM in the plain form that TFLite Micro runs; states persist between runs."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def import_lstm(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 @dataclass(frozen=True)
 class _Layer:
-    """The operator, and what its nodes have in common."""
+    """The operator, and the parts that its nodes share."""
 
     draft: TfliteDraft
     operator: TfliteOperator
     is_time_major: bool
 
     def made(self, op: Op, inputs: tuple[str | None, ...], name_hint: str, quant: Quant | None) -> str:
-        """The result of a node."""
+        """Adds a node and returns its result."""
         ((dtype, shape),) = op.infer(self.draft.types_of(inputs))
         name = self.draft.add_value(
             f"{self.operator.label}/{name_hint}", TensorType(DType(dtype), shape, quant)
@@ -70,14 +70,14 @@ class _Layer:
         return name
 
     def image(self, x: str, steps: int, count: int, depth: int) -> str:
-        """The sequences as [1, steps, sequences, inputs]."""
+        """Returns the sequences as [1, steps, sequences, inputs]."""
         shape = (1, steps, count, depth)
         if self.is_time_major or count == 1:
             return read.reshaped(self.draft, self.operator, x, shape)
         return self._turned(read.reshaped(self.draft, self.operator, x, (1, count, steps, depth)))
 
     def _turned(self, image: str) -> str:
-        """Rows become columns, and columns rows."""
+        """Exchanges rows and columns."""
         tensor = self.draft.types[image]
         n, rows, columns, channels = tensor.shape
         before, down, along, deep = dense_strides(tensor.shape)
@@ -86,7 +86,7 @@ class _Layer:
         return self.made(op, (image,), "turned", tensor.quant)
 
     def from_input(self, image: str) -> str:
-        """The input's part of the gates of each step."""
+        """Returns the input's part of the gates of each step."""
         types, known = self.draft.types, self.draft.constants
         weights, bias = self.joined(_INPUT_WEIGHTS, "w"), self.joined(_BIASES, "b")
         kind, data = types[weights], known[weights]
@@ -104,7 +104,7 @@ class _Layer:
         return self.made(op, (image, filters, bias), "gates", GATE_QUANT)
 
     def joined(self, first: int, what: str) -> str:
-        """The constants of the four gates as one, a scale for each row."""
+        """Returns the constants of the four gates as one, with a scale for each row."""
         draft, operator = self.draft, self.operator
         names = [read.constant(draft, operator, first + gate, "weights") for gate in range(len(_OUR_ORDER))]
         arrays = [draft.constants[name] for name in names]
@@ -121,7 +121,7 @@ class _Layer:
         return self.draft.add_state(name, (1, self.draft.types[name].elements))
 
     def picked(self, image: str, shape: tuple[int, int, int, int], first: int) -> str:
-        """A part of an image."""
+        """Returns a part of an image."""
         tensor = self.draft.types[image]
         if tensor.shape == shape:
             return image
@@ -130,14 +130,14 @@ class _Layer:
         )
 
     def like(self, image: str, wanted: TensorType) -> str:
-        """The same numbers in that type and shape."""
+        """Returns the same numbers in that type and shape."""
         stored = self.draft.types[image]
         if stored.dtype is not wanted.dtype:
             image = self.made(Convert(wanted.dtype), (image,), "narrow", wanted.quant)
         return read.reshaped(self.draft, self.operator, image, wanted.shape)
 
     def deliver(self, hidden: str) -> None:
-        """The hidden values as the result, in the order of the file."""
+        """Sets the result to the hidden values, in the file's order."""
         output = read.the_output(self.operator)
         wanted, (_, _, count, _) = self.draft.types[output], self.draft.types[hidden].shape
         narrow = self.like(hidden, replace(wanted, shape=self.draft.types[hidden].shape))

@@ -1,7 +1,7 @@
-"""Elements that are moved into a result of another scale or zero point: rescaled, copied or refused.
+"""Elements moved into a result with another scale or zero point: rescaled, copied or rejected.
 
-What is right is what the references do. LiteRT rescales unsigned parts of a concatenation. It refuses other
-cases that TFLite Micro copies as they are; what neither runs is refused here as well.
+Follows the references. LiteRT rescales unsigned parts of a concatenation. It rejects other cases, which
+TFLite Micro copies unchanged; cases that neither runs are rejected here as well.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.lookup import Lookup
 
-_UNSIGNED_OFFSET = 128  # unsigned bytes are read as signed ones, which are that much less
+_UNSIGNED_OFFSET = 128  # unsigned bytes are read as signed ones, minus this
 
-# By operator: the elements of the file that neither LiteRT nor TFLite Micro moves to another quantization.
+# By operator: the file's element types that neither LiteRT nor TFLite Micro moves to another quantization.
 _REFUSED = {
     "BATCH_TO_SPACE_ND": ("u8", "i16"),
     "CONCATENATION": ("i8",),
@@ -29,7 +29,7 @@ _REFUSED = {
 
 
 def require_movable(draft: TfliteDraft, operator: TfliteOperator, x: str, output: str) -> None:
-    """Raises ModelError where neither reference moves the elements of x as they are to the output."""
+    """Raises ModelError if neither reference copies the elements of x unchanged to the output."""
     source, target = draft.types[x], draft.types[output]
     is_unsigned = x in draft.unsigned
     dtype = "u8" if is_unsigned else source.dtype.value
@@ -43,7 +43,7 @@ def require_movable(draft: TfliteDraft, operator: TfliteOperator, x: str, output
 
 
 def rescaled(draft: TfliteDraft, operator: TfliteOperator, x: str, output: str) -> str:
-    """A part of a concatenation in the scale of the whole: x itself where nothing has to be done."""
+    """Returns a part of a concatenation at the scale of the whole; x itself if they are equal."""
     source, target = draft.types[x], draft.types[output]
     if x not in draft.unsigned or _is_same(source, target):
         return x
@@ -57,7 +57,7 @@ def rescaled(draft: TfliteDraft, operator: TfliteOperator, x: str, output: str) 
 
 
 def rescaling_table(source: Quant, target: Quant) -> Array:
-    """The result for each signed byte in order, computed in single precision as LiteRT does."""
+    """Returns the result for each signed byte in order, computed in single precision like LiteRT."""
     scale = np.float32(source.scales[0]) * (np.float32(1) / np.float32(target.scales[0]))
     bias = np.float32(-(source.zero_points[0] + _UNSIGNED_OFFSET)) * scale
     reals = (np.arange(256, dtype=np.float32) * scale + bias).astype(np.float64)
@@ -68,7 +68,7 @@ def rescaling_table(source: Quant, target: Quant) -> Array:
 
 def _is_same(source: TensorType, target: TensorType) -> bool:
     if source.quant is None or target.quant is None:
-        return True  # plain integers have no scale that could be another
+        return True  # plain integers have no scales to differ
     return _first(source.quant) == _first(target.quant)
 
 

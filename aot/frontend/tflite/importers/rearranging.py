@@ -1,4 +1,4 @@
-"""Elements picked by strides, as nodes of an operator."""
+"""Adds nodes that select elements by strides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aot.ops.reshape import Reshape
 
 
 def rearrange(draft: TfliteDraft, operator: TfliteOperator, x: str, loops: Loops, output: str) -> None:
-    """`output` holds the elements of x that the loops pick, in order."""
+    """Sets `output` to the elements of x that the loops select, in order."""
     declared = draft.types[output]
     if 0 in loops.sizes:
         raise operator.fail(
@@ -34,7 +34,7 @@ def rearrange(draft: TfliteDraft, operator: TfliteOperator, x: str, loops: Loops
 
 
 def repeated(operator: TfliteOperator, shape: tuple[int, ...], whole: tuple[int, ...]) -> Loops:
-    """The loops that repeat a tensor of one shape over another."""
+    """Returns loops that broadcast one shape to another."""
     ranked = (1,) * (len(whole) - len(shape)) + shape
     if len(ranked) != len(whole) or any(a not in (1, b) for a, b in zip(ranked, whole, strict=True)):
         raise operator.fail(f"shape {list(shape)} cannot be repeated to {list(whole)}")

@@ -1,4 +1,4 @@
-"""Operators that leave fewer elements: MEAN, SUM and its kin, the places of extremes, running sums."""
+"""Operators that reduce: MEAN, SUM and related ones, positions of extremes, running sums."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aot.ops.reshape import Reshape
 
 
 def _import_mean(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Any axes next to each other are the rows or the columns of an image; others are moved to the end."""
+    """Imports MEAN: adjacent axes become rows or columns of an image; others are first moved to the end."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     axes = read.axes(draft, operator, len(shape))
@@ -39,7 +39,7 @@ def _import_mean(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _requantise(draft: TfliteDraft, operator: TfliteOperator, x: str) -> None:
-    """The mean of one element is the element, in the quantization of the result."""
+    """Requantizes: the mean of one element is that element."""
     output = read.the_output(operator)
     declared = draft.types[output]
     if draft.types[x].quant == declared.quant:
@@ -62,7 +62,7 @@ def _moved_last(
 
 
 def _as_image(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    """[1, what comes before the axes, the axes, what comes after]."""
+    """Returns [1, size before the axes, size of the axes, size after]."""
     if not axes:
         return (1, prod(shape), 1, 1)
     first, last = axes[0], axes[-1]

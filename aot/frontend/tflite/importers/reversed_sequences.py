@@ -1,4 +1,4 @@
-"""REVERSE_SEQUENCE: the first elements of each sequence backwards, as many as constants say."""
+"""REVERSE_SEQUENCE: reverses the start of each sequence, with constant lengths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aot.ops.rearrange import Loops
 
 
 def _import_reverse_sequence(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Sequences of one length have their places picked; those of several become rows, which are picked."""
+    """Selects along time if all lengths are equal; otherwise selects rows of batch and time, flattened."""
     options = operator.options(tflite.ReverseSequenceOptions)
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     shape = draft.types[x].shape
@@ -47,7 +47,7 @@ def _import_reverse_sequence(draft: TfliteDraft, operator: TfliteOperator) -> No
 
 
 def _places(length: int, size: int) -> Array:
-    """The places of a sequence whose first elements are backwards."""
+    """Returns the positions of a sequence whose first elements are reversed."""
     return np.concatenate((np.arange(length)[::-1], np.arange(length, size)))
 
 

@@ -1,7 +1,7 @@
-"""Lists of rows that loops make: Keras' recurrent layers put each step's row between those before and behind.
+"""Lists of rows built by loops: Keras' recurrent layers insert each step's row into a list.
 
-Before the first and behind the last there are no rows, which only a concatenation may take. A step's list is
-remembered as its parts, so that the next step takes those and copies no rows.
+Before the first row and after the last one the list is empty, which only a concatenation supports. A list is
+recorded as its parts, so that the next step uses these and copies no rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aot.ops.reshape import Reshape
 
 
 def is_empty(draft: TfliteDraft, operator: TfliteOperator, sizes: Sequence[int]) -> bool:
-    """True where the operator's result has no rows; then nothing makes it."""
+    """Returns whether the operator's result has no rows; then no node computes it."""
     if not sizes or sizes[0] != 0 or min(sizes[1:], default=1) < 1:
         return False
     output = read.the_output(operator)
@@ -25,7 +25,7 @@ def is_empty(draft: TfliteDraft, operator: TfliteOperator, sizes: Sequence[int])
 
 
 def parts_of(draft: TfliteDraft, operator: TfliteOperator, names: Sequence[str]) -> tuple[str, ...]:
-    """The parts that are joined row behind row, without those that have no rows."""
+    """Returns the parts that are joined along rows, without empty ones."""
     there = [name for name in names if name not in draft.without_rows]
     if len(there) == len(names) and draft.rows_of.keys().isdisjoint(there):
         return tuple(there)
@@ -37,7 +37,7 @@ def parts_of(draft: TfliteDraft, operator: TfliteOperator, names: Sequence[str])
 def rows_within(
     draft: TfliteDraft, operator: TfliteOperator, x: str, begin: int, count: int
 ) -> tuple[str, int]:
-    """A value that has these rows of x among as few others as can be, and where they begin in it."""
+    """Returns a value with these rows of x and as few others as possible, and their start in it."""
     parts, first = draft.rows_of.get(x, ()), 0
     while parts and begin >= first + draft.types[parts[0]].shape[0]:
         first += draft.types[parts[0]].shape[0]
@@ -52,7 +52,7 @@ def rows_within(
 
 
 def keep_rows(draft: TfliteDraft, x: str, output: str) -> None:
-    """The output has the same elements as x: the same parts too."""
+    """Records the parts of x for the output, which has the same elements."""
     if x in draft.rows_of:
         draft.rows_of[output] = draft.rows_of[x]
 

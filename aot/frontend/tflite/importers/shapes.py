@@ -22,7 +22,7 @@ from aot.ops.spatial import Pair
 
 
 def import_reshape(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """The result's declared shape is the new shape; a shape computed at run time is refused."""
+    """Reshapes to the result's declared shape; a shape computed at run time is rejected."""
     x = read.operand(operator, 0, "the data")
     shape = read.optional_operand(operator, 1)
     if shape is not None and shape not in draft.constants:
@@ -50,7 +50,7 @@ def _import_concatenation(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_pack(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """A concatenation along a dimension that is new."""
+    """Concatenates along a new dimension."""
     names = read.operands(operator, "a part")
     for name in names:
         require_movable(draft, operator, name, read.the_output(operator))
@@ -107,7 +107,7 @@ def _import_strided_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _chosen_place(operator: TfliteOperator, begin: int, step: int, size: int) -> int:
-    """The element that a dimension is shrunk to. Interpreters give any number where there is none."""
+    """Returns the element that a dimension shrinks to. Interpreters return garbage for one out of range."""
     if step < 1 or not -size <= begin < size:
         raise operator.fail(
             f"a dimension of {size} is shrunk to element {begin} in steps of {step}",
@@ -136,14 +136,14 @@ def _import_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_split(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Parts of one size."""
+    """Splits into parts of equal size."""
     x = read.operand(operator, 1, "the data")
     number = read.integer(draft, operator, 0, "axis")
     _split(draft, operator, x, number)
 
 
 def _import_split_v(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Parts as large as the results say."""
+    """Splits into parts with the sizes of the results."""
     x = read.operand(operator, 0, "the data")
     number = read.integer(draft, operator, 2, "axis")
     _split(draft, operator, x, number)
@@ -164,7 +164,7 @@ def _split(draft: TfliteDraft, operator: TfliteOperator, x: str, number: int) ->
 
 
 def _import_unpack(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Parts of size one, whose dimension goes."""
+    """Splits into parts of size one, without that dimension."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     axis = read.axis(operator, operator.options(tflite.UnpackOptions).Axis(), len(shape))
@@ -195,7 +195,7 @@ def _import_broadcast_to(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_pad(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Repeats rows and columns of an image; any other dimension as the columns of an image of its own."""
+    """Pads rows and columns of an image; any other dimension as the columns of a separate image."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     amounts = read.integers(draft, operator, 1, "padding")
@@ -211,7 +211,7 @@ def _import_pad(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _padding_value(draft: TfliteDraft, operator: TfliteOperator) -> float:
-    """As it is stored in the result; what is not given is the real value 0 there."""
+    """Returns the value as stored in the result; by default the stored form of 0."""
     if read.optional_operand(operator, 2) is not None:
         name = read.constant(draft, operator, 2, "value")
         require_movable(draft, operator, name, read.the_output(operator))
@@ -220,12 +220,12 @@ def _padding_value(draft: TfliteDraft, operator: TfliteOperator) -> float:
 
 
 def _zero(tensor: TensorType) -> float:
-    """The real value 0 as it is stored."""
+    """Returns 0 as it is stored."""
     return float(quant_of(tensor).zero_point) if tensor.quant is not None else 0.0
 
 
 def _pad_each(draft: TfliteDraft, operator: TfliteOperator, x: str, pairs: list[Pair], value: float) -> None:
-    """One dimension after the other; the last one gives the result."""
+    """Pads one dimension after the other; the last one gives the result."""
     axes = [axis for axis, pair in enumerate(pairs) if pair != (0, 0)] or [0]
     for axis in axes[:-1]:
         x = _pad_one(draft, operator, x, axis, pairs[axis], value)
@@ -300,7 +300,7 @@ def _transposed(
 
 
 def _import_batch_to_space(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Blocks of batches side by side, then what hangs over cut off: strides all of it."""
+    """Places blocks of batches side by side, then crops."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     blocks, crops = (read.integers(draft, operator, i, "blocks and crops") for i in (1, 2))
@@ -334,7 +334,7 @@ def _import_batch_to_space(draft: TfliteDraft, operator: TfliteOperator) -> None
 
 
 def _import_space_to_batch(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Padded to whole blocks, then each place within a block a batch of its own."""
+    """Pads to whole blocks, then makes each position within a block a separate batch."""
     x = read.operand(operator, 0, "the data")
     tensor = draft.types[x]
     blocks, pads = (read.integers(draft, operator, i, "blocks and padding") for i in (1, 2))
@@ -367,7 +367,7 @@ def _import_space_to_batch(draft: TfliteDraft, operator: TfliteOperator) -> None
 
 
 def _around(shape: tuple[int, ...], axis: int) -> tuple[int, int, int, int]:
-    """An image whose columns are that dimension."""
+    """Returns the shape of an image whose columns are that dimension."""
     return (1, prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
 
 

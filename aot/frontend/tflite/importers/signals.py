@@ -1,4 +1,4 @@
-"""Signal*: TFLite Micro's front end for audio, in whole numbers from samples to logarithms of channels."""
+"""Signal*: TFLite Micro's audio front end, in integers from samples to logarithms of channels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _import_rfft(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _length(operator: TfliteOperator) -> int:
-    """The length of a transform, in real samples."""
+    """Returns the length of a transform, in samples."""
     (length,) = whole_options(operator, "fft_length")
     if length < 4 or length & (length - 1):
         raise operator.fail(
@@ -49,7 +49,7 @@ def _length(operator: TfliteOperator) -> int:
 
 
 def _import_irfft(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Real samples are divided by their number, integers have been at each stage."""
+    """Divides float samples by their number; integers were scaled at each stage."""
     x, length = read.operand(operator, 0, "the spectrum"), _length(operator)
     made = read.made(draft, operator, Fft(length // 2), read.made(draft, operator, RealSamples(), x))
     tensor = draft.types[made]
@@ -88,7 +88,7 @@ def _import_filter_bank(draft: TfliteDraft, operator: TfliteOperator) -> None:
     rows = np.zeros((channels, energies), np.int64)
     for c in range(channels + 1):
         seen, taken = slice(starts[c], ends[0][c]), slice(places[c], ends[1][c])
-        # What a channel leaves of an energy is the next one's; the first is only there for that.
+        # The rest of an energy's weight goes to the next channel; the first channel exists only for this.
         if c > 0:
             rows[c - 1, seen] += up[taken]
         if c < channels:
@@ -102,7 +102,7 @@ def _import_filter_bank(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _windows(rows: Array) -> tuple[Array, Array]:
-    """The weights of each row that matter, from the first on, as many as the longest row needs."""
+    """Returns the nonzero weights of each row, as many as the longest row needs, and their start."""
     used = [np.flatnonzero(row) for row in rows]
     width = max((int(u[-1] - u[0]) + 1 for u in used if u.size), default=1)
     first = np.array([min(int(u[0]) if u.size else 0, rows.shape[1] - width) for u in used], np.int32)
@@ -114,7 +114,7 @@ def _import_square_root(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_spectral_subtraction(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """The noise lives from run to run. Even channels have a smoothing of their own, odd ones another."""
+    """Keeps the noise between runs. Even and odd channels have different smoothing."""
     x = read.operand(operator, 0, "the channels")
     shares = whole_options(
         operator, "smoothing", "alternate_smoothing", "one_minus_smoothing", "alternate_one_minus_smoothing"

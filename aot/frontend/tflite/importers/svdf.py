@@ -1,4 +1,4 @@
-"""SVDF: a dense layer whose last results are remembered, and a filter over what is remembered."""
+"""SVDF: a dense layer that keeps its last results, and a filter over them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 
-_STATE = 4  # number of the input that is kept from run to run
+_STATE = 4  # number of the input that persists between runs
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Sizes:
 
 
 def import_svdf(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Each sample of a batch has a memory of its own."""
+    """Imports SVDF; each sample of a batch has separate memory."""
     x, features, times = (read.operand(operator, n, "an operand") for n in (0, 1, 2))
     sizes = _sizes(draft, operator, features, times)
     samples = draft.types[x].elements // sizes.depth
@@ -69,7 +69,7 @@ def _sizes(draft: TfliteDraft, operator: TfliteOperator, features: str, times: s
 
 
 def _one_sample(draft: TfliteDraft, operator: TfliteOperator, x: str, sizes: _Sizes) -> str:
-    """The memory is [steps * rank, units]: the oldest step first, so that a step is taken off by its rows."""
+    """Adds one sample. Memory is [steps * rank, units], oldest step first, so that rows drop off a step."""
     features, times = (read.operand(operator, n, "weights") for n in (1, 2))
     state = read.operand(operator, _STATE, "the state")
     units, rank, rows = sizes.units, sizes.rank, sizes.rows
@@ -80,7 +80,7 @@ def _one_sample(draft: TfliteDraft, operator: TfliteOperator, x: str, sizes: _Si
     seen = _shifted(draft, operator, memory, newest, (rows, rank, units))
     draft.keep_state(memory, seen)
     number = operator.options(tflite.SVDFOptions).FusedActivationFunction()
-    # On integers the reference clamps to what the type holds and knows no activation.
+    # For integers, the reference clamps to the type's range and ignores the activation.
     activation = read.activation(operator, number) if is_real else Activation.NONE
     output = draft.types[read.the_output(operator)]
     result = None if output.dtype is draft.types[state].dtype else output.dtype
@@ -99,7 +99,7 @@ def _feature(
     dtype: DType,
     filters: tuple[int, int],
 ) -> str:
-    """The dense layer, its results in the order [rank, unit]."""
+    """Adds the dense layer, with results in the order [rank, unit]."""
     units, rank = filters
     depth = draft.types[features].shape[1]
     weights = transposed_constant(draft, features, (units, rank, depth), (1, 0, 2), (rank * units, depth))
@@ -113,7 +113,7 @@ def _feature(
 def _shifted(
     draft: TfliteDraft, operator: TfliteOperator, memory: str, newest: str, sizes: tuple[int, int, int]
 ) -> str:
-    """The memory without its oldest step, with the newest at its end."""
+    """Returns the memory without its oldest step, with the newest at its end."""
     rows, rank, units = sizes
     kept = draft.types[memory]
     if rows == rank:

@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV, and MediaPipe's with a bias: zeros between the pixels, then a convolution turned around."""
+"""TRANSPOSE_CONV, and MediaPipe's with a bias: zeros between the pixels, then a flipped convolution."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from aot.ops.requant import quant_of
 from aot.ops.rounding import TRANSPOSED, TRANSPOSED_NARROW, RequantRounding, rounding_of
 from aot.ops.spatial import Pair, same_padding
 
-_WITH_BIAS = struct.Struct("<3i")  # the options of MediaPipe's operator: padding, stride of columns, of rows
+_WITH_BIAS = struct.Struct("<3i")  # options of MediaPipe's operator: padding, stride of columns, of rows
 _PADDINGS = {1: tflite.Padding.SAME, 2: tflite.Padding.VALID}
 
 
 @dataclass(frozen=True)
 class _SpreadForm:
-    """The numbers of the operands of either operator, and its options."""
+    """The positions of the operands of either operator, and its options."""
 
     image: int
     bias: int
     stride: Pair
-    padding: int  # of the schema
+    padding: int  # from the schema
     activation: int = tflite.ActivationFunctionType.NONE
     bias_type: int = tflite.TensorType.FLOAT32
 
@@ -45,7 +45,7 @@ def import_transpose_conv(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def import_transpose_conv_bias(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Its options are three integers of 32 bits, its weights those of TRANSPOSE_CONV."""
+    """Imports MediaPipe's operator: options are three 32-bit integers, weights as in TRANSPOSE_CONV."""
     table = operator.table
     stored = table.CustomOptionsAsNumpy().tobytes() if table.CustomOptionsLength() else b""
     if len(stored) < _WITH_BIAS.size:
@@ -75,7 +75,7 @@ def _import(draft: TfliteDraft, operator: TfliteOperator, form: _SpreadForm) -> 
     bias = read.constant_bias(draft, operator, channels, form.bias)
     sizes, paddings = [], []
     for axis, (kernel, step) in enumerate(zip((rows, columns), stride, strict=True), start=1):
-        # The padding of the convolution that this one undoes.
+        # The padding of the convolution that this one inverts.
         same = form.padding == tflite.Padding.SAME
         before = same_padding(output.shape[axis], kernel, step, 1)[0] if same else 0
         size, padding = _spread(x_type.shape[axis], output.shape[axis], kernel, step, before)
@@ -96,7 +96,7 @@ def _import(draft: TfliteDraft, operator: TfliteOperator, form: _SpreadForm) -> 
 
 
 def _rounding(mode: str, x: TensorType, bias: int) -> RequantRounding:
-    """`bias` is the element type that the options say of it."""
+    """Returns the rounding; `bias` is the element type that the options give for it."""
     if x.dtype is not DType.I16:
         return rounding_of(Conv2d.name, mode)
     is_narrow = bias == tflite.TensorType.INT32
@@ -104,9 +104,9 @@ def _rounding(mode: str, x: TensorType, bias: int) -> RequantRounding:
 
 
 def _spread(length: int, wanted: int, kernel: int, step: int, before: int) -> tuple[int, Pair]:
-    """The length of the image with zeros between its pixels, and the padding around it."""
+    """Returns the length of the image with zeros between its pixels, and the padding around it."""
     first = kernel - 1 - before
-    for size in (length * step, (length - 1) * step + 1):  # with zeros behind the last pixel, or without
+    for size in (length * step, (length - 1) * step + 1):  # with or without zeros after the last pixel
         last = wanted + kernel - 1 - size - first
         if last >= 0:
             break
@@ -121,7 +121,7 @@ def _turned(draft: TfliteDraft, weights: str) -> str:
 def _with_zeros_between(
     draft: TfliteDraft, operator: TfliteOperator, x: str, stride: Pair, sizes: Pair
 ) -> str:
-    """Spreads columns and then rows: each pixel, or row, becomes the first of `stride`."""
+    """Spreads columns, then rows: each pixel, or row, becomes the first of `stride`."""
     batch, height, width, channels = draft.types[x].shape
     fill = 0.0 if draft.types[x].quant is None else float(quant_of(draft.types[x]).zero_point)
     name = x
@@ -153,7 +153,7 @@ def _padded(
 
 
 def _cut(draft: TfliteDraft, operator: TfliteOperator, name: str, axis: int, size: int) -> str:
-    """Only the first of a dimension: what lies behind them is zeros."""
+    """Returns the start of a dimension; the rest is zeros."""
     tensor = draft.types[name]
     if tensor.shape[axis] == size:
         return name

@@ -1,4 +1,4 @@
-"""Constants in another order of their dimensions."""
+"""Transposes constants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Shape = tuple[int, ...]
 
 
 def transposed_constant(draft: TfliteDraft, name: str, seen: Shape, order: Shape, shape: Shape) -> str:
-    """The constant seen under one shape, its dimensions put in order, then under another shape."""
+    """Returns the constant viewed in one shape, transposed, and viewed in another shape."""
     array = draft.constants[name].reshape(seen).transpose(order).reshape(shape)
     tensor = replace(draft.types[name], shape=shape)
     return draft.add_value(f"{name}/ordered", tensor, np.ascontiguousarray(array))

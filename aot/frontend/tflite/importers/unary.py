@@ -1,4 +1,4 @@
-"""Operators on one element at a time, and SOFTMAX."""
+"""Operators on single elements, and SOFTMAX."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _without_attributes(op: Op) -> Importer:
 
 
 def _import_relu6(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """TFLite Micro keeps the stored number, whatever the output's scale says; LiteRT rescales."""
+    """Imports RELU6. TFLite Micro keeps the stored number, whatever the output's scale; LiteRT rescales."""
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     stored, declared = draft.types[x], draft.types[output]
     op = Clamp(Activation.RELU6)
@@ -49,7 +49,7 @@ def _import_relu6(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_negation(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Negates; for i8 with one scale and zero point 0, that is the negation of the stored number."""
+    """Negates; i8 with one scale and zero point 0 negates the stored number."""
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     stored, declared = draft.types[x], draft.types[output]
     if stored.dtype is not DType.I8 or stored.quant is None:
@@ -64,7 +64,7 @@ def _import_negation(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_table(draft: TfliteDraft, operator: TfliteOperator, op: Op, x: str, output: str) -> None:
-    """Tabulates the op over each stored number of its input, in the input's own scale."""
+    """Tabulates the op for each stored number of its input, at the input's scale."""
     low, high = DType.I8.limits
     every = replace(draft.types[x], shape=(high - low + 1,))
     if isinstance(op, UnaryMath):
@@ -107,8 +107,10 @@ def _import_cast(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_dequantize(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """A constant is computed at once: weights of 16 bits, which have become floats as they were read,
-    and quantized ones are constants for the operators behind."""
+    """Imports DEQUANTIZE; constants are converted at compile time, and stay constants.
+
+    16-bit float weights became floats when they were read.
+    """
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     data = draft.constants.get(x)
     if data is None:

@@ -11,7 +11,7 @@ from aot.ops.reshape import Reshape
 
 
 def _import_call_once(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Reads the subgraph whose assignments are the variables' first values."""
+    """Reads the subgraph whose assignments are the variables' initial values."""
     number = operator.options(tflite.CallOnceOptions).InitSubgraphIndex()
     draft.is_initialising = True
     operator.read_subgraph(draft, operator, number, ())
@@ -35,7 +35,7 @@ def _variable(draft: TfliteDraft, operator: TfliteOperator) -> tuple[str, Variab
 
 
 def _import_read_variable(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Reads the value assigned before in this run, or else the one that the last run left."""
+    """Reads the value assigned earlier in this run, or the one left by the previous run."""
     key, variable = _variable(draft, operator)
     output = read.the_output(operator)
     wanted = draft.types[output]
@@ -78,13 +78,13 @@ def _require_same(operator: TfliteOperator, held: TensorType, other: TensorType,
         )
 
 
-# Operands that are handles, not tensors: how many of the inputs and of the outputs, from the first on.
+# Operands that are handles, not tensors: how many of the first inputs and outputs.
 _HANDLES = {"ASSIGN_VARIABLE": (1, 0), "READ_VARIABLE": (1, 0), "VAR_HANDLE": (0, 1)}
 _PASSES_ON = ("CALL", "IF", "STABLEHLO_COMPOSITE", "WHILE")  # to a subgraph, by name
 
 
 def require_tensors(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Only the operators of variables read and make handles, and calls hand them on."""
+    """Raises ModelError for handles, unless the operator works on variables or passes them to a call."""
     inputs, outputs = _HANDLES.get(operator.code, (0, 0))
     read_as_tensors = () if operator.code in _PASSES_ON else operator.inputs[inputs:]
     for name in (*read_as_tensors, *operator.outputs[outputs:]):
