@@ -185,7 +185,7 @@ def is_ours(text: bytes) -> bool:
 
 
 def _schema_violation(document: Mapping[str, Any]) -> str:
-    """Describes where and how the document violates the schema; empty if it is valid."""
+    """Describes the place and kind of the schema violation; empty if the document is valid."""
     from jsonschema.exceptions import best_match  # a tenth of a second that only archives need
 
     error = best_match(_validator().iter_errors(document))

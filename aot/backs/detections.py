@@ -21,7 +21,7 @@ CENTRE_AND_SIZE = 4
 
 @dataclass(frozen=True)
 class BoxNumbers:
-    """Where an output holds the numbers of boxes: numbers of a box are `step` apart, boxes have strides."""
+    """The layout of box numbers in an output: numbers of a box are `step` apart, boxes have strides."""
 
     value: str
     sizes: tuple[int, ...]

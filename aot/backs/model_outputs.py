@@ -11,7 +11,7 @@ _COLOURS = (1, 3)
 
 
 def no_number(graph: Graph, names: Sequence[str]) -> str | None:
-    """Returns a refusal for the first value that is neither a float nor quantized; None if there is none."""
+    """Returns a refusal for the first value that is neither float nor quantized; None if all are numbers."""
     for name in names:
         if not _is_number(graph.types[name]):
             return f'"{name}" holds {graph.types[name].dtype.value} without a scale, which is not a number'
@@ -25,7 +25,7 @@ def not_one_output(graph: Graph) -> str | None:
 
 
 def picture_size(graph: Graph) -> tuple[int, int] | None:
-    """Returns height and width of the model's input image, interleaved or planar; None if it has none."""
+    """Returns height and width of the model's input image, interleaved or planar; or None."""
     shape = graph.types[graph.inputs[0]].shape
     if len(graph.inputs) != 1 or len(shape) != 4 or shape[0] != 1:
         return None

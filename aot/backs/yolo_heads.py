@@ -52,7 +52,7 @@ Head = WholeHead | GridHead
 
 
 def heads_of(graph: Graph, anchors: int, least_width: int, *, boxes_last: bool) -> list[Head] | str:
-    """Returns the model's heads, or why it has none; boxes_last is the layout of a whole head."""
+    """Returns the model's heads, or why they are not supported; boxes_last is the layout of a whole head."""
     refusal = no_number(graph, graph.outputs) or no_picture(graph)
     if refusal is not None:
         return refusal

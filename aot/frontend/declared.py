@@ -63,7 +63,7 @@ def read_parameters(kind: type[T], given: Mapping[str, object], front: str) -> T
     made: dict[str, Any] = {
         name: _read(value, hints[name], f"{front}: {name}") for name, value in given.items()
     }
-    for each in fields(kind):  # it is a dataclass
+    for each in fields(kind):  # type: ignore[arg-type]  # it is a dataclass
         if each.default is MISSING and each.name not in made:
             raise DeclarationError(f"{front} needs {each.name}", f"write {front}:{each.name}=...")
     return kind(**made)

@@ -1,4 +1,4 @@
-"""Detection: the boxes with the best scores, except those that overlap a better one too much."""
+"""Detection: the boxes with the best scores, without any that overlap a better one too much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Non-maximum suppression: the best boxes of each class, except those that overlap a better one."""
+"""Non-maximum suppression: the best boxes of each class, without any that overlap a better one."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def conv_requant(
 def _conv_multipliers(
     x_scale: float, w_scales: tuple[float, ...], out_scale: float, in_single: bool
 ) -> Multipliers:
-    """Cached: each run in Python needs them, and so does each kernel tried for a layer."""
+    """Caches results, which each run in Python and each kernel tried for a layer need."""
     real = np.float32 if in_single else np.float64
     products = np.array(w_scales, real) * real(x_scale)
     mults, shifts = _quantize_multipliers(products.astype(np.float64) / out_scale)

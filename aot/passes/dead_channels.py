@@ -1,9 +1,9 @@
 """Finds channels of an int8 network that no reader needs.
 
-A channel can be removed if every reader works without it. Either its value is constant and can be added to
-the reader's bias; or it equals the reader's zero point; or the reader's weights for it are zero; or the
-result that the reader computes from it is removed, too. The search starts with all channels and keeps those
-that a producer or reader needs, until nothing changes.
+A channel can be removed if each of its readers works without it. The channel may be constant, so that the
+reader's bias can include it, or equal the reader's zero point. The reader's weights for it may be zero, or
+the reader's result may itself be removed. The search starts with all channels and keeps those that a
+producer or reader needs, until nothing changes.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def with_weights_beside(data: bytes, folder: Path, file_name: str) -> bytes:
         return data
     try:
         model = onnx.load_model_from_string(data)
-    except Exception:  # google.protobuf's own error: the reader reports what is wrong
+    except Exception:  # google.protobuf's own error: the reader reports the problem
         return data
     outside = [tensor for tensor in _tensors(model) if uses_external_data(tensor)]
     missing = sorted({name for name in map(_file_of, outside) if not (folder / name).is_file()})

@@ -84,7 +84,7 @@ def element_name(element: int) -> str:
 
 
 def stored_type(element: int, where: str) -> DType:
-    """Returns the element type that represents one of ONNX's. Raises ModelError if there is none."""
+    """Returns the element type that represents one of ONNX's. Raises ModelError if none does."""
     if element not in STORED:
         names = ", ".join(sorted(element_name(e) for e in STORED))
         raise UnsupportedError(

@@ -182,7 +182,7 @@ def _run(runtime: Any, name: str, inputs: Array) -> Array:
 
 
 def _in_order(nodes: Sequence[NodeProto], known: Iterable[str]) -> list[NodeProto]:
-    """Sorts nodes so that each follows those that it reads."""
+    """Sorts nodes: producers come before their readers."""
     there, left, ordered = set(known), list(nodes), list[NodeProto]()
     while left:
         ready = [node for node in left if there.issuperset(node.input)]
@@ -217,7 +217,7 @@ def _merge_sum(graph: GraphProto, total: NodeProto) -> None:
 def _on_features(
     graph: GraphProto, tree: NodeProto, makers: Mapping[str, NodeProto]
 ) -> tuple[str, dict[str, Any]]:
-    """Returns the value behind a choice of columns, and the attributes with its column numbers."""
+    """Returns the value from which columns are selected, and the attributes with its column numbers."""
     its, source = _attributes(tree), tree.input[0]
     chosen = makers.get(source)
     if chosen is None or chosen.op_type != "Gather" or _attributes(chosen).get("axis", 0) != 1:

@@ -8,7 +8,7 @@ from onnx import ModelProto, NodeProto
 
 
 def in_order(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
-    """Returns nodes with their numbers in the file, each after those that it reads; stable.
+    """Returns nodes with their numbers in the file, producers before their readers; stable.
 
     In a cycle, a node comes before one that it reads.
     """

@@ -251,7 +251,7 @@ class _FileReader:
             self.scopes[-1][tensor.name] = _plain(name, array.ndim, tensor.data_type)
 
     def _add_inputs(self, shapes: Shapes, values: Mapping[str, Array]) -> tuple[str, ...]:
-        """Adds the inputs; returns the names of those that a run must give."""
+        """Adds the inputs; returns the names of all without a fixed value."""
         names = []
         for found in inputs_of(self.model.graph, set(self.scopes[0]), shapes, values, self.refused):
             name = found.name

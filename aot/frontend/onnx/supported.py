@@ -34,7 +34,7 @@ def versions_of(model: ModelProto, file_name: str) -> dict[str, int]:
 
 
 def _is_unchanged(node: NodeProto, version: int) -> bool:
-    """Returns whether the operator of an old set equals that of the oldest supported one."""
+    """Returns whether the operator of an old set equals the operator of the oldest supported set."""
     try:
         then, now = (onnx.defs.get_schema(node.op_type, v, "") for v in (version, OLDEST))
     except (onnx.defs.SchemaError, TypeError):

@@ -13,7 +13,7 @@ _CORRUPTED = "the file looks corrupted: get or convert it again"
 
 
 def custom_options(operator: TfliteOperator) -> Mapping[str, Any]:
-    """Returns the map; an empty one if there is none."""
+    """Returns the map; empty if the operator has no options."""
     table = operator.table
     if not table.CustomOptionsLength():
         return {}

@@ -311,7 +311,7 @@ def _dense(sheet: Sheet, node: Node) -> str | None:
 
 
 def bias_of(sheet: Sheet, node: Node, w: TensorType, channels: int) -> int:
-    """Adds the bias in units of input scale * weight scale; zeros if there is none."""
+    """Adds the bias in units of input scale * weight scale; zeros without a bias."""
     x, name = sheet.type(input_of(node)), node.inputs[2] if len(node.inputs) > 2 else None
     dtype = {DType.I8: DType.I32, DType.I16: DType.I64}.get(x.dtype, DType.F32)
     given = None if name is None else sheet.array(name)

@@ -74,7 +74,7 @@ def _numbers(kind: int, table: tflite.Int32Vector | None) -> tuple[int, ...]:
 
 
 def dense(sparsity: Sparsity, stored: Array, shape: tuple[int, ...]) -> Array:
-    """Returns the dense tensor, zeros where nothing is stored. Raises SparsityError."""
+    """Returns the dense tensor, with 0 for missing elements. Raises SparsityError."""
     rank, blocks = len(shape), len(sparsity.block_map)
     if sorted(sparsity.order) != list(range(rank + blocks)) or len(sparsity.levels) != rank + blocks:
         raise SparsityError(

@@ -8,5 +8,5 @@ from aot.passes.outcome import Outcome, outcome
 
 
 def remove_dead_code(graph: Graph) -> Outcome:
-    """Unused inputs stay: they are part of the model's interface."""
+    """Keeps unused inputs, because they are part of the model's interface."""
     return outcome(graph, without_dead_code(graph), {}, "every node is needed for an output or a state")

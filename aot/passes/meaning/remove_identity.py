@@ -58,7 +58,7 @@ class _Renamed:
         if result not in graph.kept:
             self._source[result] = source
             return None
-        # An output keeps its name, so its producer takes over the name, if it can.
+        # An output keeps its name, so its producer gets the name, if possible.
         if source not in graph.producers or source in graph.kept:
             return Miss(f'gives "{source}" the name "{result}", too, by which it leaves the graph')
         self._output[source] = result

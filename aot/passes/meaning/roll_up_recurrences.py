@@ -35,7 +35,7 @@ def roll_up_recurrences(graph: Graph) -> Outcome:
 
 
 def _steps_in_integers(graph: Graph) -> str:
-    """Explains why integer steps are not rolled up: no loop computes the same bits; "" if there are none."""
+    """Explains why integer steps are not rolled up: no loop computes the same bits; "" without such steps."""
     alike: dict[bytes, list[Node]] = {}
     for node in graph.nodes:
         weights = graph.constants.get(node.inputs[1] or "") if isinstance(node.op, Dense) else None

@@ -67,7 +67,7 @@ class NodeGroups:
         return None
 
     def _way_back(self, groups: set[str]) -> str:
-        """Returns a group on a path that leaves these groups and comes back; empty if there is none."""
+        """Returns a group on a path that leaves these groups and comes back; empty without such a path."""
         first = sorted({r for g in groups for r in self._after[g]} - groups, key=self._place.__getitem__)
         for start in first:
             due, seen = [start], {start}

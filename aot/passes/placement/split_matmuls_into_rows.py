@@ -23,7 +23,7 @@ from aot.passes.names import fresh_name
 from aot.passes.outcome import Miss, Outcome, Rewritten, outcome
 from aot.passes.placement_goal import PlacementGoal
 
-_MAX_ROWS = 4096  # planning takes long with more
+_MAX_ROWS = 4096  # planning is slow with more
 _ROWS = 1  # the axis
 
 _RowsMade = tuple[MatrixRows, tuple[str, ...]]  # how a result is split, and its operands

@@ -69,7 +69,7 @@ def _short_rows(source: TensorType, row_elements: int) -> TensorType | None:
 
 
 def _split_strides(loops: Loops, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Returns the strides with which loops of these sizes read the same elements; None if there are none."""
+    """Returns the strides with which loops of these sizes read the same elements; or None."""
     left = [(size, stride) for size, stride in zip(loops.sizes, loops.strides, strict=True) if size > 1]
     found = []
     for size in reversed(sizes):

@@ -1,4 +1,4 @@
-"""A streamed input that is only read through reshapes takes the shape of the last of them."""
+"""A streamed input that is only read through reshapes gets the shape of the last one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aot.passes.placement_goal import PlacementGoal
 
 
 def view_streamed_input_as_image(graph: Graph, goal: PlacementGoal) -> Outcome:
-    """The caller passes the same bytes in the same order."""
+    """Changes only the shape: the caller passes the same bytes in the same order."""
     if not goal.is_streamed:
         return Unchanged("the input is not streamed")
     seen = _past_reshape(graph)

@@ -90,7 +90,7 @@ def _before(
 
 
 def _rnn_before(step: CellStep, steps: Mapping[str, CellStep]) -> CellStep | None:
-    """Returns the step before: it multiplies its hidden input by the same matrix, or has none yet."""
+    """Returns the step before: it multiplies its hidden input by the same matrix, or is the first."""
     for term in _terms(step):
         before = steps.get(term.root)
         if before is None or before.cell is not Cell.RNN or before is step or term.matrix is None:

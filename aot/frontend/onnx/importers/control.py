@@ -108,7 +108,7 @@ def _scan(node: OnnxOperator) -> Results:
 
 
 def _batches_scanned(node: OnnxOperator, count: int) -> Results:
-    """Operator set 8: each operand begins with a batch dimension; batches are scanned one by one."""
+    """Scans batches one by one: in operator set 8 each operand begins with a batch dimension."""
     if node.has(0):
         raise node.fail("sequences of several lengths are not supported", "scan each in a model of its own")
     operands = [node.operand(i) for i in range(1, len(node.operands))]

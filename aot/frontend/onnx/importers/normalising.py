@@ -101,7 +101,7 @@ def standardized(
     """Subtracts the mean over the axes and divides by the standard deviation; dimensions stay as 1.
 
     Squares are of distances from the mean, and the mean is computed from distances to the first element.
-    Sums of numbers as small as the deviation are exact even if the mean is large.
+    Sums of numbers as small as the deviation lose no precision, even if the mean is large.
     """
     along = node.number(axes, TensorProto.INT64)
     first = sliced(node, x, {axis: range(1) for axis in axes})

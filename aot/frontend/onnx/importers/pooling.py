@@ -90,7 +90,7 @@ def _last(node: OnnxOperator) -> Value:
 def _counts(
     node: OnnxOperator, lengths: tuple[int, ...], windows: SpatialWindows, with_padding: bool
 ) -> Reals:
-    """Counts the elements of each window's mean, without those that ceil_mode adds after the padding."""
+    """Counts the elements of each window's mean, without elements that ceil_mode adds after the padding."""
     pads = node.integers("pads", (0,) * 2 * len(lengths))
     total = np.ones((), np.float64)
     for axis, (n, k, s, d) in enumerate(

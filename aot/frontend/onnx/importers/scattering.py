@@ -132,7 +132,7 @@ def put(node: OnnxOperator, x: Value, parts: Value, places: Places, reduction: s
 
 
 def _turns(places: Places, size: int) -> list[Places]:
-    """Returns the first part put at each element, then the second, ...; the neutral one if there is none."""
+    """Returns the first part put at each element, then the second, ...; the neutral one by default."""
     turns: list[Places] = []
     counts = np.zeros(size, np.int64)
     for part, place in enumerate(places.tolist()):

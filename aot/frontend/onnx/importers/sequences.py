@@ -1,4 +1,4 @@
-"""Sequences of tensors: resolved while the file is read; the graph has none."""
+"""Sequences of tensors: resolved while the file is read; the graph has no sequences."""
 
 from __future__ import annotations
 

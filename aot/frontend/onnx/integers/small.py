@@ -63,7 +63,7 @@ def average(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Fo
 
 
 def _halves(mode: str, node: Node, x: TensorType) -> Halves:
-    """ONNX Runtime rounds halves to even: of stored integers, in global pools minus the zero point."""
+    """Returns the rounding. ONNX Runtime rounds halves to even, in global pools minus the zero point."""
     if mode != "onnx":
         return Halves.AWAY
     is_global = node.origin.startswith("GlobalAveragePool ")

@@ -30,7 +30,7 @@ def _import_fused(
     activation = read.activation(operator, operator.options(options).FusedActivationFunction())
     dtype = draft.types[read.the_output(operator)].dtype
     if op_class is Add and dtype is DType.I32 and draft.rounding == "tflm":
-        activation = Activation.NONE  # TFLite Micro's kernel has none
+        activation = Activation.NONE  # TFLite Micro's kernel ignores it
     _import_op(draft, operator, op_class(activation=activation))
 
 
