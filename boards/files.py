@@ -92,7 +92,7 @@ def parse_toml(text: str, file: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=_TEXTS_KEPT)
 def _parsed(text: str) -> dict[str, Any]:
-    """Cached: boards share chip files, and a command may read all boards more than once."""
+    """Parses TOML. Cached: boards share chip files, and a command may read all boards more than once."""
     table: dict[str, Any] = tomllib.loads(text)
     return table
 

@@ -28,7 +28,7 @@ def extension_error(error: BaseException) -> ExtensionError | None:
 
 @contextmanager
 def blamed_on_accelerators(layers: Sequence[LayerInfo]) -> Iterator[None]:
-    """If an error mentions an accelerator's C file, adds the accelerator and its nodes."""
+    """Adds the accelerator and its nodes to an error that mentions one of its C files."""
     try:
         yield
     except DeployError as error:

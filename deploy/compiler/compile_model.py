@@ -135,7 +135,7 @@ def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> 
 
 
 def compile_for_firmware(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
-    """Like compile_for, for firmware of this package: constants in slow flash may move to free RAM."""
+    """Compiles for firmware of this package: constants in slow flash may move to free RAM."""
     return compile_for(model, board, options_in_firmware(board, options))
 
 

@@ -19,7 +19,7 @@ from deploy.host_tools.install_hints import install_lines
 from deploy.host_tools.tool_inventory import Ability, FirmwareCache, Port, Program
 from platforms.board_files import all_boards, load_board
 
-_LINE = 100  # characters, for lists; terminals have at least that many
+_LINE = 100  # maximum width of lists; a narrower terminal limits it further
 _MOST_NAMED = 24  # of boards that lack the same tool
 _OTHERS = (
     "Models can be compiled for every board of deploy boards; deploy doctor --board B says what B lacks."

@@ -17,7 +17,7 @@ _STYLE = (
 
 
 def plot_svg(stats: Sequence[TaskStats]) -> str:
-    """Plots a panel for each task with a cost. The dashed line is the default, 100 %."""
+    """Plots a panel for each task that has a cost. The dashed line is the default, 100 %."""
     drawn = [s for s in stats if s.curve and s.default]
     rows = -(-len(drawn) // _ACROSS)
     size = f'width="{_ACROSS * _WIDTH}" height="{max(1, rows) * _HEIGHT}"'

@@ -16,7 +16,7 @@ from aot.ir.types import Array
 from codegen.kernels.knobs import Point, Space
 
 _Numbers = NDArray[np.float64]
-_HELD = 2.0 ** np.arange(7)  # loop iterations in flight
+_HELD = 2.0 ** np.arange(7)  # limits on loop iterations held in registers
 
 
 def knob_values(space: Space, points: Sequence[Point]) -> _Numbers:
@@ -27,7 +27,7 @@ def knob_values(space: Space, points: Sequence[Point]) -> _Numbers:
 def curves(space: Space, points: Sequence[Point]) -> Array:
     """Returns one row per point: the knobs' values and two curves, for tile benefit and loop overhead.
 
-    Each curve has one value for every limit of concurrent iterations, summed over all loops.
+    Each curve has one value for every limit on the iterations held in registers, summed over all loops.
     """
     values, tiles, loops = _divided(space, points)
     held = np.log2(np.minimum(tiles[:, :, None], _HELD)).sum(axis=1)

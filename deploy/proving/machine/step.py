@@ -14,7 +14,7 @@ from platforms.cycles.thumb_names import LOOP_ENDS, USUAL_NAME
 
 
 class WayOn(Enum):
-    """Successor of an instruction: how execution continues."""
+    """How execution continues after an instruction."""
 
     NEXT = "the next instruction"
     JUMP = "a jump to an address in the code"
