@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/* Reads what stands before the first row. Returns NULL, or the reason why the file does not fit the model. */
+/* Reads the header before the first row. Returns NULL, or the reason why the file does not fit the model. */
 const char *file_open(FILE *file);
 
-/* Stores the next row and returns 1; 0 at the end, where *why is set if the file is damaged. */
+/* Stores the next row and returns 1, or returns 0 at the end; then *why is set if the file is damaged. */
 int file_row(FILE *file, app_element *row, const char **why);
 
 #ifdef __cplusplus

@@ -7,7 +7,7 @@
 
 #define CRC_START 0xFFFFu
 #define CRC_POLYNOMIAL 0x1021u
-#define MOST_AT_ONCE 64u /* bytes that the port takes */
+#define MOST_AT_ONCE 64u /* bytes that the port accepts */
 #define MOST_THOUSANDTHS 999999999.0f
 
 static const char digits[] = "0123456789ABCDEF";

@@ -1,4 +1,4 @@
-/* Where rows come from: sensor.c is written for the board, a computer's reads files. */
+/* The source of rows: sensor.c reads the board's sensor, or files on a computer. */
 #ifndef SENSOR_H
 #define SENSOR_H
 
@@ -13,17 +13,17 @@ extern "C" {
 enum sensor_status {
     SENSOR_ROW,     /* a row was stored */
     SENSOR_END,     /* a recording has ended: there are no more rows */
-    SENSOR_STALLED, /* no row has come for the time of a window: nothing was stored */
-    SENSOR_FAILED   /* there are no more rows, and sensor_fault says why */
+    SENSOR_STALLED, /* no row arrived for the duration of a window: nothing was stored */
+    SENSOR_FAILED   /* there are no more rows; sensor_fault returns the reason */
 };
 
-/* Starts the sensor. `files` are names of recordings, closed by NULL: only a computer has them. */
+/* Starts the sensor. `files` are names of recordings, ended by NULL; only programs on a computer use them. */
 enum sensor_status sensor_begin(char *const *files);
 
 /* Waits for the next row and stores it. *lost_rows becomes the number of rows that were lost just before it. */
 enum sensor_status sensor_read(app_element *row, uint32_t *lost_rows);
 
-/* What is wrong, after SENSOR_FAILED. */
+/* Returns the reason after SENSOR_FAILED. */
 const char *sensor_fault(void);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Files in place of a sensor: those named on the command line, one after the other, or standard input. */
+/* Reads files instead of a sensor: the files on the command line, one after the other, or standard input. */
 #include "sensor.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static void close_file(void)
 
 enum sensor_status sensor_read(app_element *row, uint32_t *lost_rows)
 {
-    (void)lost_rows; /* a file waits */
+    (void)lost_rows; /* no rows are lost: a file waits */
     while (*files != NULL) {
         const char *why = NULL;
 

@@ -1,14 +1,13 @@
-/* Plays a recording in place of a sensor. In real time its rows come when the board's counter says that they would,
-   but nobody waits for them: time in which there is nothing to do is skipped. What comes while the queue is full is
-   lost, as a sensor's would be. */
+/* Plays a recording instead of a sensor. In real time its rows arrive at the sensor's rate by the board's counter, but
+   idle time is skipped. Rows that arrive while the queue is full are lost, as with a sensor. */
 #include <string.h>
 
 #include "recording.h"
 #include "sensor.h"
 #include "solder_port.h"
 
-static uint64_t now_ticks; /* of the recording, which begins at 0 */
-static uint32_t last;      /* the counter, when now_ticks was taken */
+static uint64_t now_ticks; /* in the recording, which begins at 0 */
+static uint32_t last;      /* the counter at now_ticks */
 static uint32_t next;      /* row of the recording */
 
 enum sensor_status sensor_begin(char *const *files)

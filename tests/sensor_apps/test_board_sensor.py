@@ -22,7 +22,7 @@ typedef uint16_t app_element;
 EMPTY = """\
 static enum sensor_status start_sensor(void)
 {
-    return SENSOR_END; /* yours: SENSOR_ROW when the sensor has started; else the program ends at once */
+    return SENSOR_END; /* write this: SENSOR_ROW once the sensor has started; otherwise the program ends */
 }
 
 static void wait_for_row(void)
