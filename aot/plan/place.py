@@ -208,7 +208,7 @@ def place_around(packing: BlockPacking, buffers: Mapping[str, PlannedBuffer]) ->
 
 
 def _same_offset(block: Block, buffers: Mapping[str, PlannedBuffer]) -> int | None:
-    """Returns the offset of the block's earlier buffer, or None if there is none of that size."""
+    """Returns the offset of the block's earlier buffer, or None if no such buffer has its size."""
     buffer = buffers.get(block.name)
     sizes = block.positions, block.position_bytes
     return buffer.offset if buffer and (buffer.rows_held, buffer.row_bytes) == sizes else None

@@ -192,7 +192,7 @@ def _forbid_unwritten_reads(request: PlanRequest, tensor: PlanTensor, uses: tupl
 def _waits(
     number: int, columns: Sequence[_Column], index: dict[str, int], uses: tuple[tuple[Use, ...], ...]
 ) -> tuple[tuple[Wait, ...], ...]:
-    """Returns what a step waits for: earlier writes of its rows and, if it writes, earlier reads."""
+    """Returns the steps that each step waits for: earlier writes of its rows; if it writes, earlier reads."""
     found: list[tuple[int, list[int]]] = []  # stage, and for each step how many steps of that stage
     for column in columns:
         earlier = (use for use in uses[index[column.name]] if use.stage < number)

@@ -47,7 +47,7 @@ def _has_constant(graph: Graph, node: Node) -> bool:
 
 
 class _Folded:
-    """The nodes and constants after the foldings so far, which keep all computed values and their readers."""
+    """The nodes and constants after the folds so far. All computed values and their readers stay."""
 
     def __init__(self, before: Graph) -> None:
         self._before = before
@@ -56,7 +56,7 @@ class _Folded:
         self._constants = ChainMap(self._made, dict(before.constants))
 
     def graph(self) -> Graph:
-        """Returns the graph that was given if nothing was folded."""
+        """Returns the graph after the folds; the original object if nothing was folded."""
         if all(self._nodes[node.name] is node for node in self._before.nodes):
             return self._before
         types = {name: TensorType(DType.F32, array.shape) for name, array in self._made.items()}

@@ -1,4 +1,4 @@
-"""ONE_HOT and TOPK_V2: elements chosen by comparing places or values."""
+"""ONE_HOT and TOPK_V2: elements selected by comparing positions or values."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from aot.ops.convert import Convert
 from aot.ops.reduce import Reduce, Reduction
 from aot.ops.select import Select
 
-_FEW = 64  # elements of a row: comparing each with each is then cheaper than a pass for each result
-_MOST_COMPARED = 256  # elements of a row that are compared each with each
-_MOST_PASSES = 64  # results that are found one after the other in longer rows
+_FEW = 64  # elements of a row, up to which comparing all pairs is cheaper than one pass per result
+_MOST_COMPARED = 256  # elements of a row, if all pairs are compared
+_MOST_PASSES = 64  # results in longer rows, found one after the other
 
 
 def _import_one_hot(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Writes on at the place that each index names along the new axis, and off elsewhere."""
+    """Imports ONE_HOT: `on` at the position of each index along the new axis, `off` elsewhere."""
     indices, output = read.operand(operator, 0, "the indices"), read.the_output(operator)
     depth = read.integer(draft, operator, 1, "depth")
     stored = draft.types[indices]
@@ -41,7 +41,7 @@ def _import_one_hot(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_top_k(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """The k largest elements of each row, and their places. Of equal elements, the first one comes first."""
+    """Imports TOPK_V2: the k largest elements of each row, and their positions; the first wins a tie."""
     x, k = read.operand(operator, 0, "the data"), read.integer(draft, operator, 1, "k")
     values, places = read.outputs(operator, 2)
     shape = draft.types[x].shape
@@ -59,7 +59,7 @@ def _import_top_k(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _by_ranks(draft: TfliteDraft, operator: TfliteOperator, x: str, k: int, values: str, places: str) -> None:
-    """An element's rank is the number of elements before it: larger ones, and equal ones nearer the front."""
+    """Ranks each element by the number of elements before it: larger ones, and equal earlier ones."""
     *rows, size = draft.types[x].shape
     each = read.reshaped(draft, operator, x, (*rows, size, 1))
     other = read.reshaped(draft, operator, x, (*rows, 1, size))
@@ -90,7 +90,7 @@ def _by_ranks(draft: TfliteDraft, operator: TfliteOperator, x: str, k: int, valu
 def _in_passes(
     draft: TfliteDraft, operator: TfliteOperator, x: str, k: int, values: str, places: str
 ) -> None:
-    """The largest element; then the largest of those after it: smaller ones, and equal ones further back."""
+    """Finds the largest, then the largest of the rest: smaller, or equal and at a later position."""
     stored = draft.types[x]
     last = stored.rank - 1
     numbers = _numbers(draft, operator, stored.shape[-1], stored.rank)
@@ -98,7 +98,7 @@ def _in_passes(
     least = _least(draft, operator, x, stored.rank)
     largest, first = Reduce(Reduction.MAXIMUM, (last,)), Reduce(Reduction.MINIMUM, (last,))
     left, found, found_at = x, [], []
-    may_be: str | None = None  # the elements that come after those that were found
+    may_be: str | None = None  # mask of the elements after the previous result
     for _ in range(k):
         value = read.value_like(draft, f"{values}/next", stored, (*stored.shape[:-1], 1))
         draft.add_node(operator, largest, (left,), value)
@@ -128,7 +128,7 @@ def _numbers(draft: TfliteDraft, operator: TfliteOperator, size: int, rank: int)
 
 
 def _least(draft: TfliteDraft, operator: TfliteOperator, x: str, rank: int) -> str:
-    """The smallest number of x's type, in its quantization."""
+    """Returns the smallest number of x's type, in its quantization."""
     stored = draft.types[x]
     number = -np.inf if stored.dtype is DType.F32 else stored.dtype.limits[0]
     array = np.full((1,) * rank, number, stored.dtype.numpy)

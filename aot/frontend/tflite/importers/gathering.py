@@ -35,7 +35,7 @@ def _import_gather(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _batch_dimensions(operator: TfliteOperator, number: int, rank: int) -> int:
-    """The leading dimensions that data and indices share: all of the indices' at most."""
+    """Returns how many leading dimensions data and indices share, at most all of the indices."""
     return number if number == rank else read.axis(operator, number, rank) if number else 0
 
 
