@@ -133,3 +133,19 @@ def test_outputs_on_a_cortex_m4_are_those_of_the_reference(
     (made,) = deploy.run(folder / "model.onnx", x, board="mps2-an386").outputs.values()
     (wanted,) = deploy.load(folder / "model.onnx").run(x[0]).values()
     assert np.abs(made.ravel() - wanted.ravel()).max() <= NEAR * np.abs(wanted).max()  # type: ignore[operator]
+
+
+@pytest.mark.slow
+def test_a_resnet_quantized_here_gives_onnx_runtime_s_bits(
+    shared_dir: Path, tmp_path: Path, require_package: Callable[..., None]
+) -> None:
+    """It has sums and a mean; ONNX Runtime run operator by operator would compute these in floats."""
+    require_package("onnxruntime")
+    float_model = shared_dir / "models" / "onnx_tiny_ic_resnet_f32" / "model.onnx"
+    x = np.random.default_rng(0).uniform(0, 255, (12, 3, 32, 32)).astype(np.float32)
+    np.savez(tmp_path / "samples.npz", input_1=x)
+    deploy.quantize(float_model, tmp_path / "samples.npz", tmp_path / "int8.onnx")
+    model, session = deploy.load(tmp_path / "int8.onnx"), onnx_session((tmp_path / "int8.onnx").read_bytes())
+    for sample in x[:, np.newaxis]:
+        (made,) = model.run(sample).values()
+        np.testing.assert_array_equal(made.ravel(), session.run(None, {"input_1": sample})[0].ravel())

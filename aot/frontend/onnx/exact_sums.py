@@ -37,6 +37,12 @@ _PRODUCTS: Mapping[str, _Product] = {
 }
 
 
+def is_of_pairs(data: bytes) -> bool:
+    """Returns whether integers occur between QuantizeLinear and DequantizeLinear only."""
+    found = {node.op_type for node in nodes_of(onnx.load_model_from_string(data).graph)}
+    return {"QuantizeLinear", "DequantizeLinear"} <= found and not found & set(_PRODUCTS)
+
+
 def with_exact_sums(data: bytes) -> bytes:
     """Returns the file with uint8 x uint8 products instead of uint8 x int8, with the same values."""
     model = onnx.load_model_from_string(data)
