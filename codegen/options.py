@@ -16,7 +16,7 @@ from aot.target import Optimize
 from codegen.accelerators.asked import AcceleratorList
 from codegen.axis_sizes import Shapes, largest_shapes
 from codegen.compile_kinds import CONSTANTS, PASSES, POOLS, SHAPES, VALUES, ConstantRule
-from codegen.kernels.schedules_outside import OwnSchedules
+from codegen.kernels.schedules_outside import UserSchedules
 from codegen.levels import DEFAULT, LEVEL, LEVELS, Level
 from codegen.option_entry import Option, WrittenWhen, option, options_of
 from codegen.option_kinds import (
@@ -257,7 +257,7 @@ class CompileOptions:
         is_main=True,
     )
 
-    schedules: tuple[OwnSchedules, ...] = option(
+    schedules: tuple[UserSchedules, ...] = option(
         (),
         OwnScheduleList(),
         "--schedules",
@@ -343,7 +343,7 @@ class CompileOptions:
         return self.at_level.left_out(self.stream).union(self.disabled_passes, decided)
 
     @property
-    def takes_turns(self) -> bool:
+    def interleaves_rows(self) -> bool:
         """Returns True if layers may be interleaved row by row."""
         return self.rows and (self.at_level.has_rows or self.stream)
 

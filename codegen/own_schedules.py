@@ -8,11 +8,11 @@ from typing import Any
 
 from aot.extensions import SCHEDULES, loaded
 from codegen.kernels.schedule import Schedule
-from codegen.kernels.schedules_outside import OwnSchedules
+from codegen.kernels.schedules_outside import UserSchedules
 from codegen.option_kinds import OptionKind, WrongValueError
 
 
-class OwnScheduleList(OptionKind[tuple[OwnSchedules, ...]]):
+class OwnScheduleList(OptionKind[tuple[UserSchedules, ...]]):
     """Files of schedules. Python also accepts schedules, one or several in a list."""
 
     is_repeated = True
@@ -25,7 +25,7 @@ class OwnScheduleList(OptionKind[tuple[OwnSchedules, ...]]):
     def schema(self) -> Mapping[str, object]:
         return {"type": "array", "items": {"type": "string"}}
 
-    def read(self, given: object) -> tuple[OwnSchedules, ...]:
+    def read(self, given: object) -> tuple[UserSchedules, ...]:
         """Returns the schedules. Runs a file to read it."""
         return tuple(map(_read_one, _each(given)))
 
@@ -34,13 +34,13 @@ class OwnScheduleList(OptionKind[tuple[OwnSchedules, ...]]):
             if not isinstance(one, str | os.PathLike):
                 _read_one(one)
 
-    def words(self, value: tuple[OwnSchedules, ...]) -> tuple[str, ...]:
+    def words(self, value: tuple[UserSchedules, ...]) -> tuple[str, ...]:
         return tuple(each.origin for each in value)
 
 
-def schedules_outside(op_name: str, given: Sequence[OwnSchedules]) -> tuple[Schedule, ...]:
+def schedules_outside(op_name: str, given: Sequence[UserSchedules]) -> tuple[Schedule, ...]:
     """Returns the user's schedules of an op, followed by those of installed packages."""
-    installed: Sequence[OwnSchedules] = ()
+    installed: Sequence[UserSchedules] = ()
     if loaded(SCHEDULES):
         from codegen.lang.schedule_files import installed_schedules
 
@@ -52,7 +52,7 @@ def _each(given: object) -> Sequence[object]:
     return given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
 
 
-def _read_one(given: Any) -> OwnSchedules:
+def _read_one(given: Any) -> UserSchedules:
     # Imported late: only user schedules need the language.
     from codegen.lang.schedule_files import as_own, read_schedules
 

@@ -43,7 +43,7 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "hard_swish": "unary.HardSwish",
         "headroom": "signal.Headroom",
         "hybrid_dense": "hybrid_dense.HybridDense",
-        "in_own_steps": "own_steps.InOwnSteps",
+        "in_own_steps": "own_steps.DynamicQuantize",
         "l2_norm": "l2_norm.L2Norm",
         "leaky_relu": "unary.LeakyRelu",
         "log_softmax": "log_softmax.LogSoftmax",

@@ -72,7 +72,7 @@ class MeasuredRange(Elementwise):
 
 
 @dataclass(frozen=True, slots=True)
-class InOwnSteps(Elementwise):
+class DynamicQuantize(Elementwise):
     """Inputs: x, factor from floats to steps, smallest and largest step. Rounds halves away from 0."""
 
     name: ClassVar[str] = "in_own_steps"

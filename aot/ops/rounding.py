@@ -29,7 +29,7 @@ class FixedRounding(Enum):
     NEAREST = "nearest"
     NEAREST_EVEN = "nearest, even"
     DOWN = "down"
-    OWN_RANGE = "dynamic range"
+    DYNAMIC_RANGE = "dynamic range"
     TOWARDS_0 = "towards 0"
 
 
@@ -51,7 +51,7 @@ MEANINGS: Mapping[Rounding, str] = MappingProxyType(
         FixedRounding.NEAREST: "the nearest integer, halves away from 0 (of unsigned bytes up)",
         FixedRounding.NEAREST_EVEN: "the nearest, halves to even",
         FixedRounding.DOWN: "rounded down by a shift",
-        FixedRounding.OWN_RANGE: "the input quantized to 8 bits by its range in the run, exact sums, one "
+        FixedRounding.DYNAMIC_RANGE: "the input quantized to 8 bits by its range in the run, exact sums, one "
         "float product",
         FixedRounding.TOWARDS_0: "the fraction is dropped",
     }
@@ -99,7 +99,7 @@ _NEAREST: Row = MappingProxyType(
 # LiteRT quantizes floats to 8 bits if the weights have 8 bits; the others do not support such layers.
 STEPS = "f32, weights i8"
 _HYBRID: Row = MappingProxyType(
-    {"tflm": FixedRounding.REAL, "litert-ref": FixedRounding.OWN_RANGE, "onnx": FixedRounding.REAL}
+    {"tflm": FixedRounding.REAL, "litert-ref": FixedRounding.DYNAMIC_RANGE, "onnx": FixedRounding.REAL}
 )
 # Sums of i16 inputs have 64 bits, unless the bias has 32 bits or is declared to have: these have separate
 # rows.
@@ -170,7 +170,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "gather_nd": _MOVED,
         "hard_swish": _table(_of(FixedRounding.FIXED_POINT, "i8"), _REAL),
         "headroom": _of(FixedRounding.EXACT, "i16"),
-        "hybrid_dense": _of(FixedRounding.OWN_RANGE, "f32"),
+        "hybrid_dense": _of(FixedRounding.DYNAMIC_RANGE, "f32"),
         "in_own_steps": _of(FixedRounding.NEAREST, "f32"),
         "l2_norm": _table(_of(FixedRounding.FIXED_POINT, "i8"), _REAL),
         "leaky_relu": _table(dict.fromkeys(_BOTH, _SCALES_IN_SINGLE), _REAL),
@@ -235,7 +235,7 @@ def scales_in_single(op_name: str, mode: str, elements: str = "i8") -> bool:
 
 def quantises_on_the_way(op_name: str, mode: str) -> bool:
     """Returns whether the mode quantizes the op's float input to 8 bits if its weights have 8 bits."""
-    return ROUNDING[op_name][STEPS][mode] is FixedRounding.OWN_RANGE
+    return ROUNDING[op_name][STEPS][mode] is FixedRounding.DYNAMIC_RANGE
 
 
 def rounding_of(op_name: str, mode: str, elements: str = "i8") -> RequantRounding:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from aot.ir.graph import Graph
 from aot.plan.model import Kind, PlanRequest, PlanTensor, Rows, Stage, Step
-from aot.plan.wholes import whole_peak_at_least
+from aot.plan.wholes import peak_lower_bound
 
 _VIEW = "reshape"  # its output shares its input's memory
 _ONCE = Rows(0, 1)
@@ -21,7 +21,7 @@ def whole_tensor_bound(graph: Graph, io_apart: bool = False) -> int:
     request = _whole_request(graph)
     if io_apart:
         request = replace(request, tensors=tuple(map(_beside, request.tensors)))
-    return whole_peak_at_least(request)
+    return peak_lower_bound(request)
 
 
 def _beside(tensor: PlanTensor) -> PlanTensor:

@@ -77,7 +77,7 @@ def order_whole_stages(request: PlanRequest, most_sets: int = EXACT_SETS) -> Who
     return WholeOrder(path.stages(), path.peak, False)
 
 
-def whole_peak_at_least(request: PlanRequest) -> int:
+def peak_lower_bound(request: PlanRequest) -> int:
     """Returns a lower bound of the peak bytes of any order of whole stages; exact if the search finishes.
 
     If the search stops early, every order must still pass one of the reached sets, so the lowest peak among

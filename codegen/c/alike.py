@@ -14,7 +14,7 @@ from codegen.formats import RowFormat
 Users = Sequence[tuple[str, RowFormat]]  # layers that call a function, and the row formats that they write
 
 
-def told_apart(
+def disambiguate(
     kernels: Sequence[KernelFunction], users: Sequence[Users], helpers: Helpers
 ) -> tuple[KernelFunction, ...]:
     """Returns the kernels. Equal comments get a line about how the function stores, its callees or layers."""

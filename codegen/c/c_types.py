@@ -25,6 +25,6 @@ def kind_of(c_type: str) -> ValueKind:
     return ValueKind.REAL if c_type.startswith(_REALS) else ValueKind.WHOLE
 
 
-def has_reals(node: Node) -> bool:
+def has_floats(node: Node) -> bool:
     """Returns True if the tree contains a float or a pointer to floats."""
     return any(getattr(part, "c_type", "").startswith(_REALS) for part in walk(node))

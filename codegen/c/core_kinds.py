@@ -84,8 +84,8 @@ class Interrupt:
     least_work: int  # products and results from which on runs on emulated boards were interrupted
     bytes: int
 
-    def is_of(self, target: Target, has_reals: bool) -> bool:
-        return self.needs <= target.features and has_reals >= self.takes_reals
+    def is_of(self, target: Target, has_floats: bool) -> bool:
+        return self.needs <= target.features and has_floats >= self.takes_reals
 
 
 _PAIRS = PartBytes(3.9, 6.9, 3.7, 38.5, 8.6, 12.0, 3.5, 48.3, 27.4, 4.3, 1045, 1.0, 0)

@@ -7,12 +7,12 @@ for all. `deploy build` and `deploy bench` measure the exact size of a build.
 from __future__ import annotations
 
 from aot.target import Target
-from codegen.c.c_types import has_reals
+from codegen.c.c_types import has_floats
 from codegen.c.core_kinds import PartBytes, core_kind
 from codegen.c.function_size import estimate_bytes, estimate_helper_bytes
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
-from codegen.c.library_size import Reals, computes_reals, library_bytes, library_calls
+from codegen.c.library_size import Reals, library_bytes, library_calls, uses_float
 from codegen.c.tensor_rows import ROW_PARAMETER
 from codegen.c.tree import FunctionCall, FunctionDefinition, If, Name
 from codegen.c.tree_walk import walk
@@ -47,6 +47,6 @@ def _layer_code_bytes(layer: FunctionDefinition, each: PartBytes) -> float:
 def _c_library_bytes(library: KernelLibrary, target: Target, each: PartBytes) -> float:
     """Returns the bytes of the C library's float functions, and of functions that replace an FPU."""
     called, reals = library_calls(library.helpers.every), Reals.of(target)
-    is_real = bool(called) or any(has_reals(kernel.function) for kernel in library.kernels)
-    computed = each.functions * (reals is Reals.NONE and computes_reals(called))
+    is_real = bool(called) or any(has_floats(kernel.function) for kernel in library.kernels)
+    computed = each.functions * (reals is Reals.NONE and uses_float(called))
     return library_bytes(called, reals) * each.library + is_real * each.reals + computed

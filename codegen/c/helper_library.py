@@ -1,6 +1,6 @@
 """The helpers of a file: each once, before its first user, with a readable name.
 
-A function that is specialized for numbers has their checksum in its name (`numbered_name`), so that it can be
+A function that is specialized for numbers has their checksum in its name (`mangle`), so that it can be
 generated independently of other functions. In a file, a reader needs the operation and which of several
 variants it is, so the checksum becomes a counter.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from aot.target import Feature
 from codegen.c.printer import Printer
 from codegen.c.tree import AnyHelper, Helper
-from codegen.isa.names import without_mark
+from codegen.isa.names import demangle
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def _add(helper: AnyHelper, found: dict[str, AnyHelper], needs: set[Feature]) ->
 def plain_names(names: Iterable[str], taken: Set[str]) -> Mapping[str, str]:
     """Maps each name with a checksum to the name without it, numbered if that is taken."""
     names = tuple(names)
-    plain = {name: without_mark(name) for name in names}
+    plain = {name: demangle(name) for name in names}
     used = {*taken, *(name for name in names if plain[name] == name)}
     found: dict[str, str] = {}
     for name, base in plain.items():

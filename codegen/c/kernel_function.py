@@ -9,9 +9,9 @@ from string import Formatter
 
 from aot.ir.types import DType
 from codegen.c import tree
+from codegen.c.integer_operators import WHOLE_OPERATORS, integer_operator
 from codegen.c.narrow_int import goes_beyond_int
 from codegen.c.tree import Count, Expr, Group, Linear, Literal, Name, Number, Room, Subscript, Sum
-from codegen.c.whole_operators import WHOLE_OPERATORS, whole_operator
 from codegen.loops import ir
 from codegen.loops.affine import Affine
 from codegen.loops.halves import FIRST, SECOND, is_cut, turns_of
@@ -257,7 +257,7 @@ class _Maker:
                 a, b = self.expr(left), self.expr(right)
                 return Group(tree.Ternary(tree.Infix(_EXTREMES[op], a, b), a, b))
             case ir.Binary(op) if op in WHOLE_OPERATORS:
-                return whole_operator(expr, self.expr)
+                return integer_operator(expr, self.expr)
             case ir.Binary(op, left, right):
                 a = self.expr(left)
                 wide = tree.CastTo("int32_t", a) if goes_beyond_int(expr) else a

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from aot.target import Feature
-from codegen.c.alike import Users, told_apart
+from codegen.c.alike import Users, disambiguate
 from codegen.c.helper_library import Helpers, collect_helpers
 from codegen.c.kernel_function import KernelFunction, kernel_function
 from codegen.c.lift import lift, skeleton
@@ -94,7 +94,7 @@ def kernel_library(stages: Sequence[LoweredStage], sharing: Sharing) -> KernelLi
     )
     return KernelLibrary(
         helpers,
-        told_apart(kernels, _callers(kernels, called, stages, labels), helpers),
+        disambiguate(kernels, _callers(kernels, called, stages, labels), helpers),
         called,
         tuple(dict.fromkeys(function.library for function in foreign)),
         max((function.stack_bytes for function in foreign), default=0),

@@ -77,7 +77,7 @@ def library_bytes(called: frozenset[str], reals: Reals) -> int:
     return sum(_BYTES[name][reals] for name in called) + _LARGE_ANGLES_BYTES[reals] * bool(called & ANGLES)
 
 
-def computes_reals(called: frozenset[str]) -> bool:
+def uses_float(called: frozenset[str]) -> bool:
     """Returns True if some of them need float products and sums, which are functions without an FPU."""
     return bool(called - _OF_BITS)
 

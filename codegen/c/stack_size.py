@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from aot.ir.graph import Graph
 from aot.target import Feature, Optimize, Target
-from codegen.c.c_types import has_reals
+from codegen.c.c_types import has_floats
 from codegen.c.core_kinds import INTERRUPTS, StackBytes, core_kind
 from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_function import HALF_PARAMETER, KernelFunction
@@ -64,8 +64,8 @@ def estimate_stack_bytes(
         if call.name in kernels
     ]
     foreign = library.library_stack_bytes + each.table * bool(counters)
-    has_reals = any(kernel.is_real for kernel in looked.values())
-    interrupt = _interrupt_bytes(has_reals, _work_of(graph), target)
+    has_floats = any(kernel.is_real for kernel in looked.values())
+    interrupt = _interrupt_bytes(has_floats, _work_of(graph), target)
     return round(each.beside + run + max((*own, foreign)) + interrupt)
 
 
@@ -113,7 +113,7 @@ class _Kernel:
     @staticmethod
     def of(function: FunctionDefinition) -> _Kernel:
         calls = tuple(part.helper for part in walk(function) if isinstance(part, InstructionCall))
-        return _Kernel(function, calls, has_reals(function))
+        return _Kernel(function, calls, has_floats(function))
 
     def bytes(self, each: StackBytes, target: Target, optimize: Optimize) -> float:
         live, loops = live_values(self.function), _depth(self.function.body)
@@ -140,10 +140,10 @@ def _work_of(graph: Graph) -> int:
     return sum(cost.macs + cost.elementwise for cost in costs)
 
 
-def _interrupt_bytes(has_reals: bool, work: int, target: Target) -> int:
+def _interrupt_bytes(has_floats: bool, work: int, target: Target) -> int:
     """Returns the stack of an interrupt of a long run."""
     kinds = INTERRUPTS.get(target.machine, ())
-    interrupt = next((each for each in kinds if each.is_of(target, has_reals)), None)
+    interrupt = next((each for each in kinds if each.is_of(target, has_floats)), None)
     return interrupt.bytes if interrupt is not None and work >= interrupt.least_work else 0
 
 

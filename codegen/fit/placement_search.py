@@ -18,7 +18,7 @@ from aot.passes.table import placement_passes
 from codegen.accelerators.table import schedules_with
 from codegen.c.arenas import ANY_REGION, chosen_pools, pools_for
 from codegen.fit.demanded_pools import pools_demanded
-from codegen.fit.result_places_tried import may_be_smaller, shows_views, spreads_tried, worthwhile_bytes
+from codegen.fit.layout_candidates import may_be_smaller, min_gain_bytes, shows_views, spreads_tried
 from codegen.fit.variant import CompiledPlan, PlannedVariant, Variant
 from codegen.job import Job
 from codegen.lower.decisions import decisions_for
@@ -135,7 +135,7 @@ class _Smallest:
         at_once = self._planned(variant.decided(spread=first), placement)
         for spread in others:
             if at_once is None or may_be_smaller(spread, at_once):
-                most = worthwhile_bytes(self.best[0].plan.arena_bytes) + 1
+                most = min_gain_bytes(self.best[0].plan.arena_bytes) + 1
                 self._planned(variant.decided(spread=spread), placement, most)
 
     def try_copies(self) -> None:
@@ -167,7 +167,7 @@ def placements(
     For a streamed model, only those whose input can come row by row, or the one with all splits if no other
     can. Raises ModelError if the input cannot be streamed at all.
     """
-    steps = _SLOWDOWN_STEPS if options.takes_turns else _SLOWDOWN_STEPS[:1]
+    steps = _SLOWDOWN_STEPS if options.interleaves_rows else _SLOWDOWN_STEPS[:1]
     found: list[tuple[float, PassRun]] = []
     for slowdown in (step for step in steps if step <= most_slowdown):
         placed = _placed(graph, options, slowdown)

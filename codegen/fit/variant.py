@@ -133,7 +133,7 @@ class Variant:
         stages = plan_stages(self.lowered, work_of(self.graph))
         if options.io_apart:
             tensors, stages = without_io(tensors, stages)
-        return PlanRequest(tensors, stages, self.pools, options.takes_turns, starts_at_once)
+        return PlanRequest(tensors, stages, self.pools, options.interleaves_rows, starts_at_once)
 
     @cached_property
     def grouped(self) -> Grouped:

@@ -8,7 +8,7 @@ _MARK = "@"  # not valid in C identifiers, so that marked names are found withou
 _DIGITS = 8
 
 
-def numbered_name(base: str, *numbers: object) -> str:
+def mangle(base: str, *numbers: object) -> str:
     """Returns the name of a function that is specialized for these numbers.
 
     The mark is not valid in C. The printer replaces marked names by names unique in the file; therefore a
@@ -22,7 +22,7 @@ def in_name(value: int) -> str:
     return f"m{-value}" if value < 0 else str(value)
 
 
-def without_mark(name: str) -> str:
+def demangle(name: str) -> str:
     """Returns the name for readers, which need not be unique."""
     first, *others = name.split(_MARK)
     return first + "".join(part[_DIGITS:] for part in others)

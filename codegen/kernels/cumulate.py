@@ -12,7 +12,7 @@ from aot.ops.binary_rescale import add_parameters, rescaled
 from aot.ops.cumulate import Cumulate, first_sum
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from codegen.formats import RowFormat
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrapped
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
@@ -100,7 +100,7 @@ def _result(site: Site, total: Load) -> Expr:
 def _named(
     kind: str, dtype: DType, parameters: Sequence[DType], text: str, compute: object
 ) -> ScalarFunction:
-    name = numbered_name(f"{kind}_sum", text)
+    name = mangle(f"{kind}_sum", text)
     calls = (TIMES, CLAMP)
     return expression_function(name, dtype, parameters, text, compute, calls=calls)  # type: ignore[arg-type]
 

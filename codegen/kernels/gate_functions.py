@@ -7,7 +7,7 @@ from functools import partial
 
 from aot.ops.activation import Activation
 from aot.ops.recurrent import ACTIVATIONS
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
 from codegen.kernels.unary import LOGISTIC, TANH
 from codegen.loops.ir import ScalarFunction
@@ -36,7 +36,7 @@ def gate_function(name: str, alpha: float, beta: float) -> ScalarFunction:
         return _FIXED[name]
     form, library_calls = _TEXTS[name]
     text = form.format(a=f"({literal(alpha)})", b=f"({literal(beta)})")
-    unique = numbered_name(f"real_{name}", text)
+    unique = mangle(f"real_{name}", text)
     return f32_function(unique, text, partial(_meaning, name, alpha, beta), ("math.h",), library_calls)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.dynamic_range import half_away
-from aot.ops.own_steps import InOwnSteps, MeasuredRange, RangeFact, fact_of
+from aot.ops.own_steps import DynamicQuantize, MeasuredRange, RangeFact, fact_of
 from codegen.formats import RowFormat
 from codegen.isa.plain.dynamic_range import INVERSE_OF_REACH, INVERSE_OF_STEP, ZERO_OF_RANGE, step_of
 from codegen.isa.plain.plain import expression_function
@@ -80,7 +80,7 @@ def _fact(by: RangeFact) -> ScalarFunction:
 
 
 def _lower_steps(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    assert isinstance(site.node.op, InOwnSteps)
+    assert isinstance(site.node.op, DynamicQuantize)
 
     def result(values: Sequence[Load]) -> Expr:
         return Apply(_WHOLE_STEPS, tuple(values))

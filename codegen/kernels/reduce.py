@@ -11,7 +11,7 @@ from aot.ir.types import DType
 from aot.ops.reduce import ArgExtreme, Reduce, Reduction, sum_multiplier
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from codegen.formats import RowFormat
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrapped
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
@@ -127,7 +127,7 @@ def _finished(site: Site, total: Load) -> Expr:
 
     text = f"times(a - {parenthesised(zero_sum)}, {mult}, {shift}) + {parenthesised(zero_point)}"
     function = expression_function(
-        numbered_name("stored_sum", text, out.dtype),
+        mangle("stored_sum", text, out.dtype),
         out.dtype,
         (DType.I32,),
         f"({out.dtype.c_name})clamp({text}, {low}, {high})",

@@ -10,7 +10,7 @@ import numpy as np
 from aot.ir.types import DType, TensorType
 from aot.ops.round_mantissa import RoundMantissa
 from codegen.formats import RowFormat
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.isa.plain.f32 import literal
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
@@ -33,7 +33,7 @@ _CALLS = ("frexpf", "ldexpf", "rintf", "fabsf", "copysignf")
 
 
 def _function(op: RoundMantissa) -> ScalarFunction:
-    name = numbered_name("round_mantissa", op)
+    name = mangle("round_mantissa", op)
     definition = f"""\
 /* a with {op.mantissa_bits} bits after its first, none less than 2^{op.least_exponent - op.mantissa_bits}. */
 static inline float {name}(float a)

@@ -9,7 +9,7 @@ from codegen.kernels.schedule import Schedule
 
 
 @dataclass(frozen=True)
-class OwnSchedules:
+class UserSchedules:
     """Schedules from one place outside of this source tree."""
 
     origin: str  # the file name as given, or the name of a schedule made in Python

@@ -13,7 +13,7 @@ from aot.ops.op import Op
 from aot.ops.requant import quant_of
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh, argument_16, clamp_multiplier
 from codegen.formats import RowFormat
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
 from codegen.isa.plain.plain import TIMES, expression_function
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
@@ -60,7 +60,7 @@ def _wide_clamp(op: Clamp, x: TensorType, out: TensorType) -> ScalarFunction:
     def compute(value: int) -> int:
         return int(op.reference([np.asarray([value], np.int16)], (x,), (out,))[0][0])
 
-    name = numbered_name(f"{op.activation.value}_{out.dtype.value}", text)
+    name = mangle(f"{op.activation.value}_{out.dtype.value}", text)
     return expression_function(name, out.dtype, (DType.I32,), text, compute, calls=(TIMES, CLAMP))
 
 
@@ -76,7 +76,7 @@ def _wide_leaky(op: LeakyRelu, x: TensorType, out: TensorType) -> ScalarFunction
     def compute(value: int) -> int:
         return int(op.reference([np.asarray([value], np.int16)], (x,), (out,))[0][0])
 
-    name = numbered_name(f"leaky_{out.dtype.value}", text)
+    name = mangle(f"leaky_{out.dtype.value}", text)
     return expression_function(name, out.dtype, (DType.I32,), text, compute, calls=(TIMES, CLAMP))
 
 

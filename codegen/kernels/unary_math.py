@@ -11,7 +11,7 @@ from aot.ir.types import DType, TensorType
 from aot.ops.requant import quant_of
 from aot.ops.unary_math import MathFunction, UnaryMath, abs_multiplier, exp_points, rsqrt_multiplier
 from codegen.formats import RowFormat
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.inverse_root import INVERSE_ROOT
 from codegen.isa.plain.piecewise_linear import line_function
@@ -170,7 +170,7 @@ def _clamped(
     op: UnaryMath, x: TensorType, out: TensorType, text: str, calls: tuple[ScalarFunction, ...]
 ) -> ScalarFunction:
     return expression_function(
-        numbered_name(f"{op.of.value}_{out.dtype.value}", text),
+        mangle(f"{op.of.value}_{out.dtype.value}", text),
         out.dtype,
         (DType.I32,),
         f"({out.dtype.c_name})({text})",

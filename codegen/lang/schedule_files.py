@@ -11,13 +11,13 @@ from types import ModuleType
 
 from aot.errors import ExtensionError, InputError
 from aot.extensions import SCHEDULES, loaded
-from codegen.kernels.schedules_outside import OwnSchedules
+from codegen.kernels.schedules_outside import UserSchedules
 from codegen.lang.layer_schedule import LayerSchedule
 
 _HINT = "deploy docs language: a function behind @lang.layer_schedule(...)"
 
 
-def read_schedules(path: str | os.PathLike[str]) -> OwnSchedules:
+def read_schedules(path: str | os.PathLike[str]) -> UserSchedules:
     """Runs the file and returns the schedules that it defines, in order."""
     found = _schedules_in(_module(Path(path)))
     if not found:
@@ -25,12 +25,12 @@ def read_schedules(path: str | os.PathLike[str]) -> OwnSchedules:
     return _by_op(str(path), found)
 
 
-def as_own(given: object) -> OwnSchedules | None:
+def as_own(given: object) -> UserSchedules | None:
     """Returns the schedule given from Python, or None if it is not one for layers."""
     return _by_op(given.name, [given]) if isinstance(given, LayerSchedule) else None
 
 
-def installed_schedules() -> Iterable[OwnSchedules]:
+def installed_schedules() -> Iterable[UserSchedules]:
     """Yields the schedules of installed packages."""
     for name, module in loaded(SCHEDULES).items():
         found = _schedules_in(module)
@@ -43,9 +43,11 @@ def _schedules_in(module: object) -> list[LayerSchedule]:
     return [value for value in vars(module).values() if isinstance(value, LayerSchedule)]
 
 
-def _by_op(origin: str, found: Sequence[LayerSchedule]) -> OwnSchedules:
+def _by_op(origin: str, found: Sequence[LayerSchedule]) -> UserSchedules:
     ops = dict.fromkeys(op for each in found for op in each.ops)
-    return OwnSchedules(origin, {op: tuple(each.of_op(op) for each in found if op in each.ops) for op in ops})
+    return UserSchedules(
+        origin, {op: tuple(each.of_op(op) for each in found if op in each.ops) for op in ops}
+    )
 
 
 def _module(path: Path) -> ModuleType:

@@ -16,7 +16,7 @@ from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point
 from codegen.lower.statement_size import statement_bytes
 
-_ABOUT_AS_LITTLE = 2  # times the fewest bytes fetched; code fetched once costs little
+_FETCH_TOLERANCE = 2  # times the fewest bytes fetched; code fetched once costs little
 
 
 def within_cache(
@@ -32,7 +32,7 @@ def within_cache(
         reads.append((code_read(body, cache_bytes), tried))
         if statement_bytes(body) <= cache_bytes:
             break
-    most = _ABOUT_AS_LITTLE * min(read for read, _ in reads)
+    most = _FETCH_TOLERANCE * min(read for read, _ in reads)
     return next(tried for read, tried in reads if read <= most)
 
 

@@ -139,7 +139,7 @@ class _Lowering:
         site, chosen = self.sites[node.name], self.chosen[node.name]
         reads = self.choice.reads(node)
         sources = [self._source_for(chosen, v, request) for v, request in reads]
-        in_one_piece = self.choice.goes_in_one_piece(node)
+        in_one_piece = self.choice.must_be_contiguous(node)
         result, *others = (self._result(value, in_one_piece) for value in node.outputs)
         formats = [view or self.tensors[name].format for name, view in sources]
         # The functions below are stored in the stage. They must not refer to it, or it would be freed late.
@@ -222,7 +222,7 @@ class _Lowering:
         """
         if part.maker is None or self.chosen[part.maker.name].demands_memory:
             return False
-        in_one_piece = self.choice.goes_in_one_piece(part.maker)
+        in_one_piece = self.choice.must_be_contiguous(part.maker)
         is_single = in_one_piece or part.result.image_rows == 1
         return (tensor.whole or not in_one_piece) and (begins_at_a_word(part.result, tensor) or not is_single)
 

@@ -62,7 +62,7 @@ class TensorChoice:
         is_output = value in self.graph.outputs or value in self.at_outputs
         return Kind.OUTPUT if is_output and not is_planned else Kind.INNER
 
-    def goes_in_one_piece(self, node: Node) -> bool:
+    def must_be_contiguous(self, node: Node) -> bool:
         """Returns whether the node's result must be contiguous."""
         if node.name in self.chosen and self.chosen[node.name].site.spreads:
             return True
@@ -140,5 +140,5 @@ class TensorChoice:
         views = [view for view in self._views_of(value) if self._reader_requests(view)]
         is_kept = any(v in self.graph.kept for v in (value, *self._views_of(value)))
         is_read_whole = any(request and request.whole for request in self._reader_requests(value))
-        in_one_piece = is_read_whole or self.goes_in_one_piece(maker)
+        in_one_piece = is_read_whole or self.must_be_contiguous(maker)
         return not is_kept and not in_one_piece and all(self.is_flattened(view) for view in views)

@@ -10,7 +10,7 @@ from codegen.lower.stages import Lowered, LoweredStage
 
 # A hand-over costs about as much as this many statements of a kernel: 140 to 220 instructions according to
 # benchmarks/two_cores.md, including the setup of both halves, at three or four per statement.
-HANDED_OVER_IN = 50
+HANDOVER_COST = 50
 _GAIN = 2  # factor by which the savings must exceed it
 
 
@@ -35,7 +35,7 @@ def why_on_one_core(kernel: Kernel) -> str:
     halves = halves_of(kernel.proc)
     if isinstance(halves, str):
         return halves
-    least = _GAIN * HANDED_OVER_IN
+    least = _GAIN * HANDOVER_COST
     if halves.saved < least:
         return f"half of a step is {halves.saved:,} statements, and a hand-over pays from {least} on"
     return ""

@@ -25,9 +25,9 @@ from aot.frontend.onnx.written import (
 from aot.ir.types import Array
 from artifact.whole_file import write_whole
 from codegen.lang.argument_checks import checks_arguments
+from codegen.lang.integer_operators import WholeOperators
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import refuse_operators
-from codegen.lang.whole_operators import WholeOperators
 from deploy.devices.build_cache import cached
 from deploy.python_api.graph_operators import WHOLE
 from deploy.python_api.model import Model, load

@@ -1,7 +1,7 @@
 """Compares a board's results with the reference, and finds the first layer that differs.
 
-Integers must be equal bit for bit. Floats may differ by REAL_TOLERANCE of the largest value, because sums are
-computed in another order. Layers are compared by checksum, which requires integers.
+Integers must be equal bit for bit. Floats may differ by FLOAT_TOLERANCE of the largest value, because sums
+are computed in another order. Layers are compared by checksum, which requires integers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from artifact.row_packing import rows_crc32
 from codegen.model import LayerInfo
 from deploy.inputs.samples import Samples
 
-REAL_TOLERANCE = 1e-5
+FLOAT_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def differences(
     expected: Sequence[tuple[Array, ...]],
     found: Sequence[tuple[Array, ...]],
     specs: Sequence[TensorSpec],
-    tolerance: float = REAL_TOLERANCE,
+    tolerance: float = FLOAT_TOLERANCE,
 ) -> list[Difference]:
     pairs = (
         (sample, spec, e, f)
@@ -87,14 +87,14 @@ def differences(
     ]
 
 
-def _agree(expected: Array, found: Array, tolerance: float = REAL_TOLERANCE) -> bool:
+def _agree(expected: Array, found: Array, tolerance: float = FLOAT_TOLERANCE) -> bool:
     if expected.dtype.kind != "f":
         return expected.dtype == found.dtype and expected.tobytes() == found.tobytes()
     largest = float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0))
     return bool(np.allclose(found, expected, rtol=0.0, atol=tolerance * largest, equal_nan=True))
 
 
-def has_real_outputs(graph: Graph) -> bool:
+def has_float_outputs(graph: Graph) -> bool:
     return any(graph.types[value].dtype is DType.F32 for value in graph.outputs)
 
 

@@ -22,7 +22,7 @@ from codegen.job import ImportedModel
 from codegen.options import CompileOptions, Rounding
 from deploy.inputs.samples import Samples
 from deploy.inspection.counted_outputs import counted, counts_of, in_whole
-from deploy.verification.compare_layers import REAL_TOLERANCE
+from deploy.verification.compare_layers import FLOAT_TOLERANCE
 
 Outputs = tuple[Array, ...]
 Item = Array | dict[object, float] | list["Item"]  # a tensor, a map by label, or a sequence
@@ -62,7 +62,7 @@ class Judged:
     runtime: str  # name and version
     outputs: tuple[Outputs, ...]
     hint: str  # if the model was compiled with another rounding mode
-    tolerance: float = REAL_TOLERANCE  # for floats, relative to the largest
+    tolerance: float = FLOAT_TOLERANCE  # for floats, relative to the largest
 
 
 def known_oracle(name: str | None) -> str | None:

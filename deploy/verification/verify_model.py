@@ -17,13 +17,13 @@ from deploy.devices.firmware import Prepared, ready_for
 from deploy.devices.session import Device, open_device
 from deploy.inputs.samples import Samples
 from deploy.verification.compare_layers import (
-    REAL_TOLERANCE,
+    FLOAT_TOLERANCE,
     Difference,
     WrongLayer,
     comparable_layers,
     differences,
     first_wrong_layer,
-    has_real_outputs,
+    has_float_outputs,
     reference_outputs,
 )
 from deploy.verification.memory_guard import require_inside
@@ -48,14 +48,14 @@ class OracleVerdict:
     name: str  # the value of --oracle
     runtime: str  # name and version
     differences: tuple[Difference, ...]
-    has_reals: bool
+    has_floats: bool
     hint: str  # how to fix the difference, if known
-    tolerance: float = REAL_TOLERANCE
+    tolerance: float = FLOAT_TOLERANCE
 
     def __str__(self) -> str:
         if self.differences:
             return "\n".join([f"{self.runtime} says otherwise", *(f"  {each}" for each in self.differences)])
-        return f"{self.runtime} gives the same outputs, {_how_equal(self.has_reals, self.tolerance)}"
+        return f"{self.runtime} gives the same outputs, {_how_equal(self.has_floats, self.tolerance)}"
 
     def require_equal(self, model: str, board: str) -> None:
         """Raises DeviceError if the outputs differ."""
@@ -64,8 +64,8 @@ class OracleVerdict:
             raise DeviceError(what, str(self.differences[0]), self.hint)
 
 
-def _how_equal(has_reals: bool, tolerance: float = REAL_TOLERANCE) -> str:
-    return f"within {tolerance:g} of the largest" if has_reals else "in every bit"
+def _how_equal(has_floats: bool, tolerance: float = FLOAT_TOLERANCE) -> str:
+    return f"within {tolerance:g} of the largest" if has_floats else "in every bit"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Verdict(Paged):
     differences: tuple[Difference, ...]
     wrong_layer: WrongLayer | None  # None also if layers were not compared
     layers: int  # number compared per sample
-    has_reals: bool  # has float outputs, which need not be equal bit for bit
+    has_floats: bool  # has float outputs, which need not be equal bit for bit
     accuracy: Accuracy | None = None  # if there are labels
     distances: tuple[Distance, ...] = ()  # to the expected outputs, if given
     oracle: OracleVerdict | None = None  # if another runtime was used
@@ -110,7 +110,7 @@ class Verdict(Paged):
         what = f"{self.model} on {self.board}: {counted(self.samples, 'sample')}"
         compared = f"outputs and {counted(self.layers, 'layer')}" if self.layers else "outputs"
         if self._is_as_reference:
-            how = f"{_how_equal(self.has_reals)}{f'; {STATED}' if self.approximate else ''}"
+            how = f"{_how_equal(self.has_floats)}{f'; {STATED}' if self.approximate else ''}"
             return f"{what}, {compared} equal to the reference {how}"
         lines = [f"{what}, {compared} compared with the reference", *(f"  {d}" for d in self.differences)]
         if self.wrong_layer is not None:
@@ -195,7 +195,7 @@ def verify_model(
     if facts.options.check and prepared.compiled is not None:
         require_inside(prepared.compiled.model, samples)
     expected = reference_outputs(reference.graph, samples)
-    has_reals = has_real_outputs(reference.graph)
+    has_floats = has_float_outputs(reference.graph)
     return Verdict(
         facts.name,
         prepared.board.name,
@@ -203,10 +203,10 @@ def verify_model(
         tuple(differences(expected, measured.outputs, measured.specs)),
         wrong,
         len(comparable_layers(prepared.artifact.graph, facts.layers)) if layers else 0,
-        has_reals,
+        has_floats,
         accuracy_of(truth.labels, measured.outputs, expected) if truth.labels is not None else None,
         distances_to(truth.expected or {}, measured.outputs, facts.outputs),
-        _oracle_verdict(judged, measured, has_reals) if isinstance(judged, Judged) else None,
+        _oracle_verdict(judged, measured, has_floats) if isinstance(judged, Judged) else None,
         judged if isinstance(judged, str) else "",
         facts.options.approximate,
     )
@@ -225,13 +225,13 @@ def _judged(oracle: str | None, prepared: Prepared, samples: Samples) -> Judged 
     return ask_usual_oracle(reference, options, samples)
 
 
-def _oracle_verdict(judged: Judged, measured: Measured, has_reals: bool) -> OracleVerdict:
+def _oracle_verdict(judged: Judged, measured: Measured, has_floats: bool) -> OracleVerdict:
     outputs = [
         tuple(a.reshape(spec.shape) for a, spec in zip(each, measured.specs, strict=True))
         for each in judged.outputs
     ]
     found = differences(outputs, measured.outputs, measured.specs, judged.tolerance)
-    return OracleVerdict(judged.name, judged.runtime, tuple(found), has_reals, judged.hint, judged.tolerance)
+    return OracleVerdict(judged.name, judged.runtime, tuple(found), has_floats, judged.hint, judged.tolerance)
 
 
 def _wrong_layer(device: Device, artifact: Artifact, samples: Samples) -> WrongLayer | None:

@@ -51,8 +51,8 @@ def test_long_runs_are_interrupted(
     core: str, chosen: str, with_reals: tuple[int, int], alone: tuple[int, int]
 ) -> None:
     target = load_core(core).target([Feature(name) for name in chosen.split()])
-    for has_reals, expected in ((True, with_reals), (False, alone)):
-        found = next(each for each in INTERRUPTS[target.machine] if each.is_of(target, has_reals))
+    for has_floats, expected in ((True, with_reals), (False, alone)):
+        found = next(each for each in INTERRUPTS[target.machine] if each.is_of(target, has_floats))
         assert (found.least_work, found.bytes) == expected
 
 

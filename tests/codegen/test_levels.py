@@ -87,9 +87,9 @@ def test_the_highest_level_is_the_default_with_a_solver() -> None:
 
 def test_streamed_rows_remain_at_the_lowest_level() -> None:
     model = compiled("conv", 0, stream=True)
-    assert model.options.takes_turns
+    assert model.options.interleaves_rows
     assert "split-sequences-into-rows" not in model.options.left_out_passes
-    assert not CompileOptions(level=0).takes_turns
+    assert not CompileOptions(level=0).interleaves_rows
 
 
 def test_a_disabled_pass_is_left_out_at_each_level() -> None:

@@ -27,7 +27,7 @@ from aot.passes.pipeline import run_meaning
 from aot.plan.model import Pool
 from aot.target import MemoryRegion, Optimize, Target
 from codegen.fit import placement_search
-from codegen.fit.result_places_tried import spreads_tried, worthwhile_bytes
+from codegen.fit.layout_candidates import min_gain_bytes, spreads_tried
 from codegen.lower.decisions import decisions_for
 from codegen.lower.lower import lower_graph
 from codegen.model import CompiledModel
@@ -108,8 +108,8 @@ def test_lowered_stages_equal_the_reference_wherever_results_go(name: str) -> No
 
 
 def test_what_saves_next_to_nothing_is_not_worth_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert worthwhile_bytes(8192) == 8192 - 256
-    monkeypatch.setattr(placement_search, "worthwhile_bytes", lambda _: 4000)
+    assert min_gain_bytes(8192) == 8192 - 256
+    monkeypatch.setattr(placement_search, "min_gain_bytes", lambda _: 4000)
     kernels = [layer.kernel for layer in model_of(reals_in_planes(), OPTIONS["speed"]).layers]
     assert "spread" not in kernels
 

@@ -20,7 +20,7 @@ from aot.plan.order import draft_given, search_orders
 from aot.plan.place import BlockPacking, place_in_sequences
 from aot.plan.planner import make_plan
 from aot.plan.steps import number_steps
-from aot.plan.wholes import order_whole_stages, whole_peak_at_least
+from aot.plan.wholes import order_whole_stages, peak_lower_bound
 
 
 def readers_of(rows: int, readers: int) -> PlanRequest:
@@ -103,11 +103,11 @@ def test_the_largest_areas_first_leave_no_gap() -> None:
 
 
 def test_a_bound_counts_the_branches_of_a_small_graph() -> None:
-    assert whole_peak_at_least(wide_graph(6).request()) >= 87
+    assert peak_lower_bound(wide_graph(6).request()) >= 87
 
 
 def test_a_bound_looks_far_into_a_tangle_of_forty_layers() -> None:
-    assert whole_peak_at_least(tangle(3, 40)) >= 410
+    assert peak_lower_bound(tangle(3, 40)) >= 410
 
 
 def tangle(seed: int, layers: int) -> PlanRequest:

@@ -16,7 +16,7 @@ from aot.plan.model import Pool
 from aot.plan.place import BlockPacking, improve, place_in_sequences
 from aot.plan.planner import make_plan
 from aot.plan.rings import Block
-from aot.plan.wholes import whole_peak_at_least
+from aot.plan.wholes import peak_lower_bound
 
 ONCE = np.zeros(1, np.int64)
 
@@ -84,4 +84,4 @@ def test_a_network_of_rings_is_proven_least_without_a_solver() -> None:
     request = resnet8()
     plan = make_plan(request)
     assert plan.is_least
-    assert plan.arena_bytes == plan.bound_bytes < whole_peak_at_least(request)
+    assert plan.arena_bytes == plan.bound_bytes < peak_lower_bound(request)

@@ -11,7 +11,7 @@ from plan_requests import MODELS
 from aot.plan.check import check_plan
 from aot.plan.model import PlanRequest
 from aot.plan.planner import make_plan
-from aot.plan.wholes import whole_peak_at_least
+from aot.plan.wholes import peak_lower_bound
 
 # model -> (arena by rows, of whole tensors, bound no planner that keeps whole tensors alive can beat)
 EXPECTED_BYTES = {
@@ -32,7 +32,7 @@ def test_the_arena_by_rows_is_as_small_as_it_was(name: str) -> None:
     plan = make_plan(request)
     check_plan(request, plan)
     assert plan.bound_bytes <= plan.arena_bytes <= by_rows
-    assert whole_peak_at_least(request) == bound
+    assert peak_lower_bound(request) == bound
 
 
 @pytest.mark.parametrize("name", EXPECTED_BYTES)

@@ -19,7 +19,7 @@ from aot.plan.order import draft_given
 from aot.plan.planner import make_plan
 from aot.plan.rings import make_blocks
 from aot.plan.steps import number_steps
-from aot.plan.wholes import BOUND_LOOKS, MOST_BOUND_LOOKS, order_whole_stages, whole_peak_at_least
+from aot.plan.wholes import BOUND_LOOKS, MOST_BOUND_LOOKS, order_whole_stages, peak_lower_bound
 
 PLAIN = OrderHints()
 
@@ -162,7 +162,7 @@ def test_small_graphs_get_the_best_order_of_whole_stages(request: PlanRequest) -
     assert found.is_exact
     assert found.peak_bytes == min(peak for peak in peaks if peak is not None)
     assert found.peak_bytes == peak_in_order(request, found.stages)
-    assert whole_peak_at_least(request) == found.peak_bytes
+    assert peak_lower_bound(request) == found.peak_bytes
 
 
 def wide_graph(branches: int) -> Net:
@@ -184,7 +184,7 @@ def test_a_graph_too_wide_for_the_exact_search_says_so_and_keeps_an_honest_bound
     assert not found.is_exact
     plan = make_plan(request)
     check_plan(request, plan)
-    assert hungriest_stage(request) <= whole_peak_at_least(request) <= found.peak_bytes
+    assert hungriest_stage(request) <= peak_lower_bound(request) <= found.peak_bytes
 
 
 def hungriest_stage(request: PlanRequest) -> int:
@@ -205,7 +205,7 @@ def test_a_bound_alone_takes_little_work_for_each_stage(
 
     monkeypatch.setattr(wholes, "_run", counted)
     request = wide_graph(branches).request()
-    assert whole_peak_at_least(request) >= hungriest_stage(request)
+    assert peak_lower_bound(request) >= hungriest_stage(request)
     stages = len(request.stages)
     assert len(looked_at) <= min(BOUND_LOOKS * stages, MOST_BOUND_LOOKS) + stages
 

@@ -18,7 +18,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import Op
-from aot.ops.own_steps import InOwnSteps
+from aot.ops.own_steps import DynamicQuantize
 from aot.ops.reshape import Reshape
 from aot.passes.names import fresh_name
 from aot.passes.outcome import Miss, Outcome, outcome
@@ -98,7 +98,7 @@ class _Folded:
             kind = self._before.types[layer.reads[1]].dtype.value
             return Miss(f'follows "{layer.name}", whose weights are {kind} and have scales of their own')
         maker = self._maker(layer.reads[0])
-        if maker is not None and isinstance(maker.op, InOwnSteps):
+        if maker is not None and isinstance(maker.op, DynamicQuantize):
             return Miss(f'follows "{layer.name}", whose sums are of whole steps and so exact')
         return None
 

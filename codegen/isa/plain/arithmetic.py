@@ -10,7 +10,7 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.binary_rescale import AddParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.isa.plain.linear_sum import SumLine, line_of_sum
 from codegen.isa.plain.scalar import DIVIDE_BY_POT
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, FunctionLines, ScalarMath, parenthesised
@@ -41,7 +41,7 @@ def sum_int8(
     sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: StoredResult
 ) -> ScalarFunction:
     """f(a, b) -> the stored a + b or a - b."""
-    name = numbered_name(f"{_SUMS[sign]}_int8", p, zero_points, result.zero_point, result.low, result.high)
+    name = mangle(f"{_SUMS[sign]}_int8", p, zero_points, result.zero_point, result.low, result.high)
     terms = [
         (operand, zero, multiplier)
         for operand, zero, multiplier in zip("ab", zero_points, (p.first, p.second), strict=True)
@@ -87,7 +87,7 @@ def product_int8(
     multiplier: Multiplier, zero_points: tuple[ZeroPoint, ZeroPoint], result: StoredResult
 ) -> ScalarFunction:
     """f(a, b) -> the stored a * b."""
-    name = numbered_name("mul_int8", multiplier, zero_points, result.zero_point, result.low, result.high)
+    name = mangle("mul_int8", multiplier, zero_points, result.zero_point, result.low, result.high)
     first, second = (
         o if z is None else f"({o} - {parenthesised(z)})" for o, z in zip("ab", zero_points, strict=True)
     )
@@ -111,7 +111,7 @@ def prelu_int8(
 ) -> ScalarFunction:
     """f(a, b) -> the stored a, or a * b if a is negative, with a multiplier for each."""
     positive, negative = branches
-    name = numbered_name("prelu_int8", branches, zero_points, result)
+    name = mangle("prelu_int8", branches, zero_points, result)
     x, slope = (f"{o} - {parenthesised(z)}" if z else o for o, z in zip("ab", zero_points, strict=True))
     alone, product = _stored("x", positive, result), _stored(f"x * ({slope})", negative, result)
     definition = f"""\

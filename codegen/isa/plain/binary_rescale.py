@@ -10,7 +10,7 @@ from aot.ir.types import DType
 from aot.ops.binary_rescale import AddParameters, Multiplier, quotients
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.isa.plain.arithmetic import StoredResult
 from codegen.isa.plain.plain import TIMES
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
@@ -129,7 +129,7 @@ def comparison_function(
     sign: str, holds: Callable[[int, int], bool], p: AddParameters, zero_points: ZeroPoints
 ) -> ScalarFunction:
     """f(a, b) -> whether the relation holds between the represented floats."""
-    name = numbered_name("compare", sign, p, zero_points)
+    name = mangle("compare", sign, p, zero_points)
     definition = f"""\
 /* a {sign} b in floats. */
 static inline uint8_t {name}(int32_t a, int32_t b)
@@ -222,7 +222,7 @@ static inline {dtype.c_name} {name}(int32_t a, int32_t b)
 
 
 def _name(kind: str, dtype: DType, *numbers: object) -> str:
-    return numbered_name(f"{kind}_{dtype.value}", *numbers)
+    return mangle(f"{kind}_{dtype.value}", *numbers)
 
 
 def _centred_texts(zero_points: ZeroPoints) -> tuple[str, str]:

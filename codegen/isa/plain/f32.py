@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, Quant
 from aot.ops.activation import Activation
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.isa.plain.scalar_math import parenthesised
 from codegen.loops.ir import ScalarFunction
 
@@ -50,7 +50,7 @@ def quantise_f32(quant: Quant, dtype: DType, halves_to_even: bool = False) -> Sc
     first, last = low - quant.zero_point, high - quant.zero_point
     scale = literal(quant.scale)
     base = f"quantise_{dtype.value}{'_even' if halves_to_even else ''}"
-    name = numbered_name(base, quant.scale, quant.zero_point)
+    name = mangle(base, quant.scale, quant.zero_point)
     rounding = _HALVES_TO_EVEN if halves_to_even else _HALVES_AWAY
     definition = f"""\
 /* v / {scale} {rounding.comment}, plus {quant.zero_point}, within {low} .. {high}. */
@@ -98,7 +98,7 @@ _HALVES_TO_EVEN = _Rounding(
 
 def f32_of(quant: Quant) -> ScalarFunction:
     """f(stored) -> the float that it represents."""
-    name = numbered_name("real_of", quant.scale, quant.zero_point)
+    name = mangle("real_of", quant.scale, quant.zero_point)
     definition = f"""\
 static inline float {name}(int32_t stored)
 {{

@@ -8,7 +8,7 @@ from aot.ir.types import DType
 from aot.ops.mean import MeanParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.isa.plain.scalar import DIVIDE_BY_POT
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.loops.ir import ScalarFunction
@@ -19,7 +19,7 @@ def stored_mean(p: MeanParameters, zero_sum: int, zero_point: int, dtype: DType)
     if p.rounding is RequantRounding.SINGLE:
         return _rounded_once(p, zero_sum, zero_point, dtype)
     low, high = dtype.limits
-    name = numbered_name(f"mean_int{8 * dtype.bytes}", p, zero_sum, zero_point)
+    name = mangle(f"mean_int{8 * dtype.bytes}", p, zero_sum, zero_point)
     centred = f"sum - {parenthesised(zero_sum)}"
     shifted = f"({centred}) * {1 << p.shift}" if p.shift > 0 else f"({centred})"
     mean = f"divide_by_pot(v, {-p.shift})" if p.shift < 0 else "v"
@@ -42,7 +42,7 @@ static inline {dtype.c_name} {name}(int32_t sum)
 
 def _rounded_once(p: MeanParameters, zero_sum: int, zero_point: int, dtype: DType) -> ScalarFunction:
     low, high = dtype.limits
-    name = numbered_name(f"mean_once_int{8 * dtype.bytes}", p.mult, p.shift, zero_sum, zero_point)
+    name = mangle(f"mean_once_int{8 * dtype.bytes}", p.mult, p.shift, zero_sum, zero_point)
     shift = 31 - p.shift
     centred = f"(sum - {parenthesised(zero_sum)})"
     definition = f"""\

@@ -6,7 +6,7 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.piecewise_linear import Table, on_lines
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.loops.ir import ScalarFunction
 
 _PER_LINE = 14
@@ -14,7 +14,7 @@ _PER_LINE = 14
 
 def line_function(what: str, table: Table) -> ScalarFunction:
     """f(stored input) -> stored result."""
-    name = numbered_name(f"{what}_line", table.tobytes())
+    name = mangle(f"{what}_line", table.tobytes())
     numbers = [f"{v}," for v in table.tolist()]
     lines = [" ".join(numbers[i : i + _PER_LINE]) for i in range(0, len(numbers), _PER_LINE)]
     listed = "\n".join(f"    {line}" for line in lines)

@@ -6,7 +6,7 @@ import numpy as np
 
 from aot.ir.types import DType, Quant
 from aot.ops.requant import multiply_by_quantized_multiplier, quantize_multiplier
-from codegen.isa.names import numbered_name
+from codegen.isa.names import mangle
 from codegen.isa.plain.scalar import DIVIDE_BY_POT
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.loops.ir import ScalarFunction
@@ -16,7 +16,7 @@ def requantise(source: Quant, result: Quant, dtype: DType) -> ScalarFunction:
     """f(stored) -> stored in the other quantization, rounded twice as in the reference."""
     mult, shift = quantize_multiplier(source.scale / result.scale)
     low, high = dtype.limits
-    name = numbered_name(f"requantise_{dtype.value}", source, result)
+    name = mangle(f"requantise_{dtype.value}", source, result)
     centred = f"(v - {parenthesised(source.zero_point)})"
     shifted = f"{centred} * {1 << shift}" if shift > 0 else centred
     rounded = f"divide_by_pot(high, {-shift})" if shift < 0 else "high"

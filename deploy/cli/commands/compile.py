@@ -9,7 +9,7 @@ from pathlib import Path
 from aot.errors import InputError
 from codegen.accelerators.choice import FASTER_ON_CPU, is_choice
 from codegen.job import import_model
-from codegen.kernels.schedules_outside import OwnSchedules
+from codegen.kernels.schedules_outside import UserSchedules
 from codegen.kernels.tuning_records import Selection
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
@@ -168,7 +168,7 @@ def _text(compiled: Compiled, output: Path, beside: Path | None) -> str:
     )
 
 
-def _own_lines(given: Sequence[OwnSchedules], layers: Sequence[LayerInfo]) -> Iterator[str]:
+def _own_lines(given: Sequence[UserSchedules], layers: Sequence[LayerInfo]) -> Iterator[str]:
     """Reports how many layers use each custom schedule, or why none does."""
     for own in given:
         for name in dict.fromkeys(each.name for of_op in own.by_op.values() for each in of_op):

@@ -18,7 +18,7 @@ from aot.ops.binary import Add, Mul
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import Op
-from aot.ops.own_steps import InOwnSteps, MeasuredRange, RangeFact
+from aot.ops.own_steps import DynamicQuantize, MeasuredRange, RangeFact
 from aot.ops.reduce import Reduce, Reduction
 from aot.ops.rounding import quantises_on_the_way
 
@@ -87,7 +87,7 @@ def _in_steps(draft: TfliteDraft, operator: TfliteOperator, x: str, asymmetric: 
     else:
         step, inverse = fact(RangeFact.STEP_OF_REACH), fact(RangeFact.INVERSE_OF_REACH)
         low, high = (_constant(draft, "limit", np.array([end], np.float32)) for end in _REACH)
-    return _made(draft, operator, InOwnSteps(), (x, inverse, low, high), draft.types[x], "steps"), step
+    return _made(draft, operator, DynamicQuantize(), (x, inverse, low, high), draft.types[x], "steps"), step
 
 
 def _made(

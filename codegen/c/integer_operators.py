@@ -43,7 +43,7 @@ _SIGNED = (DType.I32, DType.I64)
 _HELPERS = {(op, kind): made(kind) for op, made in (("//", _divided), ("%", _remainder)) for kind in _SIGNED}
 
 
-def whole_operator(expr: ir.Binary, to_c: Callable[[ir.Expr], Expr]) -> Expr:
+def integer_operator(expr: ir.Binary, to_c: Callable[[ir.Expr], Expr]) -> Expr:
     """Returns the operation in C, defined for all operands that `ranges.py` accepts."""
     op, kind = expr.op, operand_type(expr.op, expr.left, expr.right)
     power = _power_of_two(expr.right)

@@ -30,7 +30,7 @@ def spreads_tried(graph: Graph, options: CompileOptions) -> Sequence[frozenset[s
     moves = [node for node in graph.nodes if isinstance(node.op, Rearrange)]
     spread = frozenset(node.name for node in moves if can_spread(node.op, _rows_of(node, graph)))
     found = [NO_LAYER]
-    if spread and options.takes_turns:
+    if spread and options.interleaves_rows:
         found.append(spread)
     return found
 
@@ -57,7 +57,7 @@ def may_be_smaller(spread: frozenset[str], planned: PlannedVariant) -> bool:
     return not images.isdisjoint(planned.plan.peak_buffers)
 
 
-def worthwhile_bytes(arena_bytes: int) -> int:
+def min_gain_bytes(arena_bytes: int) -> int:
     """Returns the largest arena that justifies more calls, given one of `arena_bytes` without spreading."""
     return arena_bytes - arena_bytes // _WORTH
 
