@@ -29,7 +29,7 @@ def takes_options(names: Collection[str] = OPTIONS) -> Callable[[Callable[P, R]]
         shown: Any = function
         shown.__signature__ = signature.replace(parameters=[*own, *map(_parameter, options)])
         lines = "\n".join(map(_line, options))
-        shown.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, in the words of the command line:\n{lines}"
+        shown.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, as on the command line:\n{lines}"
         return function
 
     return show
