@@ -122,6 +122,44 @@ def choices_of(variant: Variant, table: CycleTable) -> Choices:
     return Choices(variant.graph, ways, extra, figures)
 
 
+@dataclass(frozen=True, slots=True)
+class WayCost:
+    """A kernel that a layer may use, with its predicted costs."""
+
+    schedule: str
+    function: str  # the name of its proc
+    why: str
+    cycles: int
+    is_measured: bool  # False: estimated from its loops
+    scratch_bytes: int
+    extra_bytes: int  # of transformed weights
+    row_bytes: int  # of the input rows that a step reads
+
+
+def ways_of_layer(variant: Variant, table: CycleTable, layer: str) -> tuple[WayCost, ...]:
+    """Returns the different kernels of a layer among all ways, those with the fewest cycles first."""
+    found: dict[WayCost, None] = {}
+    for way in WAYS:
+        tried = uniform(variant, way)
+        lowered = tried.lowered
+        for stage in lowered.stages:
+            if stage.node is not None and stage.node.name == layer:
+                cycles, kernel = table.of(stage, lowered.tensors), stage.kernel
+                own_bytes = kernel.scratch_bytes + kernel.state_bytes
+                cost = WayCost(
+                    kernel.schedule,
+                    kernel.proc.name,
+                    kernel.why,
+                    cycles.cycles,
+                    cycles.is_measured,
+                    kernel.scratch_bytes,
+                    kernel.extra_bytes,
+                    _local_bytes(stage, tried.placed.graph) - own_bytes,
+                )
+                found[cost] = None
+    return tuple(sorted(found, key=lambda cost: (cost.cycles, cost.scratch_bytes, cost.extra_bytes)))
+
+
 def _not_worse(costs: Mapping[Way, _Cost]) -> tuple[Way, ...]:
     return tuple(
         way

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from aot.errors import InputError, did_you_mean
 from aot.ir.text import print_node
 from codegen.loops.ir import Instruction
 from codegen.model import CompiledModel, LayerCode, LayerInfo
 from deploy.cli.command_result import Paged
+from deploy.cli.console import table
+
+if TYPE_CHECKING:
+    from codegen.fit.choices import WayCost
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,44 @@ class LayerView(Paged):
         found = assembly_of(self.code.functions, made.sources, f"{made.name}.c", made.target, made.c_flags)
         return "\n\n".join(found.values()) + "\n"
 
+    @cached_property
+    def ways(self) -> tuple[WayCost, ...]:
+        """The kernels that the layer may use, with predicted costs; empty without a choice."""
+        from codegen.fit.choices import ways_of_layer
+        from codegen.fit.layer_cycles import cycle_table
+        from codegen.fit.variant import Variant
+        from codegen.lower.decisions import decisions_for
+
+        made = self.compiled
+        if not (made.options.at_level.has_schedules and made.options.at_level.has_instructions):
+            return ()
+        before = next((step.before for step in made.steps if step.what.table == "VARIANT"), made.graph)
+        variant = Variant(before, made.target, made.options, (), decisions_for(before, made.options.optimize))
+        return ways_of_layer(variant, cycle_table(made.target), self.info.name)
+
+    def _ways(self) -> Iterator[str]:
+        """Yields a table of the ways, and for each why it was not taken."""
+        taken = next((way for way in self.ways if self._is_taken(way)), None)
+        if taken is None or len(self.ways) < 2:
+            return
+        yield f"\nways, by predicted cycles ({'measured' if taken.is_measured else 'estimated from loops'})\n"
+        rows = [
+            (
+                f"{way.cycles:,}",
+                f"{way.scratch_bytes:,}",
+                f"{way.extra_bytes:,}",
+                f"{way.row_bytes:,}",
+                "taken" if way is taken else _why_not(way, taken),
+                f"{way.schedule}: {way.why}",
+            )
+            for way in self.ways
+        ]
+        yield table(("cycles", "scratch", "more flash", "input rows", "", "kernel"), rows)
+
+    def _is_taken(self, way: WayCost) -> bool:
+        names = {proc.name for proc in self.code.procs}
+        return way.schedule == self.info.kernel and way.function in names
+
     def page(self, shown: Collection[str]) -> str:
         """Returns the page: the layer, and the selected texts."""
         return "\n".join(self._parts(shown)).rstrip("\n")
@@ -88,6 +131,7 @@ class LayerView(Paged):
         yield f"  kernel     {info.kernel}: {info.why}"
         yield from (f"  not taken  {reason}" for reason in info.passed_over)
         yield f"  costs      {info.macs:,} MACs, {info.weight_bytes:,} bytes of constants"
+        yield from self._ways()
         if self.node:
             yield f"\nnode\n\n{self.node}"
         for name, title in TEXTS.items():
@@ -103,8 +147,21 @@ class LayerView(Paged):
             "op": info.op,
             "kernel": info.kernel,
             "node": self.node,
+            "ways": [asdict(way) | {"is_taken": self._is_taken(way)} for way in self.ways],
         }
         return {**head, **{name: READ[name](self) for name in TEXTS if name in shown}}
+
+
+def _why_not(way: WayCost, taken: WayCost) -> str:
+    if way.cycles > taken.cycles:
+        return f"{way.cycles / taken.cycles - 1:.1%} slower"
+    pairs = {
+        "scratch": (way.scratch_bytes, taken.scratch_bytes),
+        "flash": (way.extra_bytes, taken.extra_bytes),
+        "bytes for rows": (way.row_bytes, taken.row_bytes),
+    }
+    more = [what for what, (needed, known) in pairs.items() if needed > known]
+    return f"needs more {', '.join(more)}" if more else "no better"
 
 
 TEXTS: Mapping[str, str] = {

@@ -40,9 +40,29 @@ def test_a_layer_is_shown_as_node_loops_and_c(model: Path, run_deploy: Run) -> N
     assert "\nstatic LAYER void conv2d_0(" in c
 
 
+def test_the_ways_of_a_layer_are_shown_with_their_costs_and_why_they_lost(
+    shared_dir: Path, run_deploy: Run
+) -> None:
+    path = next((shared_dir / "models" / "tiny_ic_resnet8_int8").glob("*.tflite"))
+    words = ("inspect", path, "--board", "mps2-an386", "--layer", "3", "--ir")
+    fast = run_deploy(*words).out.split("\n\nnode\n")[0].split("\n\n")[-1].splitlines()
+    small = run_deploy(*words, "--optimize", "ram").out.split("\n\nnode\n")[0].split("\n\n")[-1].splitlines()
+    assert fast[0].split() == ["cycles", "scratch", "more", "flash", "input", "rows", "kernel"]
+    assert "taken" in fast[1], "the one with the fewest cycles"
+    assert "winograd" in fast[1]
+    assert all("% slower" in line for line in fast[2:])
+    (taken,) = (line for line in small if "taken" in line)
+    assert " 0 " in taken, "no scratch"
+    assert "needs more scratch, flash, bytes for rows" in small[1]
+    facts = json.loads(run_deploy(*words, "--json").out)["ways"]
+    assert [way["is_taken"] for way in facts].count(True) == 1
+    cycles = [way["cycles"] for way in facts]
+    assert cycles == sorted(cycles)
+
+
 def test_what_is_chosen_is_shown_and_no_more(model: Path, run_deploy: Run) -> None:
     found = json.loads(run_deploy("inspect", model, "--layer", "1", "--ir", "--json").out)
-    assert set(found) == {"index", "name", "op", "kernel", "node", "ir"}
+    assert set(found) == {"index", "name", "op", "kernel", "node", "ways", "ir"}
     view = deploy.inspect(model).layer(1)
     assert found["ir"] == view.ir
     assert parse_proc(view.ir.partition("\n@")[0], named_in(view.code.procs[0])) == view.code.procs[0]
