@@ -152,7 +152,7 @@ def test_the_c_function_chooses_and_refuses(
     folder = tmp_path / "net"
     outcome = run_deploy("compile", file, "--board", "host", "--shape", SHAPE, "-o", folder)
     assert outcome.status == 0, outcome.err
-    assert "`net_sizes.h` chooses among them" in (folder / "README.md").read_text()
+    assert "`net_sizes.h` chooses one of them" in (folder / "README.md").read_text()
     (folder / "test_net.c").unlink()
     (folder / "main.c").write_text(PROGRAM)
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsanitize=address,undefined", "-O1"]
