@@ -103,7 +103,10 @@ class LayerView(Paged):
         taken = next((way for way in self.ways if self._is_taken(way)), None)
         if taken is None or len(self.ways) < 2:
             return
-        yield f"\nways, by predicted cycles ({'measured' if taken.is_measured else 'estimated from loops'})\n"
+        from codegen.fit.layer_cycles import cycle_table
+
+        source = cycle_table(self.compiled.target).source if taken.is_measured else "estimated from loops"
+        yield f"\nways, by predicted cycles ({source})\n"
         rows = [
             (
                 f"{way.cycles:,}",
