@@ -9,9 +9,19 @@ from typing import ClassVar
 
 import numpy as np
 
+from aot.ir.strides import dense_strides
 from aot.ir.types import Array, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
+
+
+@dataclass(frozen=True, slots=True)
+class AxisLoop:
+    """A loop that steps along one axis; the step is 0 if it reads the same element again."""
+
+    size: int
+    axis: int
+    step: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,12 @@ class Loops:
             self.offset + sum(end for end in ends if end > 0),
         )
 
+    @property
+    def is_identity(self) -> bool:
+        """Returns whether the first elements are read in order."""
+        merged = self.merged()
+        return not merged.offset and merged.strides in ((), (1,))
+
     def merged(self) -> Loops:
         """Returns fewer loops that read the same: drops loops of size 1 and joins contiguous ones."""
         kept: list[tuple[int, int]] = []
@@ -42,6 +58,69 @@ class Loops:
             else:
                 kept.append((size, stride))
         return Loops(tuple(s for s, _ in kept), tuple(s for _, s in kept), self.offset)
+
+    def by_axes(self, shape: Sequence[int]) -> tuple[Loops, ...] | None:
+        """Returns the loops of each axis of a result of that shape; None if these cross axes."""
+        merged, found = self.merged(), list[Loops]()
+        left = list(zip(merged.sizes, merged.strides, strict=True))
+        for size in reversed(shape):
+            group = list[tuple[int, int]]()
+            while size > 1:
+                length, stride = left.pop() if left else (0, 0)
+                inner = min(length, size)
+                if not inner or size % inner or length % inner:
+                    return None
+                group.insert(0, (inner, stride))
+                left += [(length // inner, stride * inner)] if length > inner else []
+                size //= inner
+            found.insert(0, Loops(tuple(n for n, _ in group), tuple(s for _, s in group)))
+        return None if left else tuple(found)
+
+    def in_axes(self, shape: Sequence[int]) -> Loops | None:
+        """Returns one loop for each axis of a result of that shape; None if there are no such loops."""
+        groups = self.by_axes(shape)
+        if groups is None or any(len(each.sizes) > 1 for each in groups):
+            return None
+        return Loops(tuple(shape), tuple(sum(each.strides) for each in groups), self.offset)
+
+    def along(self, shape: Sequence[int]) -> tuple[AxisLoop, ...] | None:
+        """Returns loops that each step along one axis of an input of that shape; None if these do not.
+
+        A loop that crosses axes is split. The offset of the loops is not in the result.
+        """
+        weights, found = dense_strides(shape), list[AxisLoop]()
+        ends = [self.offset // weight % size for size, weight in zip(shape, weights, strict=True)]
+        left = list(zip(self.sizes, self.strides, strict=True))
+        while left:
+            size, stride = left.pop(0)
+            if size == 1 or stride == 0:
+                found.append(AxisLoop(size, 0, 0))
+                continue
+            axis = next((a for a, w in enumerate(weights) if shape[a] > 1 and 0 < w <= stride), None)
+            if axis is None or stride % weights[axis]:
+                return None
+            step = stride // weights[axis]
+            if (size - 1) * step < shape[axis]:
+                found.append(AxisLoop(size, axis, step))
+                ends[axis] += (size - 1) * step
+                continue
+            inner, rest = divmod(shape[axis], step)
+            if rest or inner < 2 or size % inner:
+                return None
+            left[:0] = [(size // inner, stride * inner), (inner, stride)]
+        return tuple(found) if all(end < size for end, size in zip(ends, shape, strict=True)) else None
+
+    def over(self, inner: Loops) -> Loops | None:
+        """Returns loops that read from the input of `inner` what these read from its result, or None."""
+        found = self.along(inner.sizes)
+        if found is None:
+            return None
+        offset, rest = inner.offset, self.offset
+        for weight, stride in zip(dense_strides(inner.sizes), inner.strides, strict=True):
+            offset += rest // weight * stride
+            rest %= weight
+        strides = (each.step * inner.strides[each.axis] if each.step else 0 for each in found)
+        return Loops(tuple(each.size for each in found), tuple(strides), offset)
 
     def indices(self) -> Array:
         """Returns the index in the flat input for each element of the flat result."""

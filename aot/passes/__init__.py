@@ -22,6 +22,8 @@ MEANING: Mapping[str, str] = MappingProxyType(
         "convert-gathers-to-lookups": "before tables are merged: it makes more of them",
         "merge-tables": "after duplicates are gone: a table that has one reader can be merged into it",
         "permute-dense-weights": "before dead code is removed: it leaves rearrangements that nobody reads",
+        "swap-factors": "behind fold-constants: a product that is constant has no factors",
+        "merge-rearrangements": "behind swap-factors: what it leaves of transpositions cancels out here",
         "absorb-transposes": "before dead code is removed: it leaves transpositions that nobody reads",
         "remove-dead-code": "before dead channels: a reader that is dead would keep them",
         "convert-depthwise-to-conv2d": "before dead channels: a convolution can lose single filters",

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from graphs import Draft, attention
 from model_checks import PLAIN, compiled
-from op_case import OpCase, int8
+from op_case import OpCase, Weights, int8
 
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ops.batch_matmul import BatchMatmul
+from aot.ops.binary import Add
+from aot.ops.rearrange import Rearrange
 from aot.target import Optimize
 from codegen.options import CompileOptions
 from platforms.poisoned import Poisoned
@@ -27,6 +29,43 @@ def long_attention() -> Graph:
     q, v = (d.input(name, 1, HEADS, STEPS, DEPTH) for name in "qv")
     scores = d.node("scores", BatchMatmul(), q, d.input("k", 1, HEADS, DEPTH, STEPS), quant=int8(scale=0.2))
     return d.graph(d.node("y", BatchMatmul(), d.softmax("soft", scores), v, quant=int8(scale=0.03)))
+
+
+def keys_first() -> Graph:
+    """Attention as einsum exports it: a column of scores for each query, transposed before the softmax."""
+    d = Draft()
+    q, k, v = (
+        d.input(name, 1, STEPS, HEADS, DEPTH, zero_point=z) for name, z in zip("qkv", (7, -9, 5), strict=True)
+    )
+
+    def turned(name: str, x: str, shape: tuple[int, ...], *strides: int) -> str:
+        return d.node(name, Rearrange((1, *shape), (1, *shape), (0, *strides)), x, quant=d.types[x])
+
+    line, heads, columns = HEADS * DEPTH, (HEADS, STEPS, DEPTH), (HEADS, DEPTH, STEPS)
+    by_key, queries = turned("kh", k, heads, DEPTH, line, 1), turned("qt", q, columns, DEPTH, 1, line)
+    scores = d.node("scores", BatchMatmul(), by_key, queries, quant=int8(scale=0.2, zero_point=11))
+    lines = turned("lines", scores, (STEPS, HEADS, STEPS), 1, STEPS * STEPS, STEPS)
+    mask = Weights(int8(1, STEPS, 1, STEPS), np.tril(np.full((1, STEPS, 1, STEPS), 90, np.int8)))
+    soft = d.softmax("soft", d.node("masked", Add(), lines, quant=int8(scale=0.3), weights=[mask]))
+    back = turned("back", soft, (HEADS, STEPS, STEPS), STEPS, 1, HEADS * STEPS)
+    values = turned("vt", v, columns, DEPTH, 1, line)
+    sums = d.node("sums", BatchMatmul(), values, back, quant=int8(scale=0.03, zero_point=-4))
+    return d.graph(turned("y", sums, (STEPS, HEADS, DEPTH), 1, DEPTH * STEPS, STEPS))
+
+
+def test_scores_with_a_column_for_each_query_are_never_whole() -> None:
+    plan = compiled(keys_first(), PLAIN, CompileOptions(), "k").plan
+    assert [plan.buffers[f"{name}/lines/rows"].rows_held for name in ("scores", "masked", "soft")] == [1] * 3
+    assert plan.arena_bytes < 4 * HEADS * STEPS * DEPTH + HEADS * STEPS * STEPS
+
+
+@pytest.mark.cc
+def test_attention_with_keys_first_keeps_every_bit(tmp_path: Path, require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+    model = compiled(keys_first(), PLAIN, CompileOptions(), "k")
+    inputs = OpCase("keys_first", keys_first()).inputs(seed=4)
+    made, wanted = Poisoned(model, tmp_path).run(inputs), run_graph(keys_first(), inputs)
+    assert np.array_equal(made["y"], wanted["y"])
 
 
 @pytest.mark.parametrize("goal", [Optimize.RAM, Optimize.SPEED])

@@ -179,16 +179,16 @@ NETWORKS: dict[str, tuple[Make, str]] = {
     ),
     "sound": (sound, "conv2d max_pool2d depthwise_conv2d conv2d mean dense"),
     "unsqueezed": (unsqueezed, "rearrange conv2d conv2d conv2d dense"),
-    # Channels of groups are cut out and dealt anew; nothing else moves.
+    # Channels of groups are cut out, those of the second from the first's; nothing else moves.
     "shuffled": (
         shuffled,
-        "rearrange rearrange conv2d rearrange conv2d concat rearrange rearrange rearrange conv2d "
-        "rearrange conv2d concat average_pool2d softmax",
+        "rearrange conv2d rearrange conv2d concat rearrange conv2d rearrange conv2d concat average_pool2d "
+        "softmax",
     ),
     # Pixels are repeated, taken between two, and spread apart.
     "enlarged": (
         enlarged,
-        "rearrange conv2d max_pool2d conv2d rearrange rearrange resize concat conv2d pad rearrange pad "
+        "rearrange conv2d max_pool2d conv2d rearrange resize concat conv2d pad rearrange pad "
         "rearrange conv2d conv2d logistic",
     ),
     "attention": (

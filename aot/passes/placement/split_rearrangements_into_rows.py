@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
-from aot.ops.rearrange import Loops, Rearrange
+from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.passes.dead_code import without_dead_code
 from aot.passes.names import fresh_name
@@ -49,9 +49,9 @@ def _by_rows(node: Node, op: Rearrange, graph: Graph) -> Graph | Miss:
     if isinstance(image, Miss):
         return image
     source, made = behind_views(node.reads[0], graph), graph.types[image.outputs[0]]
-    strides = _split_strides(op.loops, made.shape)
-    seen = None if strides is None else _short_rows(graph.types[source], strides[1])
-    picked = None if strides is None else Rearrange(made.shape, made.shape, strides, op.offset)
+    loops = op.loops.in_axes(made.shape)
+    seen = None if loops is None else _short_rows(graph.types[source], loops.strides[1])
+    picked = None if loops is None else Rearrange(made.shape, made.shape, loops.strides, op.offset)
     if picked is None or seen is None or picked.picks(seen) is None:
         return Miss(f'makes rows that are not rows of "{source}"')
     rows = fresh_name(f"{node.name}/rows", graph.types)
@@ -66,20 +66,3 @@ def _short_rows(source: TensorType, row_elements: int) -> TensorType | None:
     if row_elements <= 0 or source.elements % row_elements:
         return None
     return replace(source, shape=(1, source.elements // row_elements, row_elements, 1))
-
-
-def _split_strides(loops: Loops, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Returns the strides with which loops of these sizes read the same elements; or None."""
-    left = [(size, stride) for size, stride in zip(loops.sizes, loops.strides, strict=True) if size > 1]
-    found = []
-    for size in reversed(sizes):
-        if size == 1:
-            found.append(0)
-            continue
-        if not left or left[-1][0] % size:
-            return None
-        length, stride = left.pop()
-        found.append(stride)
-        if length > size:
-            left.append((length // size, stride * size))
-    return None if left else tuple(reversed(found))
