@@ -13,9 +13,9 @@ from boards.board import Board
 from boards.board_keys import Section
 from boards.schema import Key, matching
 from platforms.arduino_tools import ArduinoTool, find_arduino_tool
-from platforms.arena_words import arena_words
 from platforms.base import AS_FOUND, BuildChoices, Firmware, ToolPlatform
 from platforms.build import Commands, build_folder
+from platforms.cpp_header import cpp_header, cpp_words
 from platforms.elf import sizes
 from platforms.folder import read_project
 from platforms.layout import (
@@ -25,7 +25,6 @@ from platforms.layout import (
     model_table,
     project_json,
     runtime_files,
-    tensor_words,
 )
 from platforms.project import (
     App,
@@ -97,6 +96,7 @@ class Arduino(ToolPlatform):
             own |= {**runtime_files(app), **_port_files(board)}
         return {
             **{f"src/{name}": text for name, text in own.items()},
+            f"src/{source.name}.hpp": cpp_header(source),
             **(app_files(source, app, board, self.name) if app in SENSOR_APPS else {}),
             **_sketches(source, board, app),
             "library.properties": _properties(source, board),
@@ -192,7 +192,7 @@ def _chip_file(board: Board) -> dict[str, str]:
 
 def once_sketch(source: ProjectSource, baud: int = DEFAULT_BAUD) -> str:
     """Returns the sketch that calls the model once per second."""
-    return filled("arduino", "once.ino.jinja", baud=baud, **tensor_words(source))
+    return filled("arduino", "once.ino.jinja", baud=baud, **cpp_words(source))
 
 
 def _sketches(source: ProjectSource, board: Board, app: App) -> dict[str, str]:
@@ -270,8 +270,6 @@ def _readme(source: ProjectSource, board: Board, app: App) -> str:
     return filled(
         "arduino",
         "README.md.jinja",
-        name=source.name,
-        macro=source.name.upper(),
         board=board,
         purpose=_PURPOSE[app],
         says_sketches="two sketches" if app is App.RPC else "a sketch",
@@ -279,7 +277,7 @@ def _readme(source: ProjectSource, board: Board, app: App) -> str:
         try_it=TRY_IT[app],
         in_flash=", which stay in flash (`__flash`)" if board.target.constant_space else "",
         places=_places(board, app),
-        **arena_words(source),
+        **cpp_words(source),
     )
 
 

@@ -189,7 +189,6 @@ def _for_main(source: ProjectSource, tensor: TensorInfo) -> dict[str, str | int]
         "elements": tensor.type.elements,
         "is_placed": is_placed,
         "place": f"&{variable(tensor.arena, arena)}[{offset}]" if is_placed else own,
-        "place_in_sketch": f"&{arena.name}[{offset}]",
         "unit": " / 1000" if real else "",
         "value": f"out.{tensor.c_name}[i] * 1000.0f" if real else f"out.{tensor.c_name}[i]",
     }

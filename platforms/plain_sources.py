@@ -64,9 +64,11 @@ def plain_files(artifact: Artifact, expected: Sequence[Array]) -> dict[str, str]
     }
 
 
-def made_up_run(words: Mapping[str, Any], entry: str = "int main(void)") -> str:
-    """Returns a C function that runs the model on generated inputs and returns 0 if the outputs match."""
-    return filled("plain", "test.c.jinja", **words, entry=entry)
+def made_up_run(
+    words: Mapping[str, Any], entry: str = "int main(void)", template: str = "test.c.jinja"
+) -> str:
+    """Returns a function that runs the model on generated inputs and returns 0 if the outputs match."""
+    return filled("plain", template, **words, entry=entry)
 
 
 def plain_words(artifact: Artifact, expected: Sequence[Array]) -> dict[str, Any]:

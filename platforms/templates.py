@@ -15,17 +15,13 @@ def _environment() -> jinja2.Environment:
     import jinja2  # 50 ms to import, and only projects need it
 
     return jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: template_text(*name.rsplit("/", 1))),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,  # this is C, not HTML
     )
-
-
-@functools.cache
-def _template(folder: str, file: str) -> jinja2.Template:
-    return _environment().from_string(template_text(folder, file))
 
 
 @functools.cache
@@ -36,7 +32,7 @@ def template_text(folder: str, file: str) -> str:
 
 def filled(folder: str, file: str, /, **values: Any) -> str:
     """Renders a template in project_templates/<folder>."""
-    return _template(folder, file).render(values)
+    return _environment().get_template(f"{folder}/{file}").render(values)
 
 
 @functools.cache

@@ -11,6 +11,7 @@ CHANNELS: Mapping[str, str] = OpenTable(
     {
         "single-file": "platforms.channels.single_file",
         "cmake": "platforms.channels.cmake",
+        "cpp": "platforms.channels.cpp",
         "arduino": "platforms.channels.arduino",
         "platformio": "platforms.channels.platformio",
         "esp-idf": "platforms.channels.esp_idf",

@@ -28,13 +28,13 @@ def files(package: Package) -> Mapping[str, str]:
         "In the Arduino IDE: Sketch, Include Library, Add .ZIP Library; or copy this folder into the folder",
         "`libraries` of your sketchbook. Then:",
         "",
-        f"    #include <{name}.h>",
+        f"    #include <{name}.hpp>",
         *_flags_to_add(code_flags(package.artifact.facts.target)),
     )
     architecture = _ARCHITECTURES.get(package.machine, "*")
     return {
-        **package.placed("src/", "src/"),
+        **package.placed_in_cpp("src/", "src/"),
         ONCE: once_sketch(source),
         "library.properties": library_properties(source, own.version, own.author, own.url, architecture),
-        **package.papers(taken, f"File, Examples, {name}: once"),
+        **package.papers(taken, f"File, Examples, {name}: once", "cpp"),
     }

@@ -22,8 +22,9 @@ def files(package: Package) -> Mapping[str, str]:
 
 def library(package: Package) -> dict[str, str]:
     """Returns the library with its CMakeLists.txt and test program."""
+    test = f"test/test_{package.name}.c"
     return {
         **package.placed("include/", "src/"),
-        "CMakeLists.txt": package.filled("CMakeLists.txt.jinja"),
-        f"test/test_{package.name}.c": package.program(),
+        "CMakeLists.txt": package.filled("CMakeLists.txt.jinja", test=test),
+        test: package.program(),
     }

@@ -13,6 +13,7 @@ from artifact.artifact import Artifact
 from boards.cores import load_core
 from codegen.option_entry import Option, option, options_of
 from codegen.option_kinds import FormedText
+from platforms.cpp_header import class_name, cpp_header
 from platforms.layout import model_files
 from platforms.plain_sources import made_up_run, plain_words
 from platforms.project import App, ProjectSource, project_source
@@ -106,6 +107,7 @@ class Package:
         return {
             **plain_words(self.artifact, self.expected),
             "headers": self.headers,
+            "class_name": class_name(self.name),
             "tool": self.source.tool_version,
             "version": self.options.version,
             "license": self.options.license,
@@ -124,6 +126,10 @@ class Package:
         """Returns the test program: it runs the model on generated inputs and compares the outputs."""
         return made_up_run(self.words, entry)
 
+    def program_in_cpp(self) -> str:
+        """Returns the same program in C++."""
+        return made_up_run(self.words, "int main()", "test.cpp.jinja")
+
     def placed(self, header_folder: str, source_folder: str) -> dict[str, str]:
         """Returns the model's C files: the public header in one folder, everything else in the other."""
         public = f"{self.name}.h"
@@ -132,9 +138,14 @@ class Package:
             for name, text in self.code.items()
         }
 
-    def papers(self, taken: Sequence[str], example: str) -> dict[str, str]:
+    def placed_in_cpp(self, header_folder: str, source_folder: str) -> dict[str, str]:
+        """Returns the same files and, next to the public header, the C++ header."""
+        header = f"{header_folder}{self.name}.hpp"
+        return {**self.placed(header_folder, source_folder), header: cpp_header(self.source)}
+
+    def papers(self, taken: Sequence[str], example: str, language: str = "c") -> dict[str, str]:
         """Returns the README, with instructions for adding the package to a project, and the license."""
         return {
-            "README.md": self.filled("README.md.jinja", taken=taken, example=example),
+            "README.md": self.filled("README.md.jinja", taken=taken, example=example, language=language),
             "LICENSE": self.filled("LICENSE.jinja"),
         }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from tflite_builder import ModelBuilder
 
+from aot.frontend.tflite.write_file import FileTensor
 from aot.ir.types import Array
 
 Quantised = tuple[Array, Array, list[float]]
@@ -102,6 +103,18 @@ def classifier() -> bytes:
     w, b, s = random_weights(10, (5, 6))
     x = build.fully_connected(x, w, b // 8, weight_scales=s[:1], scale=0.05, zero_point=0)
     return build.finish(build.softmax(x))
+
+
+def running_sum() -> bytes:
+    """y = x + the sum of all x before: a model with a state, and with floats."""
+    build = ModelBuilder("running_sum")
+    x = build.input("x", (1, 3), dtype="float32")
+    handle = FileTensor("sum/handle", (), "resource")
+    variable = build.operator("VAR_HANDLE", 1, (), [handle], "VarHandleOptions", SharedName="sum")
+    before = build.operator("READ_VARIABLE", 1, (variable,), [FileTensor("before", (1, 3), "float32")])
+    y = build.operator("ADD", 1, (before, x), [FileTensor("y", (1, 3), "float32")], "AddOptions")
+    build.operator("ASSIGN_VARIABLE", 1, (variable, y), [])
+    return build.finish(y)
 
 
 TINY: Mapping[str, Callable[[], bytes]] = {

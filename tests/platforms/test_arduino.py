@@ -43,8 +43,8 @@ def test_a_project_is_a_library_as_the_arduino_tools_know_it(tiny: ProjectSource
     properties = dict(line.split("=", 1) for line in files["library.properties"].splitlines())
     assert properties["name"] == "tiny"
     assert properties["architectures"] == "avr"
-    assert properties["includes"] == "tiny.h"
-    assert "#include <tiny.h>" in files["examples/once/once.ino"]
+    assert properties["includes"] == "tiny.hpp"
+    assert "#include <tiny.hpp>" in files["examples/once/once.ino"]
     assert "solder_server_run();" in files["examples/server/server.ino"]
     assert all(name.count("/") == 1 for name in files if name.startswith("src/"))
 
@@ -100,7 +100,7 @@ def test_a_library_says_whose_each_part_is(tiny: ProjectSource, app: App) -> Non
 def test_a_library_without_the_server_holds_the_model_and_nothing_else(tiny: ProjectSource) -> None:
     files = PLATFORM.files(tiny, UNO, App.STANDALONE)
     assert {name for name in files if name.startswith(("src/", "examples/"))} == {
-        *("src/tiny.c", "src/tiny.h", "src/tiny_weights.c", "src/tiny_weights.h"),
+        *("src/tiny.c", "src/tiny.h", "src/tiny.hpp", "src/tiny_weights.c", "src/tiny_weights.h"),
         "examples/once/once.ino",
     }
 
