@@ -37,6 +37,8 @@ PROGRAMS = {
     "chromium": ("chromium",),
     "ccache": ("ccache",),
     "cmake": ("cmake",),
+    "rustc": ("rustc",),
+    "cargo": ("cargo",),
     "simavr": ("simavr", "libsimavr-dev", "libelf-dev"),
 }
 

@@ -18,6 +18,7 @@ CHANNELS: Mapping[str, str] = OpenTable(
         "cmsis-pack": "platforms.channels.cmsis_pack",
         "zephyr-module": "platforms.channels.zephyr_module",
         "conan": "platforms.channels.conan",
+        "rust": "platforms.channels.rust",
         "stm32cube": "platforms.channels.stm32cube",
     },
     GROUP,

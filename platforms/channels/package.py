@@ -10,7 +10,7 @@ from typing import Any
 
 from aot.ir.types import Array
 from artifact.artifact import Artifact
-from boards.cores import load_core
+from boards.cores import Core, load_core
 from codegen.option_entry import Option, option, options_of
 from codegen.option_kinds import FormedText
 from platforms.cpp_header import class_name, cpp_header
@@ -20,6 +20,18 @@ from platforms.project import App, ProjectSource, project_source
 from platforms.templates import filled
 
 _GROUP = "Package"
+_CHECKS = (
+    "It runs the model on generated inputs. If the package contains the expected outputs, it compares them "
+    'and prints "{}: right".'
+)
+_READMES = {  # by language: where functions are documented, and what the example does
+    "c": ("{}.h", _CHECKS),
+    "cpp": ("{}.hpp", _CHECKS),
+    "rust": (
+        "cargo doc",
+        "It runs the model on zeros. `cargo test` compares outputs with the reference.",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +105,13 @@ class Package:
         return tuple(sorted(name for name in self.code if not name.endswith(".h")))
 
     @property
+    def core(self) -> Core:
+        return load_core(self.artifact.facts.target.core)
+
+    @property
     def machine(self) -> str:
         """The kind of processor: arm, riscv, xtensa, avr or host."""
-        return load_core(self.artifact.facts.target.core).machine
+        return self.core.machine
 
     @property
     def sentence(self) -> str:
@@ -143,9 +159,19 @@ class Package:
         header = f"{header_folder}{self.name}.hpp"
         return {**self.placed(header_folder, source_folder), header: cpp_header(self.source)}
 
-    def papers(self, taken: Sequence[str], example: str, language: str = "c") -> dict[str, str]:
+    def papers(self, taken: Sequence[str], example: str, language: str = "c", **more: Any) -> dict[str, str]:
         """Returns the README, with instructions for adding the package to a project, and the license."""
+        documented, checks = (text.format(self.name) for text in _READMES[language])
+        words = {
+            **self.words,
+            **more,
+            "taken": taken,
+            "example": example,
+            "language": language,
+            "documented": documented,
+            "checks": checks,
+        }
         return {
-            "README.md": self.filled("README.md.jinja", taken=taken, example=example, language=language),
+            "README.md": filled("channels", "README.md.jinja", **words),
             "LICENSE": self.filled("LICENSE.jinja"),
         }

@@ -90,8 +90,8 @@ def test_a_package_has_example_readme_licence_and_version(
     }
     assert texts["README.md"].startswith("# digits 1.0.0\n")
     assert "SPDX-License-Identifier: Apache-2.0" in texts["LICENSE"]
-    programs = [text for name, text in texts.items() if name.endswith((".c", ".cpp", ".ino"))]
-    assert any("digits_run(&in, &out" in text or "model.run({" in text for text in programs)
+    programs = [text for name, text in texts.items() if name.endswith((".c", ".cpp", ".ino", ".rs"))]
+    assert any("digits_run(&in, &out" in text or "model.run(" in text for text in programs)
     named = re.findall(r"`((?:examples?|test|samples|App|test_package)[\w/.]*)`", texts["README.md"])
     assert named or "File, Examples" in texts["README.md"]
     assert all(any(path.startswith(name) for path in texts) for name in named)

@@ -12,7 +12,7 @@ import pytest
 ARM = {"gcc", "clang", "arm-none-eabi-gcc", "qemu-system-arm"}
 RISC_V = {"riscv64-unknown-elf-gcc", "qemu-system-riscv32"}
 ARDUINO = {"avr-gcc", "arduino-builder", "simavr"}
-EVERYTHING = ARM | RISC_V | ARDUINO | {"g++", "ccache", "chromium", "cmake"}
+EVERYTHING = ARM | RISC_V | ARDUINO | {"g++", "ccache", "chromium", "cmake", "rustc", "cargo"}
 
 
 @pytest.fixture(scope="module")
