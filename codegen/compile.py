@@ -164,6 +164,7 @@ def _source_parts(
         inputs=inputs,
         outputs=outputs,
         states=states,
+        window=graph.window,
         arenas=arenas,
         arena_align=_arena_align(lowered),
         library=library,

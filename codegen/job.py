@@ -83,17 +83,30 @@ def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedMod
     if options.rounding is Rounding.AUTO:
         rounding = usual_rounding(data, path.name)
     graph = parse_model(data, path.name, rounding, options.input_overrides)
-    if options.back is not None:
-        from aot.backs.attach import with_back  # most models declare none
-
-        graph = with_back(graph, options.back)
+    if options.slide_rows is None:
+        graph = _with_back(graph, options)
     if options.front is not None:
         from aot.fronts.attach import with_front  # front ends of eight libraries are slow to import
 
         graph = with_front(graph, options.front)
+    if options.slide_rows is not None:
+        from aot.passes.pipeline import run_meaning
+        from aot.passes.sliding.step import slide
+
+        meaning = run_meaning(graph, options.left_out_passes).graph
+        graph = _with_back(slide(meaning, options.slide_rows).graph, options)
     name = model_name(path) if options.name is None else _users_name(options.name)
     opened = open_batches(data, path.name, options.input_overrides)
     return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), name, data, rounding, opened)
+
+
+def _with_back(graph: Graph, options: CompileOptions) -> Graph:
+    """Returns the model with its back end, whose states follow decisions and not rows of a window."""
+    if options.back is None:
+        return graph
+    from aot.backs.attach import with_back  # most models declare none
+
+    return with_back(graph, options.back)
 
 
 def _users_name(word: str) -> str:

@@ -148,6 +148,30 @@ def read_size(given: object) -> int:
 
 
 @dataclass(frozen=True)
+class Count(OptionKind[int | None]):
+    """How many of something there are: at least one. None if the option is not given."""
+
+    form: str  # placeholder in help
+
+    @property
+    def metavar(self) -> str:
+        return self.form
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"type": ["integer", "null"], "minimum": 1}
+
+    def read(self, given: object) -> int:
+        number = int(given) if isinstance(given, str) and re.fullmatch("[0-9]{1,9}", given) else given
+        if isinstance(number, int | np.integer) and not isinstance(number, bool) and 0 < number < 10**9:
+            return int(number)
+        raise WrongValueError(f"{_shown(given)} is not a number of {self.form.lower()} from 1 on, such as 2")
+
+    def words(self, value: int | None) -> tuple[str, ...]:
+        return () if value is None else (str(value),)
+
+
+@dataclass(frozen=True)
 class FilePath(OptionKind[Path | None]):
     """The path of a file on this machine."""
 

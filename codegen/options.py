@@ -21,6 +21,7 @@ from codegen.levels import DEFAULT, LEVEL, LEVELS, Level
 from codegen.option_entry import Option, WrittenWhen, option, options_of
 from codegen.option_kinds import (
     Choice,
+    Count,
     Declared,
     FilePath,
     OneOfNumbers,
@@ -170,6 +171,16 @@ class CompileOptions:
         group="Memory",
         is_main=True,
         in_archive=WrittenWhen.ALWAYS,
+    )
+    slide_rows: int | None = option(
+        None,
+        Count("ROWS"),
+        "--slide",
+        "Slide the model's window by this many rows. Each run takes only the new rows and computes only "
+        "what they change. Same results as for the whole window. See 'deploy docs sliding'",
+        group="Model",
+        is_main=True,
+        reads_model=True,
     )
     io_apart: bool = option(
         False,

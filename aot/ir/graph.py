@@ -36,6 +36,21 @@ class State:
 
 
 @dataclass(frozen=True)
+class Window:
+    """A window that slides over rows. The graph computes one hop; states keep what later hops need."""
+
+    rows: int
+    hop: int  # rows of the graph's input: the new ones
+    macs: int  # multiply-accumulate operations of a whole window
+    states: int  # of the graph, those that keep rows; they come first
+
+    @property
+    def hops(self) -> int:
+        """Returns the number of runs until the outputs are those of a full window."""
+        return -(-self.rows // self.hop)
+
+
+@dataclass(frozen=True)
 class Graph:
     """A model: inputs, states and constants flow through nodes, in execution order, to outputs and states.
 
@@ -49,6 +64,7 @@ class Graph:
     types: Mapping[str, TensorType]
     constants: Mapping[str, Array] = field(default_factory=dict)
     states: tuple[State, ...] = ()
+    window: Window | None = None  # None if each run is complete
 
     @property
     def given(self) -> tuple[str, ...]:

@@ -5,7 +5,8 @@
      "constants": {"w": {"sha256": "9f...", "base64": "AQI="}},
      "nodes": [{"name": "conv", "op": "conv2d", "attributes": {"stride": [2, 2]}, "inputs": ["x", "w", null],
                 "outputs": ["y"], "origin": "CONV_2D #0"}],
-     "states": [{"name": "s", "next": "y", "initial": {...}}]}
+     "states": [{"name": "s", "next": "y", "initial": {...}}],
+     "window": {"rows": 49, "hop": 2, "macs": 2656768, "states": 1}}  if the window slides
 
 Elements are in C order, little-endian. Attributes with their default value are omitted. An attribute that is
 an op is an object with "op", a quantization is an object with "scales". The graph of a region is next to its
@@ -18,14 +19,14 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from enum import Enum
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
 from aot.errors import InputError, did_you_mean
-from aot.ir.graph import Graph, Node, State
+from aot.ir.graph import Graph, Node, State, Window
 from aot.ir.region import DeviceRegion
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops import OPS
@@ -91,6 +92,7 @@ def _graph(graph: Graph, elements: Elements) -> dict[str, Any]:
             {"name": state.name, "next": state.next, "initial": elements.written(state.initial)}
             for state in graph.states
         ],
+        **({} if graph.window is None else {"window": asdict(graph.window)}),
     }
 
 
@@ -151,7 +153,8 @@ class _GraphReader:
         )
         nodes = tuple(map(self._node, document["nodes"]))
         inputs, outputs = tuple(document["inputs"]), tuple(document["outputs"])
-        return Graph(document["name"], inputs, outputs, nodes, types, constants, tuple(states))
+        window = Window(**document["window"]) if "window" in document else None
+        return Graph(document["name"], inputs, outputs, nodes, types, constants, tuple(states), window)
 
     def _array(self, name: str, kind: TensorType, written: Mapping[str, str]) -> Array:
         if "base64" in written:

@@ -6,10 +6,12 @@
     constant "table": f32[1000] = external
     "conv" = conv2d(stride=[2, 2]) "x", "w", none -> "y": i8[1,2,2,2] {0.5, -128} # CONV_2D #0
     state "s": i8[1,4] {0.5, 0} next "y" = [0, 0, 0, 0]
+    window 49 2 2656768 1
     output "y"
 
-Braces hold scales, zero points and axis. Attributes with their default value are omitted; an attribute that
-is an op or a quantization uses the same syntax as these. A constant of more than INLINE_ELEMENTS elements is
+A window has its rows, the new rows of each run, the MACs of all rows, and the number of states for it. Braces
+hold scales, zero points and axis. Attributes with their default value are omitted; an attribute that is an op
+or a quantization uses the same syntax as these. A constant of more than INLINE_ELEMENTS elements is
 `external`: a separate dictionary holds its elements. The graph of a region follows its node, indented by two
 spaces.
 """
@@ -18,14 +20,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import astuple, fields
 from enum import Enum
 from textwrap import indent
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from aot.ir.graph import Graph, Node, State
+from aot.ir.graph import Graph, Node, State, Window
 from aot.ir.line import GraphTextError, Line
 from aot.ir.region import DeviceRegion, regions_of
 from aot.ir.types import Array, DType, Quant, TensorType
@@ -50,6 +52,8 @@ def print_graph(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
         f"state {_declared(s.name, graph)} next {_quoted(s.next)} = {_elements(s.initial, inline_elements)}"
         for s in graph.states
     ]
+    if graph.window is not None:
+        lines.append(f"window {' '.join(map(str, astuple(graph.window)))}")
     lines += [f"output {_quoted(name)}" for name in graph.outputs]
     return "\n".join(lines) + "\n"
 
@@ -164,6 +168,7 @@ class _Parser:
         self._types: dict[str, TensorType] = {}
         self._constants: dict[str, Array] = {}
         self._states: list[State] = []
+        self._window: Window | None = None
 
     def graph(self) -> Graph:
         return Graph(
@@ -174,6 +179,7 @@ class _Parser:
             self._types,
             self._constants,
             tuple(self._states),
+            self._window,
         )
 
     def line(self, line: Line, inside: Sequence[_Numbered]) -> None:
@@ -206,6 +212,9 @@ class _Parser:
         line.take("next")
         following = line.name()
         self._states.append(State(name, following, self._array(line, name)))
+
+    def _sliding(self, line: Line) -> None:
+        self._window = Window(*(int(line.json()) for _ in fields(Window)))
 
     def _array(self, line: Line, name: str) -> Array:
         tensor = self._types[name]
@@ -244,6 +253,7 @@ _STATEMENTS = {
     "constant": _Parser._constant,
     "output": _Parser._output,
     "state": _Parser._state,
+    "window": _Parser._sliding,
 }
 
 

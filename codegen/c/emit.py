@@ -12,11 +12,12 @@ import numpy as np
 
 from aot.counted import counted
 from aot.errors import ModelError
+from aot.ir.graph import Window
 from aot.ir.types import Array, TensorType
 from codegen.c.arenas import Arena, line_bytes
 from codegen.c.constants import Constants, declaration, definition, lines_of, member
 from codegen.c.dialect import Dialect
-from codegen.c.entries import PUSH_ROW, RESET, RUN
+from codegen.c.entries import PUSH_ROW, PUSH_ROWS, RESET, RUN
 from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
@@ -57,6 +58,7 @@ class SourceParts:
     inputs: Sequence[TensorInfo]
     outputs: Sequence[TensorInfo]
     states: Sequence[StateInfo]
+    window: Window | None  # None unless the model computes one hop of a window
     arenas: Sequence[Arena]
     arena_align: int
     library: KernelLibrary
@@ -127,7 +129,12 @@ def _common_context(parts: SourceParts) -> Mapping[str, object]:
         "layer_count": len(run.layers),
         "needs": parts.needs,
         "stream": run.stream,
+        "window": parts.window,
         "state_bytes": sum(state.initial.nbytes for state in parts.states),
+        "later_resets": [
+            state.reset(parts.dialect)
+            for state in (parts.states[parts.window.states :] if parts.window else ())
+        ],
         "resets": [state.reset(parts.dialect) for state in parts.states],
         "line_arena_bytes": line_bytes(arenas, parts.tensors),
         "observed": parts.observation and observation_words(parts.observation, parts.dialect),
@@ -158,6 +165,7 @@ def _symbols(parts: SourceParts) -> str:
     """Returns the line of a file header that lists the symbols visible to the linker."""
     name, is_streamed, has_states = parts.name, parts.run.stream is not None, bool(parts.states)
     functions = [f"{name}_{RUN}", *([f"{name}_{PUSH_ROW}"] if is_streamed else [])]
+    functions += [f"{name}_{PUSH_ROWS}"] if parts.window is not None and not is_streamed else []
     functions += [f"{name}_{RESET}"] if has_states else []
     functions += [f"{name}_observed", f"{name}_observe_ticks"] if parts.observation else []
     functions += [f"{name}_weights_in_use"] if parts.weights is not None else []

@@ -5,4 +5,5 @@ from __future__ import annotations
 RUN = "run"
 RESET = "reset"  # for models with states
 PUSH_ROW = "push_row"  # for models with a streamed input
-ENTRIES = (RUN, RESET, PUSH_ROW)
+PUSH_ROWS = "push_rows"  # for models of one hop of a window
+ENTRIES = (RUN, RESET, PUSH_ROW, PUSH_ROWS)

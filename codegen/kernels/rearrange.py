@@ -26,6 +26,8 @@ def _op(site: Site) -> Rearrange:
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     if _is_flat(site) and not site.spreads:
         return flat_requests(site)
+    if _takes_whole_rows(site):
+        return (None,)
     return (RowRequest(dtype_bytes=site.input(0).dtype.bytes),)
 
 
@@ -44,9 +46,12 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         body: Stmt = _vector(op.loops.merged(), xs, x, ys, y)
         access = RowAccess(stride=1, first=0, count=1)
     else:
-        body = every_pixel(
-            y, Store(at(ys, pixel_element(y)), _picked(op, picks, xs, x, geometry(site.input(0))))
+        picked = (
+            load(xs, pixel_element(x))
+            if _takes_whole_rows(site)
+            else _picked(op, picks, xs, x, geometry(site.input(0)))
         )
+        body = every_pixel(y, Store(at(ys, pixel_element(y)), picked))
         access = RowAccess(picks.stride, picks.first, picks.count, picks.step)
     return Kernel(
         schedule="copy",
@@ -61,6 +66,17 @@ def _is_flat(site: Site) -> bool:
     """Returns True if it works neither row by row nor from one vector to another."""
     x, out = site.input(0), site.outputs[0]
     return _op(site).picks(x) is None and not (is_vector(x) and is_vector(out))
+
+
+def _takes_whole_rows(site: Site) -> bool:
+    """Returns True if each row of the result is a row of the input, which may then have any format."""
+    op, x, out = _op(site), site.input(0), site.outputs[0]
+    picks = op.picks(x)
+    if picks is None or picks.count > 1 or x.shape[2:] != out.shape[2:] or site.spreads:
+        return False
+    width, channels = x.shape[2:]
+    begins = op.offset == picks.first * width * channels
+    return begins and (width == 1 or op.strides[2] == channels) and (channels == 1 or op.strides[3] == 1)
 
 
 def can_spread(op: Op, x: TensorType) -> bool:

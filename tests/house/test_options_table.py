@@ -48,6 +48,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "weights": ("external", "external"),
     "stream": ("", True),
     "tables": ("", True),
+    "slide": ("2", 2),
     "io": ("caller", "caller"),
     "shape": ("x=1,3,32,32", {"x": (1, 3, 32, 32)}),
     "value": ("axes=0,1", {"axes": (0, 1)}),
@@ -96,7 +97,7 @@ COMPILING = {  # words of a command that compiles, and of those the options it d
     "explore": (["m", "--board", "host", "--jobs", "1"], set()),
 }
 FUNCTIONS = {
-    "load": set(OPTIONS) - {"rounding", "shape", "value", "front", "back", "name"},
+    "load": set(OPTIONS) - {"rounding", "shape", "value", "front", "back", "name", "slide"},
     "compile": set(),
     "inspect": set(),
     "run": set(),
