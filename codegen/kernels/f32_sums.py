@@ -14,6 +14,7 @@ from aot.ops.dense import Dense, weight_scales
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain.f32 import clamp_f32
+from codegen.kernels.four_bit_blocks import IN_FOUR_BITS, blocks_of
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
@@ -129,7 +130,7 @@ def _tiled(proc: Proc, site: Site) -> Proc:
         return proc
     proc = split(proc, "o", _CHANNELS, "ob", "oi")
     proc = unroll(privatize(proc, ("sum",), "oi"), "oi")
-    for inner in ("r", "t", "k"):
+    for inner in ("r", "t", "k", "kb", "kk"):
         proc = reorder(proc, "oi", inner)
     return proc
 
@@ -234,6 +235,35 @@ def _dense(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     )
 
 
+def _dense_in_four_bits(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    """Computes each weight from 4 bits and the step of its block, in the loop that needs it."""
+    (x,), (outputs, depth), blocks = inputs, site.constants[1].shape, blocks_of(site)
+    assert blocks is not None
+    xs, ys, total, o = _x(x), _y(y), Buffer("sum", DType.F32, 1, Role.LOCAL), variable("o")
+    ends = _ends(site, y.channels)
+    first = variable("kb") * blocks.block + variable("kk") * 2 + x.left * x.x_step
+    added = tuple(
+        Accumulate(at(total), Binary("*", load(xs, first + place), weight))
+        for place, weight in enumerate(blocks.weights(o, depth))
+    )
+    body = (
+        Declare(total),
+        Store(at(total), ends.begin(o)),
+        For("kb", depth // blocks.block, (For("kk", blocks.block // 2, added),)),
+        Store(at(ys, o * y.c_step + y.left * y.x_step), ends.finish(load(total), o)),
+    )
+    params = (xs, ys, *blocks.params(), *ends.begin_tables)
+    proc = Proc(f"dense_{depth}_to_{outputs}_four_bits", params, (For("o", y.channels, body),))
+    return Kernel(
+        schedule="four-bit-blocks",
+        why=f"weights of 4 bits, a step for each {blocks.block}",
+        proc=_tiled(proc, site),
+        summary=f"A dense layer: {depth} -> {outputs}.",
+        access=_ONE_ROW,
+        constants={**_tables(site), **blocks.tables},
+    )
+
+
 def _dense_name(site: Site, depth: int) -> str:
     kind = "steps" if site.input(1).dtype is DType.I8 else "reals"
     return f"dense_{depth}_to_{site.constants[1].shape[0]}_{kind}"
@@ -289,4 +319,10 @@ def _requests_vector(site: Site) -> tuple[RowRequest | None, ...]:
 
 CONV2D = OpKernel((Schedule("f32", requests_padding, _conv2d),), _REALS)
 DEPTHWISE_CONV2D = OpKernel((Schedule("f32", requests_padding, _depthwise_conv2d),), _REALS)
-DENSE = OpKernel((Schedule("f32", _requests_vector, _dense, reads_image_rows=lambda site: True),), _REALS)
+DENSE = OpKernel(
+    (
+        Schedule("four-bit-blocks", _requests_vector, _dense_in_four_bits, fits=(IN_FOUR_BITS,)),
+        Schedule("f32", _requests_vector, _dense, reads_image_rows=lambda site: True),
+    ),
+    _REALS,
+)
