@@ -218,6 +218,17 @@ def depthwise_rows(
 
 
 def _dense(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    kernel = dense_rows(site, inputs, y)
+    if site.is_plain:
+        return kernel
+    why = f"{_CHANNELS} outputs at a time"
+    if kernel.accumulation is not None:
+        why = f"{kernel.why}, {why}"
+    return replace(kernel, proc=_tiled(kernel.proc, site), why=why)
+
+
+def dense_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    """Computes a vector, or adds a row of the flattened image, without a schedule."""
     (x,), w = inputs, site.constants[1]
     outputs, depth = w.shape
     rows = depth // (x.width * x.channels)
@@ -227,8 +238,8 @@ def _dense(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     name = _dense_name(site, depth)
     return Kernel(
         schedule="reals",
-        why="as it is meant" if site.is_plain else f"{_CHANNELS} outputs at a time",
-        proc=_tiled(_nest(name, _x(x), _y(y), site, y, window), site),
+        why="one output at a time",
+        proc=_nest(name, _x(x), _y(y), site, y, window),
         summary=f"A dense layer: {depth} -> {outputs}.",
         access=_ONE_ROW,
         constants=_tables(site),
@@ -290,9 +301,8 @@ def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     add = For("o", outputs, grow)
     return Kernel(
         schedule="reals-by-rows",
-        why=f"the {rows} rows of the image are added as they come, to "
-        f"{'one output' if site.is_plain else f'{_CHANNELS} outputs'} at a time",
-        proc=_tiled(Proc(f"{name}_add", (_x(x), sums, ws), (add,)), site),
+        why=f"the {rows} rows of the image are added as they come",
+        proc=Proc(f"{name}_add", (_x(x), sums, ws), (add,)),
         summary=f"One row of {length} of a dense layer of {w.shape[1]} -> {outputs}.",
         access=_ONE_ROW,
         constants={**_tables(site), "w": parts},
@@ -313,7 +323,7 @@ def requests_padding(site: Site) -> tuple[RowRequest | None, ...]:
     return _padded(op)
 
 
-def _requests_vector(site: Site) -> tuple[RowRequest | None, ...]:
+def requests_vector(site: Site) -> tuple[RowRequest | None, ...]:
     return (RowRequest(dtype_bytes=4),)
 
 
@@ -321,8 +331,8 @@ CONV2D = OpKernel((Schedule("f32", requests_padding, _conv2d),), _REALS)
 DEPTHWISE_CONV2D = OpKernel((Schedule("f32", requests_padding, _depthwise_conv2d),), _REALS)
 DENSE = OpKernel(
     (
-        Schedule("four-bit-blocks", _requests_vector, _dense_in_four_bits, fits=(IN_FOUR_BITS,)),
-        Schedule("f32", _requests_vector, _dense, reads_image_rows=lambda site: True),
+        Schedule("four-bit-blocks", requests_vector, _dense_in_four_bits, fits=(IN_FOUR_BITS,)),
+        Schedule("f32", requests_vector, _dense, reads_image_rows=lambda site: True),
     ),
     _REALS,
 )

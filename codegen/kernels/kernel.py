@@ -38,6 +38,7 @@ class Site:
     compact: bool = False  # weights are stored in their own width
     spreads: bool = False  # each input row is scattered to its places in the result on arrival
     for_any_weights: bool = False  # the code must not depend on the values of the weights
+    half_weights: bool = False  # weights that float16 represents exactly are stored in 16 bits
 
     def input(self, position: int) -> TensorType:
         found = self.inputs[position]

@@ -67,6 +67,7 @@ class Sites:
             name in decided.compact,
             name in decided.spread,
             self.options.weights_external or self.options.tables,
+            self.options.half_weights,
         )
 
     def chosen_for(self, site: Site) -> ChosenSchedule:

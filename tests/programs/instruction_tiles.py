@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from aot.ir.types import DType
+from aot.ops.activation import Activation
 from aot.ops.rounding import RequantRounding
 from codegen.isa.dsp import depthwise as dsp_depthwise
 from codegen.isa.dsp.channels import ChannelsTile, window
@@ -18,6 +19,9 @@ from codegen.isa.helium import dots as mve
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
+from codegen.isa.helium.f32 import FloatResults
+from codegen.isa.helium.f32_depthwise import FloatDepthwise, float_taps
+from codegen.isa.helium.f32_dots import FloatTile, float_dots
 from codegen.isa.helium.requantise import RequantTile, requantise_tile
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
@@ -48,6 +52,14 @@ TILES: dict[str, tuple[Any, Any]] = {
     "mve row": (
         DotRow(mve.HeliumDotTile(2, 4, 3, 1, 40, 16, 24, True), RequantTile(2, 4, 16, 1), 8, REQUANT),
         dot_row,
+    ),
+    "mve float dots": (
+        FloatTile(FloatResults(3, 8, 16, 1, True, Activation.RELU), 3, 12, 8),
+        float_dots,
+    ),
+    "mve float taps": (
+        FloatDepthwise(FloatResults(5, 4, 16, 1, True, Activation.RELU), 3, 3, 16, 16),
+        float_taps,
     ),
     "mve blocks": (DotBlocks(3, 5, REQUANT), dot_blocks),
     "rvv dots": (RowBlock(16, 3, 2, 24, 8, 16, 16, 1), lambda block: dot_channels(block, 9, REQUANT)),

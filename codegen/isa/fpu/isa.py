@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from codegen.isa.fpu.fused_sums import with_fused_sums
 from codegen.isa.fpu.needs import NEEDS
 from codegen.isa.fpu.schedules import SCHEDULES
 from codegen.isa.isa import Isa
 from codegen.isa.schedule_table import listed_schedules
+from codegen.kernels.fused_sums import with_fused_sums
 
 ISA = Isa(
     "fpu",

@@ -5,31 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from aot.ir.types import DType
 from codegen.isa.fpu.needs import NEEDS
 from codegen.loops.ir import ScalarFunction
-
-
-def _fused(a: float, b: float, total: float) -> float:
-    return float(np.float32(float(a) * float(b) + float(total)))
-
-
-FUSED = ScalarFunction(
-    "real_fused",
-    DType.F32,
-    """\
-/* total + a * b, rounded once: VFMA. */
-static inline float real_fused(float a, float b, float total)
-{
-    return fmaf(a, b, total);
-}
-""",
-    _fused,
-    ("math.h",),
-    library_calls=("fmaf",),
-)
 
 
 def truncation(name: str, compute: Callable[[Any], Any]) -> ScalarFunction:

@@ -44,6 +44,26 @@ static inline float {name}(float v)
     return ScalarFunction(name, DType.F32, definition, compute, includes, library_calls=library_calls)
 
 
+def _fused(a: float, b: float, total: float) -> float:
+    return float(np.float32(float(a) * float(b) + float(total)))
+
+
+FUSED = ScalarFunction(
+    "real_fused",
+    DType.F32,
+    """\
+/* total + a * b, rounded once: VFMA. */
+static inline float real_fused(float a, float b, float total)
+{
+    return fmaf(a, b, total);
+}
+""",
+    _fused,
+    ("math.h",),
+    library_calls=("fmaf",),
+)
+
+
 def quantise_f32(quant: Quant, dtype: DType, halves_to_even: bool = False) -> ScalarFunction:
     """f(v) -> v divided by the scale, rounded to the nearest integer, and stored."""
     low, high = dtype.limits

@@ -11,8 +11,11 @@ SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "sum": ("add", "sub"),
         "average_pool2d": ("average_pool2d",),
         "conv2d": ("conv2d", "conv2d+add"),
+        "f32_conv2d": ("conv2d",),
         "dense": ("dense",),
+        "f32_dense": ("dense",),
         "depthwise_planes": ("depthwise_conv2d",),
         "depthwise_channels": ("depthwise_conv2d",),
+        "f32_depthwise": ("depthwise_conv2d",),
     }
 )

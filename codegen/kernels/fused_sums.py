@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aot.ir.types import DType
-from codegen.isa.fpu.vfp import FUSED
+from codegen.isa.plain.f32 import FUSED
 from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Accumulate, Apply, Binary, For, Load, Proc, Stmt, Store
 

@@ -1,0 +1,220 @@
+"""Instructions of Helium on floats, by gcc and by clang, give their nests' bits on a Cortex-M55 in QEMU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_checks import Check, failures_on_board
+from model_checks import MVE, check_of, compiled, samples_of
+from op_case import OpCase, float32, float32_weights, op_case
+from proc_checks import proc_check
+from row_machine import run_lowered
+
+from aot.interpret import run_graph
+from aot.ir.graph import Node
+from aot.ir.types import Array, DType
+from aot.ops.activation import Activation
+from aot.ops.conv2d import Conv2d
+from aot.ops.dense import Dense
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.reshape import Reshape
+from aot.passes.pipeline import run_meaning
+from aot.target import Feature
+from codegen.isa.helium.f32 import FOURS, FloatResults
+from codegen.isa.helium.f32_depthwise import MOST_PIXELS, FloatDepthwise, float_taps
+from codegen.isa.helium.f32_dots import FloatTile, float_dots
+from codegen.kernels.kernel import PassedOver
+from codegen.loops.ir import Buffer, Instruction, Invoke, Proc, Role, at
+from codegen.lower.lower import lower_graph
+from codegen.options import CompileOptions
+
+BOARD = "mps3-an547"
+TILES = ((1, 24), (1, 3), (1, 13), (2, 1), (2, 12), (2, 7), (3, 8), (3, 5), (3, 4), (4, 4), (5, 2), (6, 1))
+WINDOWS = ((1, 1), (1, 2), (1, 8), (1, 9), (1, 22), (3, 5), (2, 13), (10, 1))  # rows, length
+STEPS = ((3, (24, 1)), (17, (1, 9)))  # elements from pixel to pixel; of the result along pixels and channels
+ACTIVATIONS = (Activation.NONE, Activation.RELU, Activation.RELU_N1_TO_1, Activation.FINITE)
+
+
+def dots() -> Iterator[Check]:
+    for n, ((pixels, channels), (rows, length)) in enumerate(product(TILES, WINDOWS)):
+        x_step, steps = STEPS[n % 2]
+        activation = ACTIVATIONS[n % len(ACTIVATIONS)]
+        tile = FloatTile(FloatResults(pixels, channels, *steps, n % 3 > 0, activation), rows, length, x_step)
+        yield dots_check(f"{tile.name}_{n}", tile, {})
+
+
+def dots_check(name: str, tile: FloatTile, constants: dict[str, Array]) -> Check:
+    length = (tile.pixels - 1) * tile.x_step + tile.length
+    size = tile.results.channels * tile.rows * tile.length + tile.results.reads_ahead
+    return tile_check(name, float_dots(tile), tile.results, (tile.rows, length, size), constants)
+
+
+TAPS = ((1, 1), (3, 3), (1, 9), (4, 1), (2, 11))  # rows, columns
+TAP_STEPS = ((20, 20), (24, 48), (130, 130), (7, 3))  # elements from tap to tap, and from pixel to pixel
+
+
+def taps() -> Iterator[Check]:
+    every = product(range(1, MOST_PIXELS + 1), (1, 3, 4), TAPS)
+    for n, (pixels, channels, (rows, columns)) in enumerate(every):
+        tap_step, x_step = TAP_STEPS[n % len(TAP_STEPS)]
+        activation = ACTIVATIONS[n % len(ACTIVATIONS)]
+        results = FloatResults(pixels, channels, *STEPS[n % 2][1], n % 3 > 0, activation)
+        tile = FloatDepthwise(results, rows, columns, tap_step, x_step)
+        length = (pixels - 1) * x_step + (columns - 1) * tap_step + FOURS
+        sizes = rows, length, rows * columns * channels + results.reads_ahead
+        yield tile_check(f"{tile.name}_{n}", float_taps(tile), results, sizes, {})
+
+
+def tile_check(
+    name: str,
+    instruction: Instruction,
+    results: FloatResults,
+    sizes: tuple[int, int, int],
+    constants: dict[str, Array],
+) -> Check:
+    """`sizes`: the rows of the window, the elements of each, and those of the weights."""
+    rows, length, weights = sizes
+    x = Buffer("x", DType.F32, 1 + length, Role.ROWS, rows)
+    w, start = Buffer("w", DType.F32, weights, Role.CONSTANT), Buffer("start", DType.F32, 24, Role.CONSTANT)
+    reach = (results.pixels - 1) * results.y_step + (results.channels - 1) * results.y_channel_step + 1
+    y = Buffer("y", DType.F32, reach + 1, Role.OUTPUT)
+    tables = (start,) if results.has_start else ()
+    call = Invoke(instruction, (at(y, 1), at(x, 1), at(w), *map(at, tables)))
+    proc = Proc("calling", (x, w, *tables, y), (call,))
+    return proc_check(name, proc, {**constants, "y": np.zeros(y.elements, np.float32)})
+
+
+NOT_FINITE = """\
+#undef NAN
+#undef INFINITY
+#define NAN __builtin_nanf("")
+#define INFINITY __builtin_inff()
+"""
+SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 7.0, -7.0, 1e38], np.float32)
+
+
+def special_values() -> Iterator[Check]:
+    """One product for each result, so that a NaN is one of the elements and not made by the processor."""
+    for n, activation in enumerate(ACTIVATIONS):
+        tile = FloatTile(FloatResults(4, 4, 4, 1, True, activation), 1, 1, 2)
+        for half, w in product((0, 1), (1.0, 2.0)):
+            x = np.repeat(SPECIAL[half * 4 : half * 4 + 4], 2)
+            given = {"x": x[[0, *range(7)]], "w": np.full(4, w, np.float32)}
+            start = np.full(24, -0.0, np.float32)
+            check = dots_check(f"special_{n}_{half}_{int(w)}", tile, {**given, "start": start})
+            yield replace(check, text=f"{NOT_FINITE}{check.text}")
+
+
+def layer(name: str, op: object, shape: tuple[int, ...], *weights: tuple[int, ...]) -> OpCase:
+    constants = [float32_weights(*w, seed=seed) for seed, w in enumerate(weights)]
+    return op_case(name, op, [float32(*shape)], float32(), constants)  # type: ignore[arg-type]
+
+
+SAME = ((1, 1), (1, 1))
+RELU6 = Activation.RELU6
+LAYERS = (
+    *(
+        layer(f"conv2d_to_{n}", Conv2d(padding=SAME, activation=RELU6), (1, 4, 7, 5), (n, 3, 3, 5), (n,))
+        for n in (1, 3, 5, 8, 17)
+    ),
+    layer("conv2d_by_2", Conv2d((2, 2), padding=((0, 1), (2, 1))), (1, 9, 12, 3), (12, 4, 5, 3), (12,)),
+    layer("conv2d_of_1", Conv2d((1, 1), padding=SAME), (1, 5, 10, 1), (6, 3, 3, 1), (6,)),
+    layer("conv2d_of_dilated_rows", Conv2d(dilation=(2, 1)), (1, 7, 6, 2), (9, 3, 2, 2)),
+    layer("conv2d_of_columns", Conv2d(dilation=(1, 3)), (1, 4, 9, 4), (4, 2, 1, 4), (4,)),
+    layer("pointwise", Conv2d(activation=Activation.RELU), (1, 3, 13, 24), (40, 1, 1, 24), (40,)),
+    layer("pointwise_of_far_pixels", Conv2d(), (1, 2, 5, 600), (8, 1, 1, 600), (8,)),
+    *(layer(f"dense_{n}_to_{m}", Dense(RELU6), (1, n), (m, n), (m,)) for n, m in ((1, 1), (9, 7), (33, 50))),
+    layer("dense_of_rows", Dense(), (3, 9), (2, 9)),
+    *(
+        layer(
+            f"depthwise_of_{n}",
+            DepthwiseConv2d(padding=SAME, activation=RELU6),
+            (1, 4, 7, n),
+            (3, 3, n),
+            (n,),
+        )
+        for n in (1, 3, 5, 8, 17, 140)
+    ),
+    layer("depthwise_by_2", DepthwiseConv2d((2, 2), padding=((0, 1), (2, 1))), (1, 9, 12, 8), (4, 5, 8)),
+    layer("depthwise_dilated", DepthwiseConv2d(dilation=(2, 3)), (1, 7, 16, 6), (2, 4, 6), (6,)),
+    layer("depthwise_of_columns", DepthwiseConv2d(), (1, 1, 30, 4), (1, 12, 4), (4,)),
+)
+
+
+def flattened() -> OpCase:
+    """A dense layer that adds the rows of an image as they come."""
+    image = layer("image", Conv2d(), (1, 5, 4, 3), (6, 1, 1, 3), (6,)).graph
+    weights, bias = float32_weights(7, 120, seed=3), float32_weights(7, seed=4)
+    new = {"w": weights, "bias": bias}
+    (conv,) = image.nodes
+    nodes = (
+        replace(conv, outputs=("made",)),
+        Node("flat", Reshape((1, 120)), ("made",), ("flat",)),
+        Node("dense", Dense(RELU6), ("flat", "w", "bias"), ("y",)),
+    )
+    types = {**image.types, "made": image.types["y"], "flat": float32(1, 120), "y": float32(1, 7)}
+    types |= {name: each.type for name, each in new.items()}
+    constants = {**image.constants, **{name: each.array for name, each in new.items()}}
+    return OpCase("flattened", replace(image, nodes=nodes, types=types, constants=constants))
+
+
+EVERY_LAYER = (*LAYERS, flattened())
+
+
+@pytest.mark.parametrize("case", EVERY_LAYER, ids=lambda case: case.name)
+def test_layers_on_floats_are_near_their_references(case: OpCase) -> None:
+    lowered = lower_graph(run_meaning(case.graph).graph, MVE, CompileOptions())
+    assert lowered.stages[-1].kernel.schedule.startswith("helium")
+    for inputs in samples_of(case):
+        wanted = run_graph(case.graph, inputs)["y"]
+        apart = np.abs(run_lowered(lowered, inputs)["y"] - wanted)  # type: ignore[operator]
+        assert apart.max() <= 1e-5 * np.abs(wanted).max()
+
+
+def test_weights_in_16_bits_are_left_to_scalar_loads() -> None:
+    case = layer("halves", Dense(), (1, 8), (8, 8))
+    halves = {name: a.astype(np.float16).astype(np.float32) for name, a in case.graph.constants.items()}
+    graph = replace(case.graph, constants=halves)
+    (stage,) = lower_graph(graph, MVE, CompileOptions(half_weights=True)).stages
+    assert stage.kernel.schedule == "reals"
+    assert PassedOver("helium-f32", "only for weights stored in 32 bits") in stage.kernel.passed_over
+
+
+def test_vectors_of_integers_alone_compute_no_floats() -> None:
+    """A core may have Helium without floats."""
+    target = replace(MVE, features=MVE.features - {Feature.FPU})
+    stage = lower_graph(LAYERS[0].graph, target, CompileOptions()).stages[-1]
+    assert PassedOver("helium-f32", "the core has no fpu") in stage.kernel.passed_over
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("instructions", [dots, taps, special_values])
+def test_instructions_on_floats_give_their_nests_bits(
+    instructions: Callable[[], Iterator[Check]],
+    compiler: tuple[str, int],
+    tmp_path: Path,
+) -> None:
+    name, every = compiler
+    checks = list(islice(instructions(), 0, None, every))
+    assert failures_on_board(checks, tmp_path / "checks", BOARD, name) == {}
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_layers_on_floats_give_their_loops_bits(require_tool: Callable[..., None], tmp_path: Path) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    checks = []
+    for n, case in enumerate(EVERY_LAYER):
+        lowered = lower_graph(run_meaning(case.graph).graph, MVE, CompileOptions())
+        model = compiled(case.graph, MVE, CompileOptions(), f"k{n}")
+        samples = samples_of(case)
+        checks.append(check_of(case.name, model, samples, [run_lowered(lowered, each) for each in samples]))
+    assert failures_on_board(checks, tmp_path / "checks", BOARD) == {}
