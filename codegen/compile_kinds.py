@@ -85,6 +85,19 @@ VALUES = Pairs[tuple[float, ...], Mapping[str, tuple[float, ...]]](
         "additionalProperties": {"type": "array", "items": {"type": "number"}},
     },
 )
+STATES = Pairs[str, Mapping[str, str]](
+    form="INPUT=OUTPUT",
+    meant="an input with the output that it becomes, such as h=hn",
+    read_second=read_name,
+    second_word=str,
+    gather=dict,
+    pairs=lambda states: states.items(),
+    in_archive={
+        "type": "object",
+        "description": "inputs that are states, with the outputs that they become",
+        "additionalProperties": {"type": "string"},
+    },
+)
 
 PASSES = NameList(
     form="PASS",

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from aot.errors import InputError
 from aot.frontend.load import open_batches, parse_model, read_model, usual_rounding
+from aot.frontend.paired_states import with_states
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.target import BaseFirmware, Target
@@ -82,7 +83,7 @@ def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedMod
     rounding = options.rounding.value
     if options.rounding is Rounding.AUTO:
         rounding = usual_rounding(data, path.name)
-    graph = parse_model(data, path.name, rounding, options.input_overrides)
+    graph = with_states(parse_model(data, path.name, rounding, options.input_overrides), options.states)
     if options.slide_rows is None:
         graph = _with_back(graph, options)
     if options.front is not None:

@@ -15,7 +15,7 @@ from aot.plan.model import Pool
 from aot.target import Optimize
 from codegen.accelerators.asked import AcceleratorList
 from codegen.axis_sizes import Shapes, largest_shapes
-from codegen.compile_kinds import CONSTANTS, PASSES, POOLS, SHAPES, VALUES, ConstantRule
+from codegen.compile_kinds import CONSTANTS, PASSES, POOLS, SHAPES, STATES, VALUES, ConstantRule
 from codegen.kernels.schedules_outside import UserSchedules
 from codegen.levels import DEFAULT, LEVEL, LEVELS, Level
 from codegen.option_entry import Option, WrittenWhen, option, options_of
@@ -212,6 +212,16 @@ class CompileOptions:
         group="Model",
         in_archive=WrittenWhen.ALWAYS,
         archive_key="given.values",
+        reads_model=True,
+    )
+    states: Mapping[str, str] = option(
+        {},
+        STATES,
+        "--state",
+        "Make an input a state that the next run finds as this output left it: h=hn. It begins at zero; "
+        "the caller passes neither",
+        group="Model",
+        is_main=True,
         reads_model=True,
     )
     front: str | None = option(

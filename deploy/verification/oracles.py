@@ -81,6 +81,8 @@ def ask_usual_oracle(model: ImportedModel, options: CompileOptions, samples: Sam
         return "the options change the model's numbers"
     if is_open(options.shapes):
         return "the model has several sizes"
+    if options.states and is_tflite(model.file):
+        return "states of .tflite files are declared by the user"
     usual = _usual(model, options)
     if usual is None:
         return f"none has --rounding {options.rounding.value} for such files"
@@ -235,13 +237,18 @@ def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
     names = [each.name for each in session.get_outputs()]
     fixed = {name: np.asarray(value) for name, value in options.input_overrides.values.items()}
     inputs = {each.name: each.type for each in session.get_inputs()}
+    kept = {s.name: s.initial for s in model.graph.states if s.name in options.states}
 
     def run(sample: Sequence[Array]) -> Outputs:
-        given = fixed | dict(zip(model.graph.inputs, sample, strict=True))
+        given = fixed | kept | dict(zip(model.graph.inputs, sample, strict=True))
         fed = {
             name: _whole(name, kind, given, options.input_overrides.shapes) for name, kind in inputs.items()
         }
         found = session.run(None, {name: item for name, item in fed.items() if item is not None})
+        if kept:
+            made = dict(zip(names, found, strict=True))
+            kept.update({name: made[becomes] for name, becomes in options.states.items()})
+            found = [made[name] for name in names if name not in options.states.values()]
         if counts:
             return in_whole(model.graph, counts, dict(zip(names, found, strict=True)))
         return tuple(_tensors(found))

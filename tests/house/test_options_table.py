@@ -52,6 +52,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "io": ("caller", "caller"),
     "shape": ("x=1,3,32,32", {"x": (1, 3, 32, 32)}),
     "value": ("axes=0,1", {"axes": (0, 1)}),
+    "state": ("h=hn", {"h": "hn"}),
     "front": (
         "tf.signal.log_mel:sample_rate=16000,frame_length=64,frame_step=32,num_mel_bins=8",
         {
@@ -97,7 +98,7 @@ COMPILING = {  # words of a command that compiles, and of those the options it d
     "explore": (["m", "--board", "host", "--jobs", "1"], set()),
 }
 FUNCTIONS = {
-    "load": set(OPTIONS) - {"rounding", "shape", "value", "front", "back", "name", "slide"},
+    "load": set(OPTIONS) - {"rounding", "shape", "value", "state", "front", "back", "name", "slide"},
     "compile": set(),
     "inspect": set(),
     "run": set(),
@@ -242,6 +243,7 @@ def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[CompileOptions]:
         "deploy.compiler.accelerator_tasks.plan_job", begin
     )  # before it, where there is an accelerator
     monkeypatch.setattr("codegen.job.parse_model", lambda data, file_name, *_: parse_model(data, file_name))
+    monkeypatch.setattr("codegen.job.with_states", lambda graph, _pairs: graph)
     monkeypatch.setattr("deploy.compiler.jobs.select_records", lambda *_: None)
     return seen
 

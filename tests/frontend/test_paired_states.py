@@ -1,0 +1,114 @@
+"""--state input=output: the value stays in the arena, and begins at zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import deploy
+from aot.errors import ModelError
+from aot.frontend.load import parse_model
+from aot.frontend.paired_states import usual_pairs, with_states
+
+RUNS, WIDTH = 40, 6
+
+
+def network() -> bytes:
+    """A recurrent cell and a cache that moves on by a column: h becomes hn, past_0 becomes present_0."""
+    rng = np.random.default_rng(3)
+    weights = {n: rng.standard_normal((WIDTH, WIDTH)).astype(np.float32) / 3 for n in ("wx", "wh")}
+    tables: Mapping[str, Any] = {
+        **weights,
+        "from": np.array([1], np.int64),
+        "to": np.array([9], np.int64),
+        "axis": np.array([2], np.int64),
+    }
+    nodes = [
+        helper.make_node("MatMul", ["x", "wx"], ["a"]),
+        helper.make_node("MatMul", ["h", "wh"], ["b"]),
+        helper.make_node("Add", ["a", "b"], ["c"]),
+        helper.make_node("Tanh", ["c"], ["hn"]),
+        helper.make_node("Unsqueeze", ["hn", "axis"], ["column"]),
+        helper.make_node("Slice", ["past_0", "from", "to", "axis"], ["later"]),
+        helper.make_node("Concat", ["later", "column"], ["present_0"], axis=2),
+        helper.make_node("ReduceSum", ["present_0", "axis"], ["y"], keepdims=0),
+    ]
+    value = helper.make_tensor_value_info
+    sizes = {"x": [1, WIDTH], "h": [1, WIDTH], "past_0": [1, WIDTH, 5]}
+    results = {"y": [1, WIDTH], "hn": [1, WIDTH], "present_0": [1, WIDTH, 5]}
+    ends = [[value(n, 1, s) for n, s in each.items()] for each in (sizes, results)]
+    constants = [numpy_helper.from_array(array, name) for name, array in tables.items()]
+    graph = helper.make_graph(nodes, "cell", *ends, constants)
+    return bytes(
+        helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+        ).SerializeToString()
+    )
+
+
+STATES = {"h": "hn", "past_0": "present_0"}
+
+
+def samples() -> Any:
+    return np.random.default_rng(8).standard_normal((RUNS, 1, WIDTH)).astype(np.float32) + 2
+
+
+def wanted() -> Any:
+    model = ReferenceEvaluator(helper.ModelProto.FromString(network()))
+    kept = {"h": np.zeros((1, WIDTH), np.float32), "past_0": np.zeros((1, WIDTH, 5), np.float32)}
+    found = []
+    for x in samples():
+        y, kept["h"], kept["past_0"] = model.run(None, {"x": x, **kept})
+        found.append(y)
+    return np.stack(found)
+
+
+@pytest.mark.cc
+def test_states_go_on_from_run_to_run(tmp_path: Path, require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+    file = tmp_path / "cell.onnx"
+    file.write_bytes(network())
+    compiled = deploy.compile(file, "host", state=STATES)
+    assert [each.name for each in compiled.artifact.facts.inputs] == ["x"]
+    assert [each.name for each in compiled.artifact.facts.outputs] == ["y"]
+    made: Any = deploy.run(file, {"x": samples()}, "host", state=STATES).outputs["y"]
+    np.testing.assert_allclose(made.reshape(RUNS, WIDTH), wanted()[:, 0], rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.cc
+def test_onnx_runtime_gets_each_state_that_it_gave(
+    tmp_path: Path, require_tool: Callable[..., None], require_package: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    require_package("onnxruntime")
+    file = tmp_path / "cell.onnx"
+    file.write_bytes(network())
+    assert deploy.verify(file, "host", inputs={"x": samples()}, oracle="ort", state=STATES).equal
+
+
+def test_pairs_with_usual_names_are_suggested_and_not_taken() -> None:
+    graph = parse_model(network(), "cell.onnx")
+    assert dict(usual_pairs(graph)) == STATES
+    assert len(graph.states) == 0
+
+
+@pytest.mark.parametrize(
+    ("pairs", "what", "hint"),
+    [
+        ({"hh": "hn"}, 'no input "hh"', "--state h=hn"),
+        ({"h": "y2"}, 'no output "y2"', "--state past_0=present_0"),
+        ({"h": "present_0"}, r'"h" cannot become the output "present_0"', "--state h=hn"),
+        ({"h": "hn", "x": "hn"}, "several states become the same output", "its own output"),
+        ({"h": "hn", "past_0": "present_0", "x": "y"}, "no input is left", "leave an input out"),
+    ],
+)
+def test_pairs_that_cannot_be_states_are_refused(pairs: Mapping[str, str], what: str, hint: str) -> None:
+    with pytest.raises(ModelError, match=what) as error:
+        with_states(parse_model(network(), "cell.onnx"), pairs)
+    assert hint in error.value.hint
