@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from aot.errors import OutputError
 from aot.ir.types import DType
 from platforms.channels.package import Package
@@ -147,7 +149,7 @@ def _tensors(package: Package, header: str, group: str) -> list[dict[str, Any]]:
                 "zero": "0.0" if kind.dtype is DType.F32 else "0",
                 "made_up": _MADE_UP.get(kind.dtype, f"(made_up.bits() >> 31) as {_TYPES[kind.dtype]}"),
                 "is_quantized": bool(known["least"]) and scale != "",
-                "scale": scale.removesuffix("f"),
+                "scale": str(np.float32(scale.removesuffix("f"))) if scale else "",
                 "zero_point": _defined(header, source.name, f"{upper}_ZERO_POINT").strip("()"),
                 "offset": int(_defined(header, source.name, f"{upper}_OFFSET") or 0),
                 "bytes": tensor.bytes,

@@ -142,19 +142,25 @@ def test_a_single_file_builds_without_warnings(
 
 @pytest.mark.cc
 @pytest.mark.slow
+@pytest.mark.parametrize(("channel", "suffix"), [("cmake", "c"), ("cpp", "cpp")])
 def test_cmake_builds_tests_installs_and_is_found(
-    exported: Callable[[str], Path], tmp_path: Path, require_tool: Callable[..., None]
+    channel: str,
+    suffix: str,
+    exported: Callable[[str], Path],
+    tmp_path: Path,
+    require_tool: Callable[..., None],
 ) -> None:
-    require_tool("cmake", "ctest", "gcc")
+    require_tool("cmake", "ctest", "gcc", "g++")
     build, prefix, user = tmp_path / "build", tmp_path / "installed", tmp_path / "user"
-    ran("cmake", "-S", exported("cmake"), "-B", build, f"-DCMAKE_INSTALL_PREFIX={prefix}", folder=tmp_path)
+    ran("cmake", "-S", exported(channel), "-B", build, f"-DCMAKE_INSTALL_PREFIX={prefix}", folder=tmp_path)
     ran("cmake", "--build", build, "--target", "install", folder=tmp_path)
     ran("ctest", "--test-dir", build, "--no-tests=error", folder=tmp_path)
     user.mkdir()
-    (user / "main.c").write_text((exported("cmake") / "test/test_digits.c").read_text())
+    program = exported(channel) / f"test/test_digits.{suffix}"
+    (user / f"main.{suffix}").write_text(program.read_text())
     (user / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.14)\nproject(user C)\nfind_package(digits 1.0 REQUIRED)\n"
-        "add_executable(user main.c)\ntarget_link_libraries(user digits::digits)\n"
+        "cmake_minimum_required(VERSION 3.14)\nproject(user C CXX)\nfind_package(digits 1.0 REQUIRED)\n"
+        f"add_executable(user main.{suffix})\ntarget_link_libraries(user digits::digits)\n"
     )
     ran("cmake", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}", folder=user)
     ran("cmake", "--build", "build", folder=user)
