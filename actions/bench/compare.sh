@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Measures the models, writes what changed into the run's summary and the pull request, and fails where it is worse.
+# Without BASELINE, the models of the commit BASE are measured first.
 set -u
 
 comment="$RUNNER_TEMP/solder-changes.md"
@@ -7,9 +8,29 @@ read -ra models <<< "$MODELS"
 read -ra boards <<< "$BOARDS"
 read -ra options <<< "$OPTIONS"
 
+measure() {
+    deploy bench "${@}" --board "${boards[@]}" --layers "${options[@]}"
+}
+
+if [ -z "$BASELINE" ]; then
+    BASELINE="$RUNNER_TEMP/solder-baseline.json"
+    base="$RUNNER_TEMP/solder-base"
+    git fetch -q --depth=1 origin "$BASE" && git worktree add -q --detach "$base" FETCH_HEAD || exit 1
+    there=()
+    for model in "${models[@]}"; do
+        [ -f "$base/$model" ] && there+=("$model")
+    done
+    if [ "${#there[@]}" -eq 0 ]; then
+        echo "[]" > "$BASELINE"
+    else
+        # A model that could not be measured there is in the file, too, and counts as new.
+        (cd "$base" && measure "${there[@]}" --json) > "$BASELINE" || [ -s "$BASELINE" ] || exit 1
+    fi
+    git worktree remove --force "$base"
+fi
+
 echo "### Cycles, RAM and flash" > "$comment"
-deploy bench "${models[@]}" --board "${boards[@]}" --layers "${options[@]}" \
-    --baseline "$BASELINE" --worse "$WORSE" --markdown >> "$comment"
+measure "${models[@]}" --baseline "$BASELINE" --worse "$WORSE" --markdown >> "$comment"
 status=$?
 
 cat "$comment" >> "$GITHUB_STEP_SUMMARY"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tiny_models import TINY
 
 import deploy
 
@@ -40,7 +41,12 @@ class Outcome:
 
 
 def run_action(
-    place: Path, folder: Path, baseline: Path, pull_request: str = "7", options: str = ""
+    place: Path,
+    folder: Path,
+    pull_request: str = "7",
+    options: str = "",
+    cwd: Path | None = None,
+    **more: str,
 ) -> Outcome:
     programs = folder / "programs"
     programs.mkdir()
@@ -48,7 +54,7 @@ def run_action(
     (programs / "deploy").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m deploy "$@"\n')
     for program in programs.iterdir():
         program.chmod(0o755)
-    summary, said = folder / "summary.md", folder / "said"
+    comment, summary, said = (folder / name for name in ("solder-changes.md", "summary.md", "said"))
     said.touch()
     environment = os.environ | {
         "PATH": f"{programs}:{os.environ['PATH']}",
@@ -57,16 +63,15 @@ def run_action(
         "SAID": str(said),
         "MODELS": str(DIGITS),
         "BOARDS": BOARD,
-        "BASELINE": str(baseline),
+        "BASELINE": "",
         "WORSE": "1",
         "OPTIONS": options,
         "PULL_REQUEST": pull_request,
+        **more,
     }
-    done = subprocess.run(
-        ["bash", str(place / "compare.sh")], env=environment, cwd=place.parents[1], check=False
-    )
-    comment = (folder / "solder-changes.md").read_text()
-    return Outcome(done.returncode, comment, summary.read_text(), said.read_text())
+    done = subprocess.run(["bash", str(place / "compare.sh")], env=environment, cwd=cwd, check=False)
+    written = [path.read_text() if path.exists() else "" for path in (comment, summary, said)]
+    return Outcome(done.returncode, *written)
 
 
 @pytest.fixture
@@ -78,7 +83,7 @@ def baseline(tmp_path: Path, require_tool: Callable[..., None]) -> Path:
 
 
 def test_what_is_as_it_was_passes(place: Path, baseline: Path, tmp_path: Path) -> None:
-    found = run_action(place, tmp_path, baseline)
+    found = run_action(place, tmp_path, BASELINE=str(baseline))
     assert found.status == 0
     assert "1 case of the baseline measured again: 0 figures changed" in found.comment
     assert found.summary == found.comment
@@ -86,11 +91,57 @@ def test_what_is_as_it_was_passes(place: Path, baseline: Path, tmp_path: Path) -
 
 
 def test_what_is_worse_fails_with_the_table(place: Path, baseline: Path, tmp_path: Path) -> None:
-    found = run_action(place, tmp_path, baseline, pull_request="", options="--optimize size")
+    found = run_action(place, tmp_path, pull_request="", options="--optimize size", BASELINE=str(baseline))
     assert found.status == 1
     assert "| digits | mps2-an386 |  | instructions |" in found.comment
     assert "CONV_2D #0" in found.comment
     assert found.said == ""
+
+
+@pytest.fixture
+def changed(tmp_path: Path, require_tool: Callable[..., None]) -> tuple[Path, str]:
+    """A clone whose branch changes the base's model and adds another one, and the base's commit."""
+    require_tool("bash", "git", "arm-none-eabi-gcc", "qemu-system-arm")
+
+    def git(folder: Path, *words: object) -> str:
+        known = ("git", "-c", "user.name=A", "-c", "user.email=a@example.com", *map(str, words))
+        return subprocess.run(known, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+    origin, clone = tmp_path / "origin", tmp_path / "clone"
+    (origin / "models").mkdir(parents=True)
+    git(origin, "init", "-q", "-b", "main")
+    (origin / "models/net.tflite").write_bytes(TINY["conv"]())
+    git(origin, "add", "-A")
+    git(origin, "commit", "-q", "-m", "base")
+    git(tmp_path, "clone", "-q", origin, clone)
+    git(clone, "checkout", "-q", "-b", "change")
+    (clone / "models/net.tflite").write_bytes(TINY["residual"]())
+    (clone / "models/added.tflite").write_bytes(TINY["dense"]())
+    git(clone, "add", "-A")
+    git(clone, "commit", "-q", "-m", "change")
+    return clone, git(origin, "rev-parse", "HEAD")
+
+
+def test_a_branch_is_compared_with_its_base(place: Path, changed: tuple[Path, str], tmp_path: Path) -> None:
+    clone, base = changed
+    models = "models/net.tflite models/added.tflite"
+    found = run_action(place, tmp_path, cwd=clone, MODELS=models, BASE=base)
+    assert found.status == 1
+    assert "1 case of the baseline measured again" in found.comment
+    assert f"- new: added on {BOARD}" in found.comment
+    for figure in ("instructions", "arena", "constants"):
+        assert re.search(rf"^\\| net +\\| {BOARD} +\\| +\\| {figure}", found.comment, re.MULTILINE), (
+            found.comment
+        )
+    assert not (tmp_path / "solder-base").exists(), "the worktree is removed"
+
+
+def test_a_base_that_cannot_be_fetched_is_an_error(
+    place: Path, changed: tuple[Path, str], tmp_path: Path
+) -> None:
+    """Nothing is commented rather than a comparison with something else."""
+    found = run_action(place, tmp_path, cwd=changed[0], MODELS="models/net.tflite", BASE="f" * 40)
+    assert (found.status, found.comment, found.said) == (1, "", "")
 
 
 def test_each_input_reaches_the_script(place: Path) -> None:
