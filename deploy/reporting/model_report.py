@@ -12,16 +12,17 @@ from artifact.whole_file import write_whole
 from codegen.version import VERSION
 from deploy.cli.command_result import Paged, framed
 from deploy.inputs.result_paths import require_place_of_kind
+from deploy.reporting.badge import badge_of
 from deploy.reporting.given_data import OnData
 from deploy.reporting.section import BoardSection
 
 MARK = "made by deploy report"  # in the head of each format; identifies a report
-_KINDS = (".html", ".md", ".json")
+_KINDS = (".html", ".md", ".json", ".svg")
 
 
 @dataclass(frozen=True, repr=False)
 class ModelReport(Paged):
-    """Facts about a model on boards. str() is Markdown; save() writes a web page, Markdown or JSON."""
+    """Facts about a model on boards. str() is Markdown; save() writes a page, JSON or a badge."""
 
     sections: tuple[BoardSection, ...]
     on_data: OnData | None = None
@@ -54,7 +55,7 @@ class ModelReport(Paged):
         return "\n".join(f"{each.attempt.board.name}: {'; '.join(each.verdict())}" for each in self.sections)
 
     def save(self, path: str | Path) -> None:
-        """Writes the report as .html, .md or .json, by the file's suffix. Raises OutputError for others."""
+        """Writes .html, .md, .json or .svg (a badge), by the file's suffix. Raises OutputError for others."""
         place = require_report_place(Path(path))
         write_whole(place, self._text(place.suffix).encode())
 
@@ -63,6 +64,8 @@ class ModelReport(Paged):
             return json.dumps(self.as_json(), indent=1) + "\n"
         if suffix == ".md":
             return str(self)
+        if suffix == ".svg":
+            return badge_of(self.as_json(), MARK)
         from deploy.reporting.page import page_of  # jinja2 is slow to import
 
         return page_of(self.as_json(), [draw_memory_svg(each.attempt.report.facts) for each in self.sections])

@@ -6,13 +6,16 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import deploy
 from deploy.reporting import columns
+from deploy.reporting.badge import badge_of
 from deploy.reporting.layer_values import MOST_SAMPLES
+from deploy.reporting.model_report import MARK
 from platforms.board_files import load_board
 
 Run = Callable[..., Any]
@@ -56,7 +59,7 @@ def few_boards(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_form_is_written_and_is_the_same_each_time(
     tmp_path: Path, run_deploy: Run, few_boards: None
 ) -> None:
-    for suffix in (".html", ".md", ".json"):
+    for suffix in (".html", ".md", ".json", ".svg"):
         path = tmp_path / f"report{suffix}"
         said = run_deploy("report", DIGITS, "--board", ROOMY, "host", "-o", path)
         assert said.status == 0, said.err
@@ -65,6 +68,43 @@ def test_each_form_is_written_and_is_the_same_each_time(
         first = path.read_bytes()
         assert run_deploy("report", DIGITS, "--board", ROOMY, "host", "-o", path).status == 0
         assert path.read_bytes() == first
+
+
+@pytest.mark.slow
+def test_a_badge_has_the_numbers_of_the_report_in_readable_colors(report: Any) -> None:
+    facts = report.as_json()
+    (board,) = facts["boards"]
+    facts["boards"].append(
+        {**board, "board": "tight", "fits": False, "ram_there": 1536, "counts_firmware": True}
+    )
+    facts["boards"].append({**board, "board": "host & <more>", "counts_firmware": True})
+    root, name = ElementTree.fromstring(badge_of(facts, MARK)), "{http://www.w3.org/2000/svg}"
+    texts = list(root.iter(f"{name}text"))
+    ram, flash = (f"{board[f'{kind}_bytes'] / 1024:.1f}" for kind in ("ram", "flash"))
+    assert [text.text for text in texts] == [
+        f"digits on {ROOMY}",
+        f"the model alone fits: {ram} of 640 KB RAM, {flash} of 2,048 KB flash",
+        "digits on tight",
+        f"does not fit: {ram} of 1.5 KB RAM, {flash} of 2,048 KB flash",
+        "digits on host & <more>",
+        f"fits: {ram} of 640 KB RAM, {flash} of 2,048 KB flash",
+    ]
+    assert all(str(text.text) in str(root.findtext(f"{name}title")) for text in texts)
+    for cell, text in zip(root.iter(f"{name}rect"), texts, strict=True):
+        assert int(text.get("textLength", "0")) < int(cell.get("width", "0"))
+        assert contrast(str(cell.get("fill")), "#ffffff") >= 4.5
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of WCAG."""
+
+    def light(color: str) -> float:
+        parts = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    dark, bright = sorted((light(one), light(other)))
+    return (bright + 0.05) / (dark + 0.05)
 
 
 @pytest.mark.slow
@@ -229,7 +269,7 @@ def test_cycles_are_those_of_bench(
 
 
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
-    "another ending": (("-o", "report.pdf"), "a report is written as .html, .md, .json, not as .pdf"),
+    "another ending": (("-o", "report.pdf"), "a report is written as .html, .md, .json, .svg, not as .pdf"),
     "a float model and no data": (
         ("--float-model", str(DIGITS)),
         "a float model is given and no data to compare it on",

@@ -18,6 +18,7 @@ from platforms.board_files import load_board
 EXAMPLE = """
 deploy report kws.tflite --board mps2-an386 --measure -o report.html
 deploy report kws.tflite --board nucleo-l4r5zi --data labelled.npz -o r.md
+deploy report kws.tflite --board nano-33-ble -o kws.svg
 """
 
 
@@ -28,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="A .tflite or .onnx file, or a result of 'deploy compile'",
     )
-    options.add_output(parser, "FILE", "Write .html, .md or .json instead of printing Markdown")
+    options.add_output(
+        parser, "FILE", "Write .html, .md, .json or .svg (a badge) instead of printing Markdown"
+    )
     parser.add_argument(
         "--measure", action="store_true", help="Measure cycles in an emulator, of other options, too"
     )
