@@ -36,6 +36,16 @@ class MakersHeader:
 
 
 @dataclass(frozen=True, slots=True)
+class ChipIdentity:
+    """How a program recognizes the chip it runs on."""
+
+    address: int  # of the register with the chip's number; 0: there is none
+    mask: int
+    values: tuple[int, ...]  # of the number, for the variants of this chip
+    serial: tuple[int, ...]  # addresses of the words that no other chip has
+
+
+@dataclass(frozen=True, slots=True)
 class BareChip:
     name: str  # the file name without its extension
     title: str
@@ -45,6 +55,7 @@ class BareChip:
     clock: Mapping[str, int]  # clock settings of the family
     uarts: Mapping[str, ChipUart]
     makers: MakersHeader | None
+    identity: ChipIdentity | None
     sources: tuple[str, ...]
 
 
@@ -56,6 +67,20 @@ UART = {
     "bit": Key(at_least(0), 0),
 }
 MAKERS = {"file": Key(text), "define": Key(text, ""), "core_file": Key(text), "pack": Key(text)}
+
+
+def _addresses(value: Any, name: str, place: FilePlace) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise BoardFileError(f'"{name}" must be a list of numbers, not {value!r}', str(place))
+    return tuple(at_least(0)(each, name, place) for each in value)
+
+
+IDENTITY = {
+    "address": Key(at_least(0), 0),
+    "mask": Key(at_least(1), 0xFFFF_FFFF),
+    "values": Key(_addresses, ()),
+    "serial": Key(_addresses, ()),
+}
 
 
 def _integers(value: Any, name: str, place: FilePlace) -> dict[str, int]:
@@ -80,6 +105,7 @@ CHIP = {
     "clock": Key(_integers, {}),
     "uarts": Key(_uarts),
     "makers": Key(OneTable(MAKERS), None),
+    "identity": Key(OneTable(IDENTITY), None),
     "sources": Key(texts),
 }
 
@@ -93,5 +119,10 @@ def load_chip(name: str, where: str) -> BareChip:
             f'chip "{name}" not found{did_you_mean(name, known)}', where, f"known: {', '.join(known)}"
         )
     values = read_table(read_toml(file, "chip file"), CHIP, FilePlace(str(file)))
-    makers = values.pop("makers")
-    return BareChip(name=name, makers=MakersHeader(**makers) if makers else None, **values)
+    makers, identity = values.pop("makers"), values.pop("identity")
+    return BareChip(
+        name=name,
+        makers=MakersHeader(**makers) if makers else None,
+        identity=ChipIdentity(**identity) if identity else None,
+        **values,
+    )

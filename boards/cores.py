@@ -49,6 +49,7 @@ class Core:
     counter: CoreCounter | None
     options: Mapping[str, tuple[str, ...]]  # by compiler family, with conditions
     gcc_libraries: tuple[str, ...]  # extra for gcc's linker, if it has no libraries for exactly these options
+    cpuid_part: int  # part number in Arm's register CPUID; 0: it has none
     unicorn: str  # its name in the unicorn package; "" if not supported there
     aliases: tuple[str, ...]  # further names for --target: chips, architectures
     stand_in: str  # a QEMU board that executes its code if unicorn cannot; "": there is no such board
@@ -171,6 +172,7 @@ CORE = {
     "counter": Key(OneTable(_COUNTER), None),
     "options": Key(OneTable(_OPTIONS), {}),
     "gcc_libraries": Key(words, ()),
+    "cpuid_part": Key(at_least(0), 0),
     "unicorn": Key(text, ""),
     "aliases": Key(words, ()),
     "stand_in": Key(text, ""),
