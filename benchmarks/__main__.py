@@ -70,6 +70,7 @@ from benchmarks.results import Result, read_results, write_results
 from benchmarks.searches import HEAD as HEAD_OF_SEARCHES
 from benchmarks.searches import search_rows
 from benchmarks.shared import model_file, shared_models
+from benchmarks.silicon import silicon_files, silicon_page
 from benchmarks.tables import HEAD as HEAD_OF_TABLES
 from benchmarks.tables import table_rows
 from benchmarks.tuned import measure_defaults
@@ -103,6 +104,10 @@ def _measure(*names: str) -> None:
 
 def _case_of(result: Result) -> Case:
     return Case(result.model, result.board, result.optimize)
+
+
+def _silicon() -> None:
+    sys.stdout.write(silicon_page(silicon_files()))
 
 
 def _report() -> None:
@@ -334,6 +339,7 @@ COMMANDS = {
     "host": _host,
     "levels": _levels,
     "line": _line,
+    "silicon": _silicon,
     "measure-defaults": measure_defaults,
     "measure-spaces": _measure_spaces,
     "two-cores": _two_cores,

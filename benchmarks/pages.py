@@ -40,6 +40,7 @@ PAGES: Mapping[str, str] = {
 HELD: Mapping[str, str] = {
     "results.md": "tests/bench/test_counts.py",
     "memory.md": "tests/bench/test_memory.py",
+    "silicon.md": "tests/silicon/test_files.py",
 }
 # Pages of docs/ with measured tables, which people write around what a command prints.
 DOCS = (

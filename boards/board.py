@@ -18,6 +18,7 @@ from boards.second_core import SecondCore
 class BoardStatus(Enum):
     """How thoroughly a board's data has been tested."""
 
+    HARDWARE_TESTED = "hardware-tested"  # benchmarks/silicon has a measurement of one
     EMULATED_TESTED = "emulated-tested"  # all tests of this project run on it in an emulator
     BUILD_TESTED = "build-tested"  # firmware is built for it but not run
     DATA_ONLY = "data-only"  # copied from its documents

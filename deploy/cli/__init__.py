@@ -12,6 +12,7 @@
 - `docs_pages`: Finds documentation pages, which are installed with Solder, for `deploy docs`.
 - `error_pages`: The error pages: a stable code for each kind of error, its meaning, and how to fix it.
 - `help_page`: Formats the help of a command for 80 columns: -h shows the main options, --help all of them.
+- `kit_options`: The options of `deploy bench --kit`.
 - `lists`: Results of commands that list something: operators, accelerators, boards, tuning records.
 - `markdown_table`: Formats Markdown tables.
 - `options`: Adds command-line options shared by several commands; compiler options come from their table.

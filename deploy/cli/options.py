@@ -94,14 +94,14 @@ def add_emulated(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_boards(parser: argparse.ArgumentParser, default: str = "") -> None:
-    """Adds --board for several names, after one or several flags. Required unless there is a default."""
+def add_boards(parser: argparse.ArgumentParser, default: str = "", required: bool = True) -> None:
+    """Adds --board for several names, after one or several flags. A default makes it optional, too."""
     group(parser, CONNECTION).add_argument(
         "--board",
         metavar="B",
         nargs="+",
         action="extend",
-        required=not default,
+        required=required and not default,
         help=f"Board names (see 'deploy boards'){f' [{default}]' if default else ''}",
     )
 

@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         missing = _MISSING.fullmatch(message)
         if missing is not None:
-            message = _missing([*self._missing_choices, *(missing["names"] or "").split(", ")])
+            message = missing_text([*self._missing_choices, *(missing["names"] or "").split(", ")])
         what, _, hint = _sentence(message).partition("\n")
         raise UsageError(what, hint=hint or self._way_out())
 
@@ -98,7 +98,8 @@ class Parser(argparse.ArgumentParser):
         return f"{self.prog} --help lists all options"
 
 
-def _missing(names: Sequence[str]) -> str:
+def missing_text(names: Sequence[str]) -> str:
+    """Returns the error text about arguments or options that are required; empty names do not count."""
     named = [name for name in names if name]
     return f"missing {'options' if named[0].startswith('-') else 'arguments'}: {', '.join(named)}"
 

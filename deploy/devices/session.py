@@ -38,12 +38,13 @@ class Device:
 @contextmanager
 def open_device(ready: Ready, choices: LineOptions) -> Iterator[Device]:
     """Starts the firmware, connects to it and finds the model."""
-    line = _line_to(ready, choices)
+    line = line_to(ready, choices)
     with device_on(line, ready, choices) as device:
         yield device
 
 
-def _line_to(ready: Ready, choices: LineOptions) -> Transport:
+def line_to(ready: Ready, choices: LineOptions) -> Transport:
+    """Starts the firmware and connects to it. The caller closes the line."""
     if ready.firmware is None:
         return open_port_of(ready.board, choices.where.serial, choices.where.port)
     return ready.platform.open_line(ready.firmware, ready.board, choices.runner, choices.where)

@@ -22,6 +22,7 @@ Find a board: `deploy boards list` filters by `--core`, `--min-ram`, `--min-flas
 
 | status | meaning |
 |---|---|
+| `hardware-tested` | measured on a board by [`deploy bench --kit`](measure-your-board.md), with the raw log |
 | `emulated-tested` | runs in an emulator in our tests |
 | `build-tested` | built in our tests |
 | `data-only` | memory and clock are known: compile and inspect models for it |

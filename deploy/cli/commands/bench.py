@@ -22,16 +22,19 @@ from deploy.benchmark.bench_page import bench_page
 from deploy.benchmark.meter import emulated_board
 from deploy.cli import options
 from deploy.cli.console import print_result, progress
+from deploy.cli.kit_options import add_kit_arguments, require_no_kit
+from deploy.cli.parser import UsageError, missing_text
 from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy bench kws.tflite vww.tflite --board mps2-an386 --json
 deploy bench kws.tflite --board mps2-an386 --layers --baseline b.json
+deploy bench --kit --board nucleo-f446re
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_model_or_archive(parser, dest="models", nargs="+")
+    options.add_model_or_archive(parser, dest="models", nargs="*")
     what = options.group(parser, "What is measured")
     what.add_argument("--layers", action="store_true", help="Also show each layer")
     where = what.add_mutually_exclusive_group()
@@ -68,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     compared.add_argument(
         "--markdown", action="store_true", help="Print changes as Markdown, for a pull request"
     )
-    options.add_boards(parser)
+    add_kit_arguments(parser)
+    options.add_boards(parser, required=False)
     options.add_line(parser)
     options.add_build(parser)
     options.add_compile_options(parser)
@@ -76,6 +80,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    if arguments.kit:
+        # Most measurements need none of it.
+        from deploy.silicon.kit_command import run_kit
+
+        run_kit(arguments)
+        return
+    _require_case(arguments)
     boards = [load_board(name) for name in arguments.board]
     if arguments.emulated:
         boards = [emulated_board(board, arguments.clock) for board in boards]
@@ -117,6 +128,14 @@ def run(arguments: argparse.Namespace) -> None:
         return
     print_result(arguments.json, facts, bench_page(costs) if costs else "nothing could be measured")
     _require_all(failures, len(cases))
+
+
+def _require_case(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for what the parser requires of commands without a kit."""
+    require_no_kit(arguments)
+    missing = ["" if arguments.models else "MODEL|ARCHIVE", "" if arguments.board else "--board"]
+    if any(missing):
+        raise UsageError(missing_text(missing), hint="deploy bench --help lists all options")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,258 @@
+"""The kit on simulated silicon, on emulated boards and over a spoilt line; what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import make_kit_models
+import pytest
+from kit_edits import of_notes
+from simulated_silicon import CYCLES_PER_INSTRUCTION, WISHES, Bench
+
+from aot.errors import BoardError, CheckError
+from benchmarks.faulty_line import Faults, FaultyTransport
+from deploy.devices.session import line_to
+from deploy.silicon import kit_command
+from deploy.silicon import measure_kit as measuring
+from deploy.silicon.check_kit import check_kit, check_parts
+from deploy.silicon.chip_words import other_chip, words_of
+from deploy.silicon.kit_file import KitFile, sealed, write_kit
+from deploy.silicon.kit_models import KIT, sha256_of
+from deploy.silicon.kit_page import kit_page
+from deploy.silicon.measure_kit import expected_outputs, measure_kit, require_no_other_board
+from platforms.board_files import load_board
+from platforms.transport.ports import UsbPort
+
+Run = Callable[..., Any]
+MODELS = dict(KIT)  # before some tests leave most of them out
+on_arm = [pytest.mark.arm, pytest.mark.qemu, pytest.mark.slow]
+
+
+@pytest.fixture
+def one_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in KIT if name != "digits"]:
+        monkeypatch.delitem(KIT, name)
+
+
+def measured(board: str, **more: Any) -> KitFile:
+    parts = measure_kit(load_board(board), WISHES, lambda _step: None, **more)
+    return sealed(Path(f"{board}.kit"), parts)
+
+
+# ---- the models ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_the_models_and_their_outputs_are_those_that_are_pinned(name: str) -> None:
+    model = MODELS[name]
+    assert sha256_of(model.path.read_bytes()) == model.sha256
+    if name in make_kit_models.NETWORKS:
+        assert make_kit_models.NETWORKS[name]() == model.path.read_bytes()
+    assert expected_outputs("a model of the user", model.path) == model.outputs_sha256, "by the reference"
+
+
+# ---- simulated silicon ----
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_the_error_of_the_cycle_model_is_that_of_the_changed_times(silicon: KitFile, desk: Any) -> None:
+    report = check_parts(silicon)
+    assert report.is_hardware
+    emulated = {model["model"]: model for model in check_parts(measured("mps2-an386")).figures["models"]}
+    for model in report.figures["models"]:
+        instructions = emulated[model["model"]]["instructions"]
+        expected = instructions * CYCLES_PER_INSTRUCTION
+        assert model["cycles"] == pytest.approx(expected, rel=0.01)
+        estimate = report.estimates["models"][model["model"]]["cycles"]
+        assert f"{estimate / model['cycles'] - 1:+.1%}" in kit_page(report)
+        assert model["time_s"] == model["ticks"] / 25_000_000
+        assert len(model["layers"]) == len(emulated[model["model"]]["layers"])
+        crcs, same = (
+            [layer["crc32"] for layer in each["layers"]] for each in (model, emulated[model["model"]])
+        )
+        assert crcs == same
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_a_clock_that_does_not_fit_is_named_and_nothing_is_written(
+    desk: Any, monkeypatch: pytest.MonkeyPatch, run_deploy: Run
+) -> None:
+    slow = desk.measure(Bench(speed=0.9))
+    monkeypatch.setattr(kit_command, "measure_kit", lambda *_: slow.parts)
+    ended = run_deploy("bench", "--kit", "--board", "silicon-m4", "--yes", "-o", desk.folder / "slow.kit")
+    assert ended.status == 1
+    assert "the clock does not fit: the counter ran at 22,49" in ended.err
+    assert not (desk.folder / "slow.kit").exists()
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_energy_follows_from_a_power_analyser(silicon: KitFile, tmp_path: Path, run_deploy: Run) -> None:
+    write_kit(replace(silicon, path=tmp_path / "b.kit"))
+    rows = [f"digits,{n / 1000:.4f},{0.010 + 0.002 * (n % 2):.4f}" for n in range(101)]
+    (tmp_path / "e.csv").write_text("\n".join(["model,time_s,current_a", *rows]))
+    words = ("bench", "--kit", "--check", tmp_path / "b.kit", "--json")
+    ended = run_deploy(*words, "--energy", tmp_path / "e.csv", "-o", tmp_path / "c.kit")
+    (facts,) = json.loads(ended.out)
+    time_s = facts["figures"]["models"][0]["time_s"]
+    assert facts["figures"]["energy"]["digits"]["watts"] == pytest.approx(0.011 * 3.3)
+    assert facts["figures"]["energy"]["digits"]["joules_per_run"] == pytest.approx(0.011 * 3.3 * time_s)
+    assert check_kit(tmp_path / "c.kit").is_hardware
+    for text, what in (
+        ("model,time_s\n", "the columns current_a are missing"),
+        ("model,time_s,current_a\ndigits,0,12000", "are not the power of a board"),
+        ("model,time_s,current_a\ndigits,0,0.1", "has 1 samples"),
+        ("model,time_s,current_a\nkws,0,0.1", '"kws" was not measured'),
+    ):
+        (tmp_path / "e.csv").write_text(text)
+        ended = run_deploy(*words, "--energy", tmp_path / "e.csv", "-o", tmp_path / "d.kit")
+        assert what in ended.err
+        assert not (tmp_path / "d.kit").exists()
+
+
+@pytest.mark.parametrize("damage", ["cut", "bit", "text", "empty"])
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_a_damaged_file_is_named(damage: str, silicon: KitFile, tmp_path: Path, run_deploy: Run) -> None:
+    path = tmp_path / "b.kit"
+    write_kit(replace(silicon, path=path))
+    data = path.read_bytes()
+    bit = data[:2000] + bytes([data[2000] ^ 1]) + data[2001:]
+    path.write_bytes({"cut": data[:-100], "bit": bit, "text": b"hello", "empty": b""}[damage])
+    ended = run_deploy("bench", "--kit", "--check", path)
+    assert ended.status == 1
+    assert "this is no result file of the kit, or it is damaged" in ended.err
+
+
+# ---- emulated boards ----
+
+
+@pytest.mark.parametrize(
+    "board",
+    [
+        pytest.param("host", marks=[pytest.mark.cc, pytest.mark.slow]),
+        pytest.param("mps3-an547", marks=on_arm),
+        pytest.param("qemu-riscv32", marks=[pytest.mark.slow]),
+    ],
+)
+def test_an_emulated_run_is_sound_and_no_hardware(
+    board: str, one_model: None, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    tools = {"host": ("gcc",), "mps3-an547": ("arm-none-eabi-gcc", "qemu-system-arm")}
+    require_tool(*tools.get(board, ("riscv64-unknown-elf-gcc", "qemu-system-riscv32")))
+    ended = run_deploy("bench", "--kit", "--board", board, "--yes", "-o", tmp_path / "b.kit")
+    assert "NOT HARDWARE: " in ended.out, ended.err
+    ended = run_deploy("bench", "--kit", "--check", tmp_path / "b.kit", "--layers")
+    assert ended.status == 0
+    assert "is sound: " in ended.out
+    assert "NOT HARDWARE, so it says nothing about a board" in ended.out
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_an_emulated_run_does_not_become_hardware(desk: Any, one_model: None) -> None:
+    """Even if its notes are changed to those of a board on a USB port, and everything is derived again."""
+    kit = measured("mps2-an386")
+
+    def pretend(note: Any) -> Any:
+        if "firmware" in note:
+            usb = {"vid": 0x0483, "pid": 0x374B, "serial": "1"}
+            note["firmware"]["line"] = {"name": "/dev/ttyACM0", "is_program": False, "usb": usb}
+        if "measurement" in note:
+            note["measurement"]["board"]["counter"]["instruction_ns"] = None
+        return note
+
+    report = check_parts(sealed(kit.path, of_notes(pretend)(kit.parts)))
+    assert report.figures["not_hardware"] == ["the firmware is made for an emulator"]
+    assert not report.is_hardware
+    problems = "\n".join(report.problems)
+    assert "mps2-an386 has counter" in problems
+    assert "the clock does not fit" in problems
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_a_spoilt_line_costs_repetitions_and_no_figure(desk: Any, one_model: None) -> None:
+    plain = check_parts(measured("mps2-an386"))
+    seeds = iter(range(10))
+
+    def spoilt(ready: Any, options: Any) -> Any:
+        line = line_to(ready, options)
+        line.reaches_memory = False
+        return FaultyTransport(line, Faults(flipped_bits=0.0002, dropped=0.0005), next(seeds))
+
+    report = check_parts(measured("mps2-an386", open_line=spoilt))
+    assert report.problems == ()
+    assert report.figures["line"]["damaged_frames"] > 0
+    for spoilt_run, run in zip(*(each.figures["models"][0]["runs"] for each in (report, plain)), strict=True):
+        assert abs(spoilt_run - run) <= 3  # ticks, of a seventh of an instruction each
+
+
+# ---- the wrong board, wrong outputs, nothing asked ----
+
+
+def test_another_core_or_chip_is_named() -> None:
+    board = load_board("nucleo-f446re")
+    fine = {"cpuid": 0x410FC241, "chip": 0x10006421}
+    assert not list(other_chip(board, fine))
+    (text,) = other_chip(board, fine | {"cpuid": 0x411FC272})
+    assert text == "its core has the part number 0xC27, a cortex-m4 has 0xC24"
+    (text,) = other_chip(board, fine | {"chip": 0x10006433})
+    assert text == "its chip has the number 0x433, a STM32F446 has 0x421"
+    assert list(words_of(board, "baremetal").names) == ["cpuid", "chip", "serial 0", "serial 1", "serial 2"]
+    assert words_of(board, "arduino").names == ()
+
+
+def test_another_board_at_the_port_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pico = next(usb for usb in load_board("rpi-pico").usb if usb.role == "application")
+    monkeypatch.setattr(measuring, "usb_ports", lambda: (UsbPort("/dev/ttyACM0", pico.vid, pico.pid, ""),))
+    with pytest.raises(BoardError, match="another board is at /dev/ttyACM0"):
+        require_no_other_board(load_board("nucleo-f446re"), "/dev/ttyACM0")
+    require_no_other_board(load_board("rpi-pico"), "/dev/ttyACM0")
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_wrong_outputs_end_the_measurement(one_model: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "expected_outputs", lambda *_: "0" * 64)
+    with pytest.raises(CheckError, match="the outputs of digits are wrong on this board"):
+        measured("host")
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--board", "host"), "the room temperature in degrees Celsius is not given"),
+        (("--board", "host", "mps2-an386", "--yes"), "the kit measures one board"),
+        (("--board", "host", "--yes", "--optimize", "ram"), "the kit compiles with the default options"),
+        (("--board", "host", "--yes", "-o", "a.zip"), "result files end in .kit"),
+        (("--check",), "no result file is given"),
+        (("--check", "none.kit"), "the result file cannot be read"),
+        (("a.kit", "--board", "host", "--yes"), "a result file is checked"),
+    ],
+)
+def test_what_is_missing_is_named(
+    words: tuple[str, ...], what: str, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    ended = run_deploy("bench", "--kit", *words)
+    assert ended.status == 1
+    assert what in ended.err
+
+
+def test_options_of_the_kit_need_the_kit(run_deploy: Run) -> None:
+    ended = run_deploy("bench", "a.tflite", "--board", "host", "--supply", "3.3")
+    assert "--supply belongs to the kit" in ended.err
