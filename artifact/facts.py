@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from aot.ir.graph import Graph
+from aot.ir.graph import Graph, Window
 from aot.passes.pipeline import PassStep
 from aot.plan.model import Kind
 from aot.target import Target
@@ -42,6 +42,8 @@ class ModelFacts:
     removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by pass
         default_factory=dict, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
     )
+    # The window that slides over the rows of its input.
+    window: Window | None = field(default=None, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
     placement: PlacementInRam | None = field(
         default=None, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
     )  # by --place
@@ -75,7 +77,13 @@ class ModelFacts:
     @property
     def keeps_state(self) -> bool:
         """Returns whether the arena holds a state that persists between runs."""
-        return any(buffer.kind == Kind.STATE.value for buffer in self.memory.buffers)
+        return self.state_bytes > 0
+
+    @property
+    def state_bytes(self) -> int:
+        """Returns the bytes of the arena that persist between runs."""
+        states = (each for each in self.memory.buffers if each.kind == Kind.STATE.value)
+        return sum(each.row_bytes * each.rows_held for each in states)
 
     @property
     def io_bytes(self) -> int:
@@ -125,6 +133,7 @@ def facts_of(model: CompiledModel) -> ModelFacts:
         c_headers=model.c_headers,
         board=model.board,
         removed_macs=_removed_macs(model.steps),
+        window=model.imported.window,
         placement=model.placement,
         structure=model.weights.structure if model.weights else "",
         weights_bytes=len(model.weights.data) if model.weights else 0,

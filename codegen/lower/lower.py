@@ -13,6 +13,7 @@ from functools import cached_property
 from aot.errors import UnsupportedError
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
+from aot.ops.rearrange import Rearrange
 from aot.passes.names import fresh_name
 from aot.plan.model import Kind
 from aot.target import Target
@@ -110,6 +111,7 @@ class _Lowering:
         else:
             self.tensors |= {value: self.choice.fixed(value, Kind.INPUT) for value in self.graph.inputs}
         self.tensors |= {state.name: self.choice.fixed(state.name, Kind.STATE) for state in self.graph.states}
+        self.results |= self._written_states()
         for node in self.graph.nodes:
             if is_join(node, self.graph):
                 self._prepare_join(node)
@@ -330,8 +332,9 @@ class _Lowering:
 
     def _keep_states(self) -> None:
         """Copies into each state, at the end, its value for the next run."""
-        memory = {state.name: self._apart_from_states(state.next) for state in self.graph.states}
-        for number, state in enumerate(self.graph.states):
+        copied = [state for state in self.graph.states if state.next not in self.results]
+        memory = {state.name: self._apart_from_states(state.next) for state in copied}
+        for number, state in enumerate(copied):
             root, view = memory[state.name]
             source, kept = self.tensors[root], self.tensors[state.name]
             kernel = relayout(kept.type, view or source.format, kept.format, "kept for the next run")
@@ -339,6 +342,23 @@ class _Lowering:
             name = f"keep[{number}] {state.next}"
             result = whole_result(kept, state.next)
             self.stages.append(LoweredStage(name, None, "relayout", kernel, reads, result))
+
+    def _written_states(self) -> dict[str, Result]:
+        """Returns the rows of other values that go into a state which nothing reads afterwards."""
+        root = self.views.get
+        kept = [root(value, value) for value in self.graph.kept]
+        last = {root(v, v): n for n, node in enumerate(self.graph.nodes) for v in node.reads}
+        found = dict[str, Result]()
+        for state in self.graph.states:
+            node = self.graph.producers.get(state.next)
+            if node is None or not isinstance(node.op, Rearrange) or self.graph.readers[state.next]:
+                continue
+            source, number = node.reads[0], self.graph.nodes.index(node)
+            picks = node.op.picks(self.graph.types[source])
+            is_over = root(source, source) != state.name and last.get(state.name, -1) < number
+            if picks is not None and is_over and kept.count(state.next) == 1 and state.name not in kept:
+                found[state.next] = whole_result(self.tensors[state.name], state.next)
+        return found
 
     def _apart_from_states(self, value: str) -> tuple[str, RowFormat | None]:
         """Returns a tensor with the value after states were written: a copy if the value is a state."""

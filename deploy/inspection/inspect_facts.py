@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
+from aot.ir.graph import Window
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife, MemoryMap
 from artifact.report import LayerRow, Report
@@ -28,6 +30,7 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
         "outputs": [_tensor_facts(tensor) for tensor in facts.outputs],
         "macs": facts.macs,
         "removed_macs": dict(facts.removed_macs),
+        **({"window": _window_facts(facts, facts.window)} if facts.window else {}),
         "arena_bytes": facts.arena_bytes,
         "io_bytes": facts.io_bytes_beside,
         "stack_bytes_estimate": facts.stack_bytes_estimate,
@@ -47,6 +50,28 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
         },
         "layers": [_layer_facts(row) for row in report.layers],
     }
+
+
+def _window_facts(facts: ModelFacts, window: Window) -> dict[str, Any]:
+    """Returns what a window that slides costs and saves; a hop's MACs are the model's."""
+    return {
+        "rows": window.rows,
+        "hop_rows": window.hop,
+        "hops": window.hops,
+        "macs": window.macs,
+        "state_bytes": facts.state_bytes,
+    }
+
+
+def window_lines(facts: ModelFacts) -> Iterator[str]:
+    """Yields what a window that slides costs and saves, if there is one."""
+    window = facts.window
+    if window is not None:
+        share = f"{facts.macs / window.macs:.1%}".replace("%", " %")
+        yield (
+            f"{window.rows} rows, {window.hop} of them new in each run: {share} of the window's "
+            f"{window.macs:,} MACs; {facts.state_bytes:,} bytes of state"
+        )
 
 
 def arena_facts(memory: MemoryMap) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from codegen.fit.memory_use import MemoryUse
 from codegen.model import COPIES, LayerInfo, LayerPart, TensorInfo
 from deploy.cli.console import table
 from deploy.compiler.fit import layer_name, role_name
-from deploy.inspection.inspect_facts import operators
+from deploy.inspection.inspect_facts import operators, window_lines
 from deploy.inspection.placement_page import placement_lines
 
 _MOST_SHOWN = 5
@@ -53,6 +53,7 @@ def _head(facts: ModelFacts, board_name: str | None) -> str:
             f"{facts.name} ({facts.source_name}) {where}",
             f"  layers     {len(facts.layers)}: {counts}",
             f"  MACs       {facts.macs:,}{_removed(facts)}",
+            *(f"  window     {said}" for said in window_lines(facts)),
             *(f"  input      {_tensor(tensor)}" for tensor in facts.inputs),
             *(f"  output     {_tensor(tensor)}" for tensor in facts.outputs),
         ]

@@ -9,7 +9,7 @@ from typing import Any
 from codegen.fit.memory_use import MemoryUse
 from deploy.benchmark.cycle_model import ModelCycles
 from deploy.compiler.fit import layer_name, role_name
-from deploy.inspection.inspect_facts import arena_facts, report_facts
+from deploy.inspection.inspect_facts import arena_facts, report_facts, window_lines
 from deploy.inspection.inspect_page import FITS
 from deploy.reporting.advice import OtherBoard, OtherOption
 from deploy.reporting.attempt import Attempt, words_of
@@ -57,7 +57,9 @@ class BoardSection:
 
     def verdict(self) -> list[str]:
         """Returns a sentence for each memory and, if RAM is too small, one about the peak."""
-        said = [_memory_use_text(use) for use in self.attempt.report.memory]
+        report = self.attempt.report
+        said = [_memory_use_text(use) for use in report.memory]
+        said += [f"window: {line}" for line in window_lines(report.facts)]
         if self.attempt.report.lacks("ram"):
             peak = self.attempt.report.peak
             largest = ", ".join(f"{name} {size:,}" for name, size in peak.buffers[:_MOST_SHOWN])

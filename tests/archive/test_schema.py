@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from aot.ir.graph import Window
 from aot.ir.types import DType, Quant, TensorType
 from aot.plan.model import Kind
 from aot.target import FEATURES, FlashReads, MemoryRegion, Target
@@ -36,6 +37,7 @@ LATER: dict[str, set[str]] = {  # keys that earlier archives do not have
         "kernels",
         "table_bytes",
         "placement",
+        "window",
     },
     "layer": {"passed_over", "device", "stays", "sources", "parts", "others", "function"},
 }
@@ -77,6 +79,11 @@ def test_the_page_of_archives_names_each_key_and_the_format(repo_root: Path) -> 
 def test_parts_of_a_layer_have_the_fields_of_their_dataclass(key: str, kind: type) -> None:
     items = DEFS["layer"]["properties"][key]["items"]
     assert set(items["properties"]) == set(items["required"]) == {field.name for field in fields(kind)}
+
+
+def test_a_window_has_the_fields_of_its_dataclass() -> None:
+    window = DEFS["solder"]["properties"]["window"]
+    assert set(window["properties"]) == set(window["required"]) == names_of(Window)
 
 
 def test_what_lies_in_ram_has_the_fields_of_its_dataclasses() -> None:

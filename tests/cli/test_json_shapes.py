@@ -64,6 +64,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
         ["inspect", "a.tar"],
         ["inspect", DIGITS, "--board", "nucleo-f746zg", "--place"],
         ["inspect", DIGITS, "--board", "mps2-an386"],
+        ["inspect", DIGITS, "--slide", "4"],
     ],
     "load": [["load", "a.cart", "slots"]],
     "new": [["new", "a.tar", "another", "--board", "host"]],
@@ -71,7 +72,10 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "ops": [["ops"], ["ops", DIGITS], ["ops", "conv2d", "--meaning"]],
     "quantize": [["quantize", "small.onnx", "--data", "samples.npz", "-o", "small_int8.onnx"]],
     "records": [["records", "best", "costs.jsonl"], ["records", "stats", "costs.jsonl"]],
-    "report": [["report", DIGITS, "--board", "mps2-an386", "-o", "report.html"]],
+    "report": [
+        ["report", DIGITS, "--board", "mps2-an386", "-o", "report.html"],
+        ["report", DIGITS, "--board", "mps2-an386", "-o", "report.html", "--slide", "4"],
+    ],
     "run": [
         ["run", DIGITS, "--board", "host", "--fill", "random"],
         ["run", DIGITS, "--board", "still.toml", "--fill", "random"],

@@ -13,6 +13,7 @@ from c_checks import Check, failures_on_board, failures_on_host
 from model_checks import DSP, MVE, OPTIONS, PLAIN, VECTORS, compiled, state_check
 from sliding_nets import NETS, drawn_rows, hop_model, hops_of, rows_axis, whole_windows
 
+import deploy
 from aot.errors import InputError, ModelError
 from aot.frontend.load import load_model
 from aot.interpret import run_series
@@ -21,6 +22,7 @@ from aot.target import Target
 from codegen.compile import compile_job
 from codegen.job import read_job
 from codegen.options import CompileOptions, read_options
+from deploy.python_api.model import read_artifact
 from platforms.shared_library import build
 
 HOST = Target("host", pointer_bytes=8)
@@ -208,3 +210,15 @@ def test_the_option_changes_the_model_that_is_compiled(tmp_path: Path) -> None:
     assert compile_job(job).inputs[0].type.shape == (1, 4, 7, 1)
     with pytest.raises(ModelError, match="nearest: --slide 4 or --slide 8"):
         read_job(path, HOST, read_options({"slide": 6}))
+
+
+def test_an_archive_keeps_the_window(tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(NETS["strided"].make())
+    saved = tmp_path / "net.tar"
+    deploy.compile(path, board="host", slide=4).save(saved)
+    read = read_artifact(saved)
+    window = read_job(path, HOST, read_options({"slide": 4})).model.graph.window
+    assert window is not None
+    assert read.facts.window == read.imported.window == window
+    assert read.facts.state_bytes == sum(state.initial.nbytes for state in read.imported.states)

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,18 @@ _SENSOR = """
 #include <stdio.h>
 int read_rows(int8_t *rows, int count) {{ return fread(rows, {row}, (size_t)count, stdin) == (size_t)count; }}
 """
+
+
+def test_inspect_prints_the_lines_shown(
+    repo_root: Path, run_deploy: Callable[..., Any], shared_dir: Path
+) -> None:
+    page = (repo_root / "docs" / "sliding.md").read_text()
+    model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
+    printed = run_deploy("inspect", model, "--board", "mps2-an386", "--slide", "2").out
+    shown = re.findall(r"^    (  (?:MACs|window) .*)$", page, re.MULTILINE)
+    assert len(shown) == 2
+    for line in shown:
+        assert f"{line}\n" in printed
 
 
 @pytest.mark.cc

@@ -206,8 +206,8 @@ def _cut(node: Node, graph: Graph, axis: int) -> Reach | str:
 def _reshaped(node: Node, graph: Graph, axis: int) -> Reach | str:
     before, after = graph.types[node.reads[0]].shape, graph.types[node.outputs[0]].shape
     for its, size in enumerate(after):
-        if size == before[axis] and prod(after[:its]) == prod(before[:axis]):
-            return Reach(its)
+        if size > 1 and prod(after[:its]) == prod(before[:axis]) and before[axis] % size == 0:
+            return Reach(its, before[axis] // size, before[axis] // size)
     return _NO_AXIS
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import lcm, prod
+from math import gcd, lcm, prod
 
 import numpy as np
 
@@ -18,9 +18,12 @@ from aot.errors import ModelError
 from aot.ir.graph import Graph, Node, State, Window
 from aot.ir.types import TensorType
 from aot.ir.verify import verify
+from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.concat import Concat
+from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.rearrange import Rearrange
-from aot.ops.spatial import Pair
+from aot.ops.reshape import Reshape
+from aot.ops.spatial import NO_PADDING, Pair
 from aot.passes.names import fresh_name
 from aot.passes.outcome import Rewritten
 from aot.passes.sliding.shifts import Slides, of_rows, slides_along, with_rows
@@ -41,6 +44,8 @@ def slide(graph: Graph, hop: int) -> Rewritten:
         slides = slides_along(graph, axis)
         if any(_macs(graph, value) for value in slides.shifts):
             _require_hop(graph, slides, axis, hop)
+            graph = _with_wide_rows(graph, slides, hop)
+            slides = slides_along(graph, axis)
             made, rows = _Step(graph, slides, hop).run(), graph.types[graph.inputs[0]].shape[axis]
             window = Window(rows, hop, _all_macs(graph), len(made.states))
             made = replace(made, window=window)
@@ -57,6 +62,24 @@ def slide(graph: Graph, hop: int) -> Rewritten:
         or f'no layer reads the rows of "{graph.inputs[0]}"',
         f"without {OPTION} each run computes the whole window",
     )
+
+
+def _with_wide_rows(graph: Graph, slides: Slides, hop: int) -> Graph:
+    """Lets pools over all rows of one pixel read several new rows as one: each row costs a call."""
+    nodes, types = list[Node](), dict(graph.types)
+    for node in graph.nodes:
+        op, x = node.op, node.reads[0]
+        kind, shift = graph.types[x], slides.shifts.get(x)
+        if isinstance(op, AveragePool2d | MaxPool2d) and shift is not None and node.name in slides.whole:
+            width = gcd(shift.rows, shift.first, shift.stop, hop // shift.stride)
+            is_line = op.size == kind.shape[1:3] and prod(op.size) == shift.rows and op.padding == NO_PADDING
+            if width > 1 and is_line:
+                view, size = fresh_name(f"{x}/wide", types), (shift.rows // width, width)
+                types[view] = replace(kind, shape=(1, *size, kind.shape[3]))
+                nodes.append(Node(view, Reshape(types[view].shape), (x,), (view,), node.origin))
+                node = replace(node, op=replace(op, size=size, stride=size), inputs=(view,))
+        nodes.append(node)
+    return graph.with_nodes(nodes, types=types)
 
 
 def _all_macs(graph: Graph) -> int:
@@ -257,14 +280,20 @@ class _Step:
         first, stop = self._inside(value, read)
         key = value, first, stop
         if key not in self.cut:
+            parts = self._parts_with(value, first, stop)
             pieces = [
-                self._piece(value, part, max(first, part.first), min(stop, part.stop))
-                for part in self.rows[value].parts
-                if max(first, part.first) < min(stop, part.stop)
+                self._piece(value, part, max(first, part.first), min(stop, part.stop)) for part in parts
             ]
             self.cut[key] = pieces[0] if len(pieces) == 1 else self._join(value, key, pieces)
             self._read_from_join(value, first, stop)
         return self.cut[key]
+
+    def _parts_with(self, value: str, first: int, stop: int) -> list[_Part]:
+        """Returns the parts that have these rows: one, if rows were joined for another reader."""
+        parts = [p for p in self.rows[value].parts if max(first, p.first) < min(stop, p.stop)]
+        joins = (cut for cut in self.cut if cut[0] == value and cut[1] <= first and stop <= cut[2])
+        join = next(joins, None)
+        return parts if len(parts) == 1 or join is None else [_Part(join[1], join[2], self.cut[join])]
 
     def _read_from_join(self, value: str, first: int, stop: int) -> None:
         """Lets further readers of computed rows read them where they were joined with others.
