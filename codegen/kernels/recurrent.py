@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aot.ir.types import DType
 from aot.ops.recurrent import Cell
@@ -23,19 +24,25 @@ def _moving(site: Site) -> list[int]:
     return [i for i, tensor in enumerate(site.inputs) if tensor is not None and i not in site.constants]
 
 
-def _requests(site: Site) -> tuple[RowRequest | None, ...]:
+def requests(site: Site) -> tuple[RowRequest | None, ...]:
     return tuple(RowRequest(dtype_bytes=site.input(i).dtype.bytes) for i in _moving(site))
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     kind = RecurrentStep if site.input(0).dtype is DType.F32 else IntegerLstmStep
     step = kind(site, inputs, output)
+    kernel = unscheduled_steps(site, step)
+    return replace(kernel, proc=_written_out(kernel.proc, step.op.cell))
+
+
+def unscheduled_steps(site: Site, step: RecurrentStep | IntegerLstmStep) -> Kernel:
+    """Returns the kernel of these steps without a schedule."""
     cell, count = step.op.cell, step.count
     name = f"{cell.value}_{count}x{step.units}"
     return Kernel(
         schedule="steps",
         why="of all steps only the last one's states are kept",
-        proc=_written_out(Proc(name, step.params, (For("n", count, step.body),)), cell),
+        proc=Proc(name, step.params, (For("n", count, step.body),)),
         summary=f"A step of {cell.value}: {count} x {step.units} units.",
         access=tuple(_SAME_ROW if i else _NEXT_ROW for i in _moving(site)),
         constants=step.constants,
@@ -49,4 +56,4 @@ def _written_out(proc: Proc, cell: Cell) -> Proc:
     return proc
 
 
-KERNEL = OpKernel((Schedule("steps", _requests, _lower),), frozenset({DType.I16, DType.F32}))
+KERNEL = OpKernel((Schedule("steps", requests, _lower),), frozenset({DType.I16, DType.F32}))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import recurrent_cases
 from c_checks import Check, failures_on_board
 from model_checks import MVE, check_of, compiled, samples_of
 from op_case import OpCase, float32, float32_weights, op_case
@@ -22,6 +23,7 @@ from aot.ops.activation import Activation
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.recurrent import Cell
 from aot.ops.reshape import Reshape
 from aot.passes.pipeline import run_meaning
 from aot.target import Feature
@@ -166,7 +168,16 @@ def flattened() -> OpCase:
 EVERY_LAYER = (*LAYERS, flattened())
 
 
-@pytest.mark.parametrize("case", EVERY_LAYER, ids=lambda case: case.name)
+RECURRENT = [
+    case
+    for case in recurrent_cases.CASES
+    if "c_r" in case.graph.constants
+    and case.graph.types["x0"].dtype is DType.F32
+    and getattr(case.node.op, "cell", None) in (Cell.LSTM, Cell.RNN)
+]
+
+
+@pytest.mark.parametrize("case", [*EVERY_LAYER, *RECURRENT], ids=lambda case: case.name)
 def test_layers_on_floats_are_near_their_references(case: OpCase) -> None:
     lowered = lower_graph(run_meaning(case.graph).graph, MVE, CompileOptions())
     assert lowered.stages[-1].kernel.schedule.startswith("helium")

@@ -157,8 +157,8 @@ class FloatResults:
 
 
 def window_x(rows: int) -> Buffer:
-    """Returns the rows of a window as an instruction's parameter."""
-    return Buffer("x", DType.F32, 0, Role.ROWS, rows)
+    """Returns the rows of a window as an instruction's parameter. A single one may be any memory."""
+    return Buffer("x", DType.F32, 0, Role.ROWS if rows > 1 else Role.INPUT, rows)
 
 
 WEIGHTS = Buffer("w", DType.F32, 0, Role.CONSTANT)
@@ -218,7 +218,7 @@ def window_instruction(
         *(f"    {line}" for line in body),
         "}",
     ]
-    given = "{x_array}, {x_offset}" if has_rows else "{x[0]}, 0"
+    given = "{x_array}, {x_offset}" if has_rows else "{x}, 0"
     return Instruction(
         name=name,
         params=(y, x, WEIGHTS, *((start,) if results.has_start else ())),

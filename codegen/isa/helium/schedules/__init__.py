@@ -17,5 +17,6 @@ SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "depthwise_planes": ("depthwise_conv2d",),
         "depthwise_channels": ("depthwise_conv2d",),
         "f32_depthwise": ("depthwise_conv2d",),
+        "f32_recurrent": ("recurrent",),
     }
 )

@@ -16,7 +16,7 @@ _TILE_CYCLES = 20  # of a tile, besides its rows and results
 _RESULT_CYCLES = 6  # of a vector of results
 
 
-def with_dots(kernel: Kernel, layer: FloatTile, width: int) -> Kernel:
+def with_dots(kernel: Kernel, layer: FloatTile, width: int, weights: str = "w") -> Kernel:
     """Returns the kernel with its unscheduled sums as instructions.
 
     `layer` is a tile of one pixel with all channels; a row has `width` pixels.
@@ -27,6 +27,7 @@ def with_dots(kernel: Kernel, layer: FloatTile, width: int) -> Kernel:
         _tiling(layer, width),
         lambda pixels, channels: float_dots(layer.of(pixels, channels)),
         layer.results.reads_ahead,
+        weights,
     )
 
 

@@ -69,6 +69,7 @@ def with_tiles(
     tiling: Tiling,
     instruction: Callable[[int, int], Instruction],
     reads_ahead: int,
+    weights: str = "w",
 ) -> Kernel:
     """Returns the kernel with its unscheduled sums as instructions for some pixels and channels.
 
@@ -81,22 +82,22 @@ def with_tiles(
         proc = reorder(proc, f"{channel}_i", var)
     proc = tiling.pixels.split(proc, others[-1])
     order = (f"{channel}_b", f"{channel}_rest_b", "m", "r", "t", "k", f"{channel}_i")
-    proc, packing = pack(proc, "w", order, Affine(), limit=1)
+    proc, packing = pack(proc, weights, order, Affine(), limit=1)
     sizes = [(p, c) for (_, p), (_, c) in product(tiling.pixels.found, tiling.channels.found)]
     proc = tensorize(proc, f"{others[-1]}_i", [instruction(*size) for size in sizes])
 
     def packed(part: Array) -> Array:
         return np.concatenate([packing.apply(part), np.zeros(reads_ahead, part.dtype)])
 
-    weights, size = kernel.constants["w"], kernel.row_tables.get("w")
-    parts = [packed(part) for part in (np.split(weights, weights.size // size) if size else [weights])]
+    stored, size = kernel.constants[weights], kernel.row_tables.get(weights)
+    parts = [packed(part) for part in (np.split(stored, stored.size // size) if size else [stored])]
     return replace(
         kernel,
         schedule=f"helium-{kernel.schedule}",
         why=f"{tiling.pixels.size} pixels x {tiling.channels.size} channels at a time",
-        proc=_lengthened(proc, "w", reads_ahead),
-        constants={**kernel.constants, "w": np.concatenate(parts)},
-        row_tables={**kernel.row_tables, "w": parts[0].size} if size else {},
+        proc=_lengthened(proc, weights, reads_ahead),
+        constants={**kernel.constants, weights: np.concatenate(parts)},
+        row_tables={**kernel.row_tables, weights: parts[0].size} if size else {},
     )
 
 
