@@ -38,6 +38,8 @@ def cpp_words(source: ProjectSource) -> dict[str, Any]:
         "arena_members": ", ".join(f"{arena.name}_" for arena in source.arenas),
         "is_streamed": source.is_streamed,
         "keeps_state": source.keeps_state,
+        "slides": source.slides,
+        "counts_hops": source.slides and not source.is_streamed,  # push_rows does
         "inputs": inputs,
         "outputs": outputs,
         "has_placed_inputs": all(tensor["is_placed"] for tensor in inputs),

@@ -94,6 +94,7 @@ def plain_words(artifact: Artifact, expected: Sequence[Array]) -> dict[str, Any]
         "other_sizes": source.beside,
         "is_streamed": source.is_streamed,
         "keeps_state": source.keeps_state,
+        "slides": source.slides,
         "inputs": [_input(tensor) for tensor in source.inputs],
         "outputs": [_output(t, array) for t, array in zip(source.outputs, expected, strict=True)],
         **arena_words(source),

@@ -115,6 +115,7 @@ class ProjectSource:
     takes_code: bool = False  # over the line, so anyone connected can run any program on the board
     pipeline: SensorPipeline | None = None  # for apps that run a model on sensor data
     observes: bool = False  # the model counts field statistics
+    slides: bool = False  # each run is one hop of a window
     others_observe: bool = False  # another model in the firmware does
 
     @property
@@ -292,6 +293,7 @@ def project_source(artifact: Artifact) -> ProjectSource:
         kernels=facts.kernels,
         callers=facts.callers,
         observes=facts.options.observe,
+        slides=facts.options.slide_rows is not None,
     )
     sizes = [project_source(each) for each in artifact.sizes]
     return share_firmware(source, sizes) if sizes else source

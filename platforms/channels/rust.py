@@ -125,7 +125,9 @@ def _words(package: Package) -> dict[str, Any]:
         "arena_align": _defined(header, source.name, "ARENA_ALIGN"),
         "input_rows": _defined(header, source.name, "INPUT_ROWS"),
         "row_elements": _defined(header, source.name, "INPUT_ROW_ELEMENTS"),
-        "stream_words": 1 + len(package.artifact.facts.layers),
+        "stream_words": 4 + len(package.artifact.facts.layers),
+        "window_hops": _defined(header, source.name, "WINDOW_HOPS"),
+        "counts_hops": words["counts_hops"],
         "inputs": inputs,
         "outputs": outputs,
         "has_places": words["has_placed_inputs"] and words["has_placed_outputs"] and _are_apart(inputs),
@@ -169,7 +171,7 @@ def _are_apart(inputs: list[dict[str, Any]]) -> bool:
 
 def _defined(header: str, model: str, name: str) -> str:
     """Returns the value of a macro in the model's header, as C programs see it; "" if there is none."""
-    found = re.search(rf"^#define {model.upper()}_{name} (.*?)u?$", header, re.MULTILINE)
+    found = re.search(rf"^#define {model.upper()}_{name} (.*?)u?(?: /\*.*)?$", header, re.MULTILINE)
     return found.group(1) if found else ""
 
 

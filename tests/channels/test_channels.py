@@ -17,6 +17,7 @@ import pytest
 from cmsis_pack_manager import Cache
 from jsonschema import Draft7Validator
 from referencing import Registry, Resource
+from sliding_nets import spotter
 
 import deploy
 from platforms.arduino_tools import builder_commands
@@ -138,6 +139,21 @@ def test_a_single_file_builds_without_warnings(
     deploy.export(DIGITS, "single-file", tmp_path / "x", board="host", **more)
     ran("gcc", "-std=c99", "-O2", *STRICT, "example.c", "-lm", "-o", "example", folder=tmp_path / "x")
     assert ran("./example", folder=tmp_path / "x") == "digits: right\n"
+
+
+@pytest.mark.cc
+def test_an_example_of_hops_reads_no_more_rows_than_it_has(
+    tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    """The window is full after more rows; the outputs of the first hop are compared."""
+    require_tool("gcc")
+    (tmp_path / "spotter.tflite").write_bytes(spotter())
+    folder = tmp_path / "x"
+    deploy.export(tmp_path / "spotter.tflite", "single-file", folder, board="host", slide=2, stream=True)
+    sanitized = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    ran("gcc", "-std=c99", "-O1", *STRICT, *sanitized, "example.c", "-lm", "-o", "example", folder=folder)
+    assert ran("./example", folder=folder) == "spotter: right\n"
+    assert "_MORE_ROWS until the last" in (folder / "README.md").read_text()
 
 
 @pytest.mark.cc

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sliding_nets import spotter
 from tiny_models import TINY, running_sum
 
 import deploy
@@ -22,12 +23,14 @@ MODELS: dict[str, Callable[[], bytes]] = {
     "digits": DIGITS.read_bytes,
     "residual": TINY["residual"],
     "running_sum": running_sum,
+    "spotter": spotter,
 }
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("digits", {}),
     "rows": ("digits", {"stream": True}),
     "caller": ("residual", {"io": "caller"}),
     "states": ("running_sum", {}),
+    "rows of hops": ("spotter", {"slide": 2, "stream": True}),
 }
 
 
@@ -148,6 +151,40 @@ def test_two_models_with_given_and_own_memory(tmp_path: Path, require_tool: Call
     expected = deploy.in_process(DIGITS).run({"image": image})
     assert int(zero) == expected["digit"].reshape(-1)[0]
     assert misaligned == "1"
+
+
+HOPS = """\
+#include <stdio.h>
+
+#include <spotter.hpp>
+
+int main()
+{
+    static solder::WithArena<solder::Spotter> model;
+    int hops = 0;
+
+    for (int stream = 0; stream < 2; stream++) {
+        do {
+            hops++;
+        } while (model.push_rows({model.inputs().rows}, model.outputs()) == solder::Status::more_rows);
+        if (model.reset() != solder::Status::ok) {
+            return 1;
+        }
+    }
+    printf("%d\\n", hops);
+    return 0;
+}
+"""
+
+
+@pytest.mark.cc
+def test_a_window_is_full_after_its_hops_and_again_after_a_reset(
+    tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("g++", "gcc")
+    (tmp_path / "hops.cpp").write_text(HOPS)
+    program = built(tmp_path / "hops.cpp", exported("spotter", tmp_path, slide=2))
+    assert called(program, folder=tmp_path).stdout == "50\n", "25 hops of 2 rows, twice"
 
 
 USE = """\

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sliding_nets import spotter
 from tiny_models import TINY, running_sum
 
 import deploy
@@ -25,12 +26,15 @@ MODELS: dict[str, Callable[[], bytes]] = {
     "residual": TINY["residual"],
     "running_sum": running_sum,
     "box": running_sum,  # a word of Rust
+    "spotter": spotter,
 }
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "rows": ("digits", {"stream": True}),
     "caller": ("residual", {"io": "caller"}),
     "states": ("running_sum", {}),
     "keyword": ("box", {}),
+    "hops": ("spotter", {"slide": 2}),
+    "rows of hops": ("spotter", {"slide": 2, "stream": True}),
 }
 DEBIAN = "/usr/bin"  # before newer tools of a user
 
