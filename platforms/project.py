@@ -80,6 +80,7 @@ class SensorPipeline:
     camera: CameraForm | None = None
     most_boxes: int = 0  # maximum detections in a picture
     recording: Recording | None = None
+    hop_rows: int = 0  # new rows of each decision if the window slides; 0: windows are computed whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,11 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
     _require_sensor(kind, app, options.front, where)
     rate = _rate(front, choices.rate_hz, where)
     _, rows, *row = source.inputs[0].type.shape
-    elements = row[0] * row[1]
+    elements, window = row[0] * row[1], artifact.facts.window
+    if window is not None:
+        _require_rows_that_slide(kind, app, where)
+        rows = window.rows
+    is_one_lane = window is not None or (isinstance(front, IntegerFeatures) and front.continuous)
     return SensorPipeline(
         sensor=_sensor(front),
         rate_hz=round(rate),
@@ -110,7 +114,8 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
         labels=() if isinstance(back, Anomaly) else _labels(artifact, choices.labels),
         has_threshold=isinstance(back, Anomaly) and back.threshold is not None,
         arenas=artifact.facts.arenas,
-        lanes=1 if isinstance(front, IntegerFeatures) and front.continuous else kind.lanes,
+        lanes=1 if is_one_lane else kind.lanes,
+        hop_rows=0 if window is None else window.hop,
         camera=_camera(front),
         most_boxes=_most_boxes(artifact),
     )
@@ -155,6 +160,15 @@ def _require_sensor(kind: SensorApp, app: App, declared: str | None, where: str)
         where,
         "deploy docs apps says what each app takes",
     )
+
+
+def _require_rows_that_slide(kind: SensorApp, app: App, where: str) -> None:
+    if SensorKind.PICTURE in kind.sensors:
+        raise InputError(
+            f"the app {app.value} takes whole pictures, and this model's window slides over rows",
+            where,
+            "deploy compile without --slide",
+        )
 
 
 def _labels(artifact: Artifact, given: str | None) -> tuple[str, ...]:

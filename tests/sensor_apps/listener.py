@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,9 @@ def network(shared_dir: Path) -> Path:
     return shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
 
 
-def listener(shared_dir: Path, board: str) -> Compiled:
-    return deploy.compile(network(shared_dir), board=board, front=FRONT, back=BACK, stream=True)
+def listener(shared_dir: Path, board: str, slide: int | None = None) -> Compiled:
+    more: dict[str, Any] = {} if slide is None else {"slide": slide}
+    return deploy.compile(network(shared_dir), board=board, front=FRONT, back=BACK, stream=True, **more)
 
 
 def built(project: Path) -> Path:

@@ -36,6 +36,9 @@ def archives(model: Path) -> Mapping[str, Compiled]:
         "of pictures": deploy.compile(
             model, stream=True, back="classes", front="tf.image:width=8,height=8,format=gray", **host
         ),
+        "of parts of pictures": deploy.compile(
+            model, stream=True, back="classes", front="tf.image:width=8,height=8,format=gray", slide=2, **host
+        ),
     }
 
 
@@ -57,6 +60,12 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
         {},
         "the app kws takes sound or numbers, and this model has the front end tf.image\n"
         "  tiny.tflite\n  hint: deploy docs apps says what each app takes",
+    ),
+    "a window that slides over a picture": (
+        "of parts of pictures",
+        {"app": "image"},
+        "the app image takes whole pictures, and this model's window slides over rows\n"
+        "  tiny.tflite\n  hint: deploy compile without --slide",
     ),
     "too few labels": (
         "for this computer",

@@ -97,6 +97,21 @@ def test_this_computer_hears_what_the_reference_hears(
     assert (told[0].app, told[0].window_us, told[0].window_rows, told[0].lanes) == ("kws", 1_000_000, 50, 2)
 
 
+def test_a_window_that_slides_decides_every_40_ms(
+    shared_dir: Path, sound: Samples, model: Model, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    """Each decision is the reference's for the whole second before it."""
+    require_tool("cc", "make")
+    folder, path, heard_rows = tmp_path / "project", tmp_path / "words.wav", 90
+    deploy.new(listener(shared_dir, "host", slide=2), folder, app="kws", class_names=LABELS)
+    write_wav(path, sound[: heard_rows * 320])
+    status, told = ran(built(folder), path)
+    assert status == 0
+    assert decided(told) == by_reference(model, sound, list(range(50, heard_rows + 1, 2)))
+    assert isinstance(told[0], Start)
+    assert (told[0].window_us, told[0].window_rows, told[0].lanes) == (1_000_000, 50, 1)
+
+
 def test_a_microphones_stream_of_no_known_length_is_heard(program: Path, words: Path) -> None:
     whole = words.read_bytes()
     for size in (0, 0x7FFF_FFFF, 0xFFFF_FFFF):
