@@ -12,7 +12,7 @@ from benchmarks.fault_table import RUNTIME
 from benchmarks.line import FLAGS
 from benchmarks.shared import model_file
 from deploy.compiler.compile_model import Compiled
-from platforms.cartridge.code import linked
+from platforms.cartridge.code import cartridge_programs
 from platforms.elf import image
 from platforms.project import project_source
 
@@ -58,7 +58,7 @@ def _built_in_bytes(compiled: Compiled, folder: Path) -> int:
     """The bytes of the model's code, constants and description where it is linked for a fixed place."""
     folder.mkdir()
     source = project_source(compiled.artifact)
-    (program,) = linked(source, compiled.board, folder, (0,), more_flags=("-fno-pic",))
+    (program,) = cartridge_programs(source, compiled.board, folder, (0,), more_flags=("-fno-pic",))
     return len(image(program)[1])
 
 

@@ -28,7 +28,7 @@ class ProjectInfo:
     build_id: str  # reported by the firmware over the line; "" in projects without one
 
 
-def write_project(directory: Path, files: Mapping[str, str]) -> None:
+def write_project(directory: Path, files: Mapping[str, str | bytes]) -> None:
     """Writes the files to a temporary folder next to `directory`, then renames it."""
     _refuse_occupied(directory)
     try:
@@ -59,11 +59,11 @@ def _refuse_occupied(directory: Path) -> None:
         raise OutputError("a file is where the project folder should be", str(directory), "name a new folder")
 
 
-def _write_all(root: Path, files: Mapping[str, str]) -> None:
+def _write_all(root: Path, files: Mapping[str, str | bytes]) -> None:
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
 
 
 def is_project(directory: Path) -> bool:

@@ -70,7 +70,7 @@ def load_known(channel: str) -> Channel:
     return load_channel(channel)
 
 
-def zipped(files: Mapping[str, str], folder: str) -> bytes:
+def zipped(files: Mapping[str, str | bytes], folder: str) -> bytes:
     """Returns a zip of the files, below `folder`; the same files give the same bytes."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -78,7 +78,7 @@ def zipped(files: Mapping[str, str], folder: str) -> bytes:
             entry = zipfile.ZipInfo(f"{folder}{name}", _UNCHANGED)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system, entry.external_attr = 3, 0o644 << 16  # as written on Unix
-            archive.writestr(entry, text.encode())
+            archive.writestr(entry, text)
     return made.getvalue()
 
 
@@ -118,7 +118,7 @@ def _require_place(place: Path, suffix: str) -> None:
         )
 
 
-def _facts(channel: str, package: Package, files: Mapping[str, str], place: Path) -> dict[str, Any]:
+def _facts(channel: str, package: Package, files: Mapping[str, str | bytes], place: Path) -> dict[str, Any]:
     return {
         "channel": channel,
         "output": str(place),
@@ -130,9 +130,15 @@ def _facts(channel: str, package: Package, files: Mapping[str, str], place: Path
     }
 
 
-def _page(channel: str, taken: Channel, package: Package, files: Mapping[str, str], place: Path) -> str:
-    count = f"{len(files)} files, {sum(len(text.encode()) for text in files.values()):,} bytes"
+def _page(
+    channel: str, taken: Channel, package: Package, files: Mapping[str, str | bytes], place: Path
+) -> str:
+    count = f"{len(files)} files, {sum(map(_size, files.values())):,} bytes"
     return (
         f"{place}: {package.name} {package.options.version} for {package.artifact.facts.target.core}, "
         f"{taken.SAYS}\n  {count}; README.md says how it is taken into a project"
     )
+
+
+def _size(content: str | bytes) -> int:
+    return len(content.encode() if isinstance(content, str) else content)

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from aot.errors import ToolError
+from aot.target import Target
 from boards.board import Board
 from platforms.cartridge.header import HEADER, Image
 from platforms.elf import Symbol, image, symbols
 from platforms.project import ProjectSource
 from platforms.templates import template_text
-from platforms.toolchains import Toolchain, cpu_flags, find_toolchain, spelling_of
+from platforms.toolchains import cpu_flags, find_toolchain, spelling_of
 
 # Link addresses. Near 0, a RISC-V linker would use absolute instead of PC-relative addressing.
 _FIRST = 0x1000_0000
 _ELSEWHERE = 0x2_0000  # offset of the second address
 _HIDDEN = "hidden.h"
-_SCRIPT = "cartridge.ld"
+_SCRIPT = "image.ld"
 _COMPILE = ("-std=c99", "-ffunction-sections", "-fdata-sections", "-fpic", "-include", _HIDDEN)
 # With these macros, kernels leave registers free for shared libraries, which a single image does not need.
 _ALL_REGISTERS = ("-U__PIC__", "-U__pic__")
@@ -32,64 +33,56 @@ _MESSAGE_LINES = 12
 
 def cartridge_image(source: ProjectSource, board: Board, folder: Path, prefer: str | None = None) -> Image:
     """Compiles in `folder`. Raises ToolError if code needs a fixed address or does not compile."""
-    first, second = linked(source, board, folder, (_FIRST, _FIRST + _ELSEWHERE), prefer)
+    first, second = cartridge_programs(source, board, folder, (_FIRST, _FIRST + _ELSEWHERE), prefer)
     return compared(source.name, first, second)
 
 
-def linked(
+def cartridge_programs(
     source: ProjectSource,
     board: Board,
     folder: Path,
-    bases: Sequence[int],
+    starts: Sequence[int],
     prefer: str | None = None,
     more_flags: tuple[str, ...] = (),
 ) -> list[Path]:
-    """Returns the model's code, linked at each of these addresses."""
-    chain = find_toolchain(board.target, prefer)
+    """Returns the model's code, linked for cartridges that start at each of these addresses."""
+    script = template_text("cartridge", "cartridge.ld").replace("MODEL", f"{source.name}_model")
+    described = {"solder_model.h": template_text("common", "solder_model.h")}
+    files = {**source.sources, **source.headers, **described}
+    bases = [start + HEADER.size for start in starts]
+    return linked(files, (*source.c_flags, *more_flags), board.target, folder, bases, script, prefer)
+
+
+def linked(
+    files: Mapping[str, str],
+    c_flags: Sequence[str],
+    target: Target,
+    folder: Path,
+    bases: Sequence[int],
+    script: str,
+    prefer: str | None = None,
+    libraries: Sequence[str] = ("-lm",),
+) -> list[Path]:
+    """Returns the C files, compiled and linked by the script with BASE at each of these addresses."""
+    chain = find_toolchain(target, prefer)
     if chain.family == "zig":
         raise ToolError(
-            "cartridges are linked by GNU's linker, which zig has not",
-            f"found for {board.target.core}: {chain}",
+            "position-independent code is linked by GNU's linker, which zig has not",
+            f"found for {target.core}: {chain}",
             "install gcc-arm-none-eabi, gcc-riscv64-unknown-elf or gcc",
         )
-    for name, text in {**source.sources, **source.headers, **_own_files(source.name)}.items():
+    own = {_HIDDEN: template_text("cartridge", _HIDDEN), _SCRIPT: script}
+    for name, text in {**files, **own}.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    files = [name for name in source.sources if name.endswith(".c")]
-    _compile((*compile_argv(chain, board, source.c_flags, files), *more_flags), folder)
+    cpu = cpu_flags(target, spelling_of(chain.family))
+    compiled = [name for name in files if name.endswith(".c")]
+    _compile((*chain.argv, *cpu, *_COMPILE, *c_flags, "-c", *compiled), folder)
+    objects = [f"{Path(name).stem}.o" for name in compiled]
     programs = [folder / f"{base:x}.elf" for base in bases]
-    objects = [f"{Path(name).stem}.o" for name in files]
     for program, base in zip(programs, bases, strict=True):
-        _run(link_argv(chain, board, objects, base, program.name), folder)
+        place = ("-T", _SCRIPT, f"-Wl,--defsym=BASE={base:#x}")
+        _run((*chain.argv, *cpu, *objects, *_LINK, *place, *libraries, "-o", program.name), folder)
     return programs
-
-
-def _own_files(name: str) -> dict[str, str]:
-    return {
-        "solder_model.h": template_text("common", "solder_model.h"),
-        _HIDDEN: template_text("cartridge", _HIDDEN),
-        _SCRIPT: template_text("cartridge", _SCRIPT).replace("MODEL", f"{name}_model"),
-    }
-
-
-def compile_argv(
-    chain: Toolchain, board: Board, c_flags: Sequence[str], files: Sequence[str]
-) -> tuple[str, ...]:
-    return (
-        *chain.argv,
-        *cpu_flags(board.target, spelling_of(chain.family)),
-        *c_flags,
-        *_COMPILE,
-        "-c",
-        *files,
-    )
-
-
-def link_argv(
-    chain: Toolchain, board: Board, objects: Sequence[str], base: int, program: str
-) -> tuple[str, ...]:
-    place = ("-T", _SCRIPT, f"-Wl,--defsym=BASE={base:#x}", f"-Wl,--defsym=HEADER={HEADER.size}")
-    cpu = cpu_flags(board.target, spelling_of(chain.family))
-    return (*chain.argv, *cpu, *objects, *_LINK, *place, "-lm", "-o", program)
 
 
 def compared(name: str, first: Path, second: Path) -> Image:

@@ -20,6 +20,7 @@ CHANNELS: Mapping[str, str] = OpenTable(
         "conan": "platforms.channels.conan",
         "rust": "platforms.channels.rust",
         "stm32cube": "platforms.channels.stm32cube",
+        "micropython": "platforms.channels.micropython",
     },
     GROUP,
     module_of,

@@ -16,8 +16,8 @@ class Channel(Protocol):
     SAYS: str  # the users or tools that the package is for
     SUFFIX: str  # of the single archive that the tools import, for example .zip
 
-    def files(self, package: Package) -> Mapping[str, str]:
-        """Returns every file of the package as path -> text. Raises DeployError for unsupported models."""
+    def files(self, package: Package) -> Mapping[str, str | bytes]:
+        """Returns every file of the package by its path. Raises DeployError for unsupported models."""
 
 
 def load_channel(name: str) -> Channel:

@@ -87,7 +87,9 @@ def test_a_package_has_example_readme_licence_and_version(
 ) -> None:
     folder = exported(channel)
     texts = {
-        path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()
+        path.relative_to(folder).as_posix(): path.read_text(errors="replace")
+        for path in folder.rglob("*")
+        if path.is_file()
     }
     assert texts["README.md"].startswith("# digits 1.0.0\n")
     assert "SPDX-License-Identifier: Apache-2.0" in texts["LICENSE"]

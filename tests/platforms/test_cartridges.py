@@ -484,5 +484,5 @@ def test_a_compiler_without_that_linker_is_named(
     press: Press, tmp_path: Path, require_package: Callable[..., None]
 ) -> None:
     require_package("ziglang")
-    with pytest.raises(DeployError, match="cartridges are linked by GNU's linker, which zig has not"):
+    with pytest.raises(DeployError, match="position-independent code is linked by GNU's linker"):
         cartridge_image(press.tiny, HOST, tmp_path, "zig")
