@@ -47,6 +47,8 @@ from benchmarks.line import report as line_report
 from benchmarks.measure import measure
 from benchmarks.memory import measure_memory, read_memory, write_memory
 from benchmarks.memory_report import memory_report
+from benchmarks.micropython import HEAD as HEAD_OF_MICROPYTHON
+from benchmarks.micropython import micropython_rows
 from benchmarks.moments import HEAD as HEAD_OF_MOMENTS
 from benchmarks.moments import moment_rows
 from benchmarks.operators import HEAD as HEAD_OF_OPERATORS
@@ -278,6 +280,10 @@ def _half_weights() -> None:
     _print_as_they_come(HEAD_OF_HALF_WEIGHTS, half_rows())
 
 
+def _micropython() -> None:
+    _print_as_they_come(HEAD_OF_MICROPYTHON, micropython_rows())
+
+
 def _pytorch(*names: str) -> None:
     _print_as_they_come(HEAD_OF_PYTORCH, pytorch_rows(names))
 
@@ -318,6 +324,7 @@ COMMANDS = {
     "orders": _orders,
     "passes": _passes,
     "half-weights": _half_weights,
+    "micropython": _micropython,
     "pytorch": _pytorch,
     "costs": _costs,
     "place": _place,

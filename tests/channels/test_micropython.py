@@ -16,11 +16,20 @@ from tflite_builder import ModelBuilder
 
 import deploy
 from aot.frontend.tflite.write_file import FileTensor, ModelSpec
+from boards.cores import load_core
 from platforms.board_files import load_board
 from platforms.micropython import architecture_of
 
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 ROW = (1, 3)
+# Boards or targets, and MicroPython's number of their architecture.
+PROCESSORS = {
+    "armv6m": (("board", "rpi-pico"), 4),
+    "armv7m": (("board", "mps2-an385"), 5),
+    "armv7em": (("target", "cortex-m4"), 6),
+    "armv7emsp": (("board", "mps2-an386"), 7),
+    "rv32imc": (("board", "esp32-c3-devkitm-1"), 11),
+}
 
 
 def two_inputs() -> bytes:
@@ -180,6 +189,40 @@ except ValueError as error:
         "True True",
         "a row needs 8 bytes, the buffer has 9",
     ]
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+@pytest.mark.parametrize(("where", "number"), PROCESSORS.values(), ids=PROCESSORS)
+def test_other_processors_compute_what_the_reference_does(
+    where: tuple[str, str],
+    number: int,
+    tmp_path: Path,
+    require_tool: Callable[..., None],
+    require_package: Callable[..., None],
+) -> None:
+    """The module runs in an emulated processor, called by a stand-in for the interpreter."""
+    require_tool("arm-none-eabi-gcc", "riscv64-unknown-elf-gcc")
+    require_package("unicorn")
+    from native_module import NativeModule, RaisedError  # needs unicorn
+
+    kind, name = where
+    model = deploy.load(DIGITS)
+    compiled = deploy.compile(model, **{kind: name}, stream=True)
+    deploy.export(compiled, "micropython", tmp_path / "digits")
+    core = load_core(compiled.artifact.facts.target.core)
+    module = NativeModule((tmp_path / "digits/digits.mpy").read_bytes(), core.unicorn)
+    assert module.architecture == number
+    x = np.random.default_rng(7).integers(-128, 128, (1, 8, 8, 1)).astype(np.int8)
+    expected = model.run({"image": x})["digit"]
+    assert module.call("run", x.tobytes()) == expected.tobytes()
+    assert [module.call("push", row.tobytes()) for row in x[0]] == [None] * 7 + [expected.tobytes()]
+    assert module.call("input") == bytes(64)
+    assert module.call("inputs") == (("image", "b", (1, 8, 8, 1), 0.003921569, -128),)
+    with pytest.raises(RaisedError, match=r"^ValueError: image needs 64 bytes, the buffer has 65$"):
+        module.call("run", bytes(65))
+    with pytest.raises(RaisedError, match=r"^TypeError"):
+        module.call("push")
 
 
 @pytest.mark.cc
