@@ -21,6 +21,7 @@ CHANNELS: Mapping[str, str] = OpenTable(
         "rust": "platforms.channels.rust",
         "stm32cube": "platforms.channels.stm32cube",
         "micropython": "platforms.channels.micropython",
+        "esphome": "platforms.channels.esphome",
     },
     GROUP,
     module_of,

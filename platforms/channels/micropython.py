@@ -104,7 +104,7 @@ def _words(package: Package) -> dict[str, Any]:
             {**each, **_expected(known["outputs"][n]), "index": n} for n, each in enumerate(tensors[count:])
         ],
         "max_rank": max(1, *(each.type.rank for each in (*source.inputs, *source.outputs))),
-        "rows": _rows(package) if source.is_streamed else 0,
+        "rows": package.stream_rows,
         "has_reset": has_reset,
         "arguments": ", ".join(f"x{n or ''}" for n in range(count)),
         "arena_arguments": ", ".join(f"aligned(m->{each['parameter']})" for each in known["arenas"]),
@@ -113,12 +113,6 @@ def _words(package: Package) -> dict[str, Any]:
         "model_flags": source.c_flags,
         "stack_bytes": source.stack_bytes,
     }
-
-
-def _rows(package: Package) -> int:
-    """Returns the number of rows of a streamed input."""
-    _, _, rest = package.code[f"{package.name}.h"].partition(f"{package.name.upper()}_INPUT_ROWS ")
-    return int(rest.partition("u")[0])
 
 
 def _expected(output: Mapping[str, Any]) -> dict[str, Any]:

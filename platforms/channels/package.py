@@ -114,6 +114,12 @@ class Package:
         return self.core.machine
 
     @property
+    def stream_rows(self) -> int:
+        """The rows of a streamed input; 0 if the input is taken as a whole."""
+        _, _, rest = self.code[f"{self.name}.h"].partition(f"{self.name.upper()}_INPUT_ROWS ")
+        return int(rest.partition("u")[0] or 0)
+
+    @property
     def sentence(self) -> str:
         return f"The neural network {self.name} as plain C, made from {self.artifact.facts.source_name}"
 

@@ -14,8 +14,8 @@ _OWN_INCLUDE = r'^#include "{}"\n'
 
 
 def files(package: Package) -> Mapping[str, str]:
-    _require_own_files(package)
     header = f"{package.name}.h"
+    joined, _ = implementation(package)
     main = f"#define {package.name.upper()}_IMPLEMENTATION\n{package.program()}"
     taken = (
         f"Copy {header}, include it where the model is called, and in one C file of your project:",
@@ -24,7 +24,7 @@ def files(package: Package) -> Mapping[str, str]:
         f'    #include "{header}"',
     )
     return {
-        header: _joined(package),
+        header: joined,
         "example.c": main,
         **package.papers(taken, f"`example.c`: `{_compile(package)}`"),
     }
@@ -36,8 +36,11 @@ def _compile(package: Package) -> str:
     return f"{words['cc']} {words['flags']}{cpu} example.c{'' if cpu else ' -lm -o example'}"
 
 
-def _joined(package: Package) -> str:
-    return package.filled("single_file.h.jinja", code=package.code, parts=list(_parts(package)))
+def implementation(package: Package) -> tuple[str, str]:
+    """Returns the header with everything in it, and a C file that contains the code. Raises OutputError."""
+    _require_own_files(package)
+    header = package.filled("single_file.h.jinja", code=package.code, parts=list(_parts(package)))
+    return header, f'#define {package.name.upper()}_IMPLEMENTATION\n#include "{package.name}.h"\n'
 
 
 def _parts(package: Package) -> Iterator[str]:
