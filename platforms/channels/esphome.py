@@ -77,7 +77,7 @@ def _filled(template: str, words: Mapping[str, Any]) -> str:
 def _words(package: Package) -> dict[str, Any]:
     source = package.source
     first, outputs = _tensor(source.inputs[0]), [_tensor(each) for each in source.outputs]
-    rows = package.stream_rows
+    rows, hop_rows = (package.header_number(f"{each}_ROWS") for each in ("INPUT", "HOP"))
     row_elements = first["elements"] // rows if rows else 0
     known = package.words
     return {
@@ -88,6 +88,7 @@ def _words(package: Package) -> dict[str, Any]:
         "tensors": [first, *outputs],
         "output_elements": tuple(each["elements"] for each in outputs),
         "row_elements": row_elements,
+        "hop_rows": hop_rows,
         "raw_samples": not first["is_float"] and not first["scale"],
         "is_sound": first["elements"] >= _SOUND_ELEMENTS and package.machine in ("xtensa", "riscv"),
         "sensors": row_elements or gcd(first["elements"], _MOST_SENSORS),

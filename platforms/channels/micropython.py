@@ -82,10 +82,11 @@ def _filled(template: str, words: Mapping[str, Any], **more: Any) -> str:
 
 def _words(package: Package) -> dict[str, Any]:
     source = package.source
+    rows, hop_rows = (package.header_number(f"{each}_ROWS") for each in ("INPUT", "HOP"))
     has_reset = source.is_streamed or source.keeps_state
     functions: list[dict[str, Any]] = [
         {"name": "run", "least": 0, "most": len(source.inputs)},
-        *([{"name": "push", "least": 1, "most": 1}] if source.is_streamed else []),
+        *([{"name": "push", "least": 1, "most": 1}] if rows or hop_rows else []),
         *([{"name": "reset", "least": 0, "most": 0}] if has_reset else []),
         *({"name": name, "least": 0, "most": 1} for name in ("input", "output")),
         *({"name": name, "least": 0, "most": 0} for name in ("inputs", "outputs")),
@@ -104,7 +105,8 @@ def _words(package: Package) -> dict[str, Any]:
             {**each, **_expected(known["outputs"][n]), "index": n} for n, each in enumerate(tensors[count:])
         ],
         "max_rank": max(1, *(each.type.rank for each in (*source.inputs, *source.outputs))),
-        "rows": package.stream_rows,
+        "rows": rows,
+        "hop_rows": hop_rows,
         "has_reset": has_reset,
         "arguments": ", ".join(f"x{n or ''}" for n in range(count)),
         "arena_arguments": ", ".join(f"aligned(m->{each['parameter']})" for each in known["arenas"]),

@@ -113,10 +113,9 @@ class Package:
         """The kind of processor: arm, riscv, xtensa, avr or host."""
         return self.core.machine
 
-    @property
-    def stream_rows(self) -> int:
-        """The rows of a streamed input; 0 if the input is taken as a whole."""
-        _, _, rest = self.code[f"{self.name}.h"].partition(f"{self.name.upper()}_INPUT_ROWS ")
+    def header_number(self, macro: str) -> int:
+        """Returns the number that the model's header defines as <MODEL>_<macro>; 0 if it defines none."""
+        _, _, rest = self.code[f"{self.name}.h"].partition(f"#define {self.name.upper()}_{macro} ")
         return int(rest.partition("u")[0] or 0)
 
     @property

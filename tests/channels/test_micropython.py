@@ -191,6 +191,28 @@ except ValueError as error:
     ]
 
 
+@pytest.mark.cc
+def test_a_window_slides_by_the_rows_that_are_pushed(
+    tmp_path: Path, interpreter: Callable[[Path, str], str]
+) -> None:
+    rows = np.random.default_rng(3).integers(-128, 128, (10, 8)).astype(np.int8)
+    session = f"""
+import digits
+rows = {rows.tobytes()!r}
+found = [digits.push(rows[start : start + 16]) for start in range(0, 64, 16)]
+print(found[:3], list(found[3]), list(digits.push(rows[64:])))
+digits.reset()
+print(digits.push(rows[:16]))
+"""
+    deploy.export(DIGITS, "micropython", tmp_path / "digits", board="host", slide=2)
+    model = deploy.load(DIGITS)
+    windows = [model.run({"image": rows[n : n + 8].reshape(1, 8, 8, 1)})["digit"][0].tolist() for n in (0, 2)]
+    assert interpreter(tmp_path / "digits", session).splitlines() == [
+        f"[None, None, None] {windows[0]} {windows[1]}",
+        "None",
+    ]
+
+
 @pytest.mark.arm
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "number"), PROCESSORS.values(), ids=PROCESSORS)
