@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aot.errors import InputError
 from deploy.cli import options
+from deploy.cli.help_page import as_details
 
 _ONLY_KIT = {
     "energy": "--energy",
@@ -38,6 +39,7 @@ def add_kit_arguments(parser: argparse.ArgumentParser) -> None:
     kit.add_argument(
         "--energy", metavar="FILE.csv", type=Path, help="Add a power analyser's samples to a checked file"
     )
+    as_details(parser, "--kit", "--output", "--temperature", "--supply", "--yes", "--energy")
 
 
 def read_number(text: str) -> float:

@@ -117,7 +117,7 @@ MISTAKES = (
         ("pointer_bytes = 4", "pointer_bytes = 4\npointer_bits = 32"),
         'error: key "pointer_bits" is not known - did you mean "pointer_bytes"?\n  FILE\n'
         "  hint: known keys: machine, architecture, has, can_have, pointer_bytes, registers, constant_space, "
-        "counter, options, gcc_libraries, unicorn, aliases, stand_in, timing, pipeline",
+        "counter, options, gcc_libraries, cpuid_part, unicorn, aliases, stand_in, timing, pipeline",
     ),
     (
         "an unknown machine",
