@@ -14,6 +14,7 @@ from model_checks import DSP, MVE, OPTIONS, PLAIN, VECTORS, compiled, state_chec
 from sliding_nets import NETS, drawn_rows, hop_model, hops_of, rows_axis, whole_windows
 
 import deploy
+from aot.backs.attach import with_back
 from aot.errors import InputError, ModelError
 from aot.frontend.load import load_model
 from aot.interpret import run_series
@@ -106,18 +107,20 @@ class Streams:
         (library,) = directory.glob("*.so")
         self._library = ctypes.CDLL(str(library))
         self.step, self.arena_bytes = step, made.plan.arena_bytes
-        self.output = step.types[step.outputs[0]]
+        self.outputs = [step.types[name] for name in step.outputs]
 
     def arena(self) -> Any:
         """Memory full of garbage: nothing but a reset makes its states right."""
         return np.full(self.arena_bytes // 8 + 1, 0xA5A5_A5A5_A5A5_A5A5, np.uint64)
 
-    def push(self, window: object, rows: Any, arena: Any, function: str = "push_rows") -> tuple[int, Any]:
-        """Returns the status and the output."""
-        made = np.zeros(self.output.shape, self.output.dtype.numpy)
+    def push(
+        self, window: object, rows: Any, arena: Any, function: str = "push_rows"
+    ) -> tuple[int, list[Any]]:
+        """Returns the status and the outputs."""
+        made = [np.zeros(kind.shape, kind.dtype.numpy) for kind in self.outputs]
         given = None if rows is None else np.ascontiguousarray(rows).ctypes.data
         inputs = ctypes.byref(ctypes.c_void_p(given)) if function == "push_rows" else ctypes.c_void_p(given)
-        outputs = ctypes.c_void_p(made.ctypes.data)
+        outputs = (ctypes.c_void_p * len(made))(*(each.ctypes.data for each in made))
         call = getattr(self._library, f"net_{function}")
         status = call(window, inputs, ctypes.byref(outputs), ctypes.c_void_p(arena.ctypes.data))
         return status, made
@@ -146,7 +149,7 @@ def test_streams_with_an_arena_each_give_their_own_windows(
             if (number + 1) * hop > source.shape[axis]:
                 continue
             new = np.take(source, range(number * hop, (number + 1) * hop), axis)
-            status, made = model.push(ctypes.byref(counters[stream]), new, arenas[stream])
+            status, (made,) = model.push(ctypes.byref(counters[stream]), new, arenas[stream])
             taken[stream] += 1
             assert status == (OK if number + 1 >= hops else MORE_ROWS)
             if status == OK:
@@ -183,11 +186,34 @@ def test_rows_may_be_pushed_one_by_one(require_tool: Callable[..., None], tmp_pa
     rows = drawn_rows(step, 1, (step.window.hops + 4) * 3)
     windows = whole_windows(graph, step, rows, 1)
     for number in range(rows.shape[1]):
-        status, made = model.push(position, rows[0, number], arena, "push_row")
+        status, (made,) = model.push(position, rows[0, number], arena, "push_row")
         is_due = (number + 1) % 3 == 0 and (number + 1) // 3 >= step.window.hops
         assert status == (OK if is_due else MORE_ROWS)
         if is_due:
             assert np.array_equal(made, next(windows)["dense_4"])
+
+
+@pytest.mark.cc
+def test_averages_of_decisions_begin_with_the_first_full_window(
+    require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    """A back end averages the scores of full windows only: those before it come from no window at all."""
+    require_tool("gcc")
+    graph = NETS["valid"].graph()
+    step = with_back(hop_model(graph, 8), "classes:average=2")
+    assert step.window is not None
+    model, hops = Streams(step, tmp_path), step.window.hops
+    counter, arena = ctypes.c_uint32(0), model.arena()
+    rows = drawn_rows(step, 1, (hops + 3) * 8)
+    ends = range(hops * 8, rows.shape[1] + 1, 8)
+    windows = [{"rows": rows[:, end - step.window.rows : end]} for end in ends]
+    wanted = list(run_series(with_back(graph, "classes:average=2"), windows))
+    for number, new in enumerate(np.split(rows, hops + 3, 1)):
+        status, made = model.push(ctypes.byref(counter), new, arena)
+        assert status == (OK if number + 1 >= hops else MORE_ROWS)
+        if status == OK:
+            due = wanted[number + 1 - hops].values()
+            assert [each.tolist() for each in made] == [each.tolist() for each in due]
 
 
 def test_the_header_has_the_window() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 from sliding_nets import NETS, Net, drawn_rows, hop_model, hops_of, rows_axis, whole_windows
 
 from aot.errors import ModelError
@@ -57,6 +59,34 @@ def test_a_window_that_comes_as_a_vector_gets_its_rows(shared_dir: Path) -> None
     graph = load_model(shared_dir / "models" / "tflm_micro_speech_int8" / "model.tflite")
     step = require_same_windows(graph, 2, further_hops=5)
     assert step.types[step.inputs[0]].shape == (1, 2, 40, 1)
+
+
+def test_a_vector_of_floats_that_is_quantised_first_gets_its_rows(shared_dir: Path) -> None:
+    path = shared_dir / "models" / "onnx_q_tiny_kws_qdq" / "model.onnx"
+    step = require_same_windows(parse_model(path.read_bytes(), path.name, "onnx"), 2, further_hops=3)
+    assert step.types[step.inputs[0]].shape == (1, 2, 10, 1)
+
+
+def test_channels_of_onnx_may_come_before_the_rows() -> None:
+    rng = np.random.default_rng(4)
+
+    def weights(name: str, *shape: int) -> Any:
+        return numpy_helper.from_array((rng.standard_normal(shape) / 3).astype(np.float32), name)
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w1", "b1"], ["a"], pads=[2, 2]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w2"], ["c"], strides=[2]),
+        helper.make_node("GlobalAveragePool", ["c"], ["y"]),
+    ]
+    value = helper.make_tensor_value_info
+    constants = [weights("w1", 8, 3, 5), weights("b1", 8), weights("w2", 6, 8, 3)]
+    ends = [value("x", 1, [1, 3, 64])], [value("y", 1, [1, 6, 1])]
+    graph = helper.make_graph(nodes, "line", *ends, constants)
+    opset = [helper.make_opsetid("", 17)]
+    data = helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    step = require_same_windows(parse_model(data, "line.onnx", "tflm"), 4, further_hops=6)
+    assert step.types["x"].shape == (1, 3, 4)
 
 
 def test_features_of_sound_are_computed_once(shared_dir: Path) -> None:

@@ -27,7 +27,7 @@ from aot.ops.spatial import NO_PADDING, Pair
 from aot.passes.names import fresh_name
 from aot.passes.outcome import Rewritten
 from aot.passes.sliding.shifts import Slides, of_rows, slides_along, with_rows
-from aot.passes.views import without_input_views
+from aot.passes.sliding.visible_rows import with_visible_rows
 
 OPTION = "--slide"
 
@@ -38,7 +38,7 @@ def slide(graph: Graph, hop: int) -> Rewritten:
     `graph` is after the passes that serve every target. Raises ModelError if the window cannot slide, or not
     by this hop.
     """
-    graph = without_input_views(graph)
+    graph = with_visible_rows(graph)
     reasons: dict[str, str] = {}
     for axis in _possible_axes(graph):
         slides = slides_along(graph, axis)
