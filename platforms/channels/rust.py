@@ -97,7 +97,7 @@ def _problems(package: Package) -> Iterator[tuple[str, str]]:
         yield "works in several memories, and a crate has one", "compile it without --pool"
     if source.observes:
         yield (
-            "counts in variables that two models would share between threads",
+            "counts in variables that threads would share",
             "compile it without --observe",
         )
 
