@@ -24,6 +24,7 @@ PAGES: Mapping[str, str] = {
     "host.md": "host",
     "int4.md": "int4",
     "levels.md": "levels",
+    "micropython.md": "micropython",
     "moments.md": "moments",
     "one_operator.md": "operators",
     "orders.md": "orders",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,8 +63,8 @@ def architecture_of(target: Target) -> Architecture | None:
         return RV32IMC if target.pointer_bytes == RV32IMC.word_bytes else None
     if target.machine == "arm":
         return _of_arm(target)
-    is_x64 = target.machine == "host" and platform.machine().lower() in ("x86_64", "amd64")
-    return X64 if is_x64 else None
+    makes_elf = sys.platform == "linux" and platform.machine() == "x86_64"
+    return X64 if target.machine == "host" and makes_elf else None
 
 
 def _of_arm(target: Target) -> Architecture:
