@@ -20,6 +20,7 @@ from aot.interpret import run_graph
 from aot.ir.graph import Node
 from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
+from aot.ops.binary import Add, Mul, Sub
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
@@ -30,6 +31,7 @@ from aot.target import Feature
 from codegen.isa.helium.f32 import FOURS, FloatResults
 from codegen.isa.helium.f32_depthwise import MOST_PIXELS, FloatDepthwise, float_taps
 from codegen.isa.helium.f32_dots import FloatTile, float_dots
+from codegen.isa.helium.f32_rows import OPERATIONS, float_row
 from codegen.kernels.kernel import PassedOver
 from codegen.loops.ir import Buffer, Instruction, Invoke, Proc, Role, at
 from codegen.lower.lower import lower_graph
@@ -70,6 +72,16 @@ def taps() -> Iterator[Check]:
         length = (pixels - 1) * x_step + (columns - 1) * tap_step + FOURS
         sizes = rows, length, rows * columns * channels + results.reads_ahead
         yield tile_check(f"{tile.name}_{n}", float_taps(tile), results, sizes, {})
+
+
+def row_results() -> Iterator[Check]:
+    for n, (op, count) in enumerate(product(OPERATIONS, (1, 3, 4, 7, 40))):
+        a, b = (Buffer(name, DType.F32, count, Role.INPUT) for name in "ab")
+        y = Buffer("y", DType.F32, count, Role.OUTPUT)
+        instruction = float_row(op, count, ACTIVATIONS[n % len(ACTIVATIONS)])
+        yield proc_check(
+            instruction.name, Proc("calling", (a, b, y), (Invoke(instruction, (at(y), at(a), at(b))),))
+        )
 
 
 def tile_check(
@@ -165,7 +177,11 @@ def flattened() -> OpCase:
     return OpCase("flattened", replace(image, nodes=nodes, types=types, constants=constants))
 
 
-EVERY_LAYER = (*LAYERS, flattened())
+ROWS = [
+    op_case(f"{op.name}_of_{shape[-1]}", op, [float32(*shape)] * 2, float32())
+    for op, shape in ((Add(RELU6), (1, 3, 5, 7)), (Sub(), (1, 2, 4, 4)), (Mul(Activation.RELU), (2, 9)))
+]
+EVERY_LAYER = (*LAYERS, flattened(), *ROWS)
 
 
 RECURRENT = [
@@ -206,7 +222,7 @@ def test_vectors_of_integers_alone_compute_no_floats() -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-@pytest.mark.parametrize("instructions", [dots, taps, special_values])
+@pytest.mark.parametrize("instructions", [dots, taps, row_results, special_values])
 def test_instructions_on_floats_give_their_nests_bits(
     instructions: Callable[[], Iterator[Check]],
     compiler: tuple[str, int],

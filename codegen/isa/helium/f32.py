@@ -58,6 +58,32 @@ AT_LEAST = _limit("reals_at_least", "The larger of a number and its limit", "%q1
 AT_MOST = _limit("reals_at_most", "The smaller of a number and its limit", "%q0, %q1", "v, limit")
 
 
+def _limits(activation: Activation) -> tuple[tuple[Instruction, float], ...]:
+    """Returns the functions with the finite limits of an activation, in the order of clamp_f32."""
+    low, high = activation.real_limits
+    return tuple((f, limit) for f, limit in ((AT_MOST, high), (AT_LEAST, low)) if math.isfinite(limit))
+
+
+def clamps(activation: Activation) -> tuple[Instruction, ...]:
+    """Returns the functions that `clamped` calls."""
+    return tuple(function for function, _ in _limits(activation))
+
+
+def limits_declared(activation: Activation) -> list[str]:
+    """Returns the C statements that declare vectors of an activation's limits."""
+    return [
+        f"const float32x4_t limit{n} = vdupq_n_f32({literal(limit)});"
+        for n, (_, limit) in enumerate(_limits(activation))
+    ]
+
+
+def clamped(value: str, activation: Activation) -> str:
+    """Returns C code of a vector within those limits."""
+    for n, function in enumerate(clamps(activation)):
+        value = f"{function.name}({value}, limit{n})"
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class FloatResults:
     """Results of a tile: clamped sums of `pixels` by `channels`, with a vector for each four channels."""
@@ -92,7 +118,7 @@ class FloatResults:
     @property
     def clamps(self) -> tuple[Instruction, ...]:
         """Returns the functions that clamp results."""
-        return tuple(function for function, _ in self._limits)
+        return clamps(self.activation)
 
     def nest(self, extents: Mapping[str, int], x: Load, w: Load) -> For:
         """Returns the loops over pixels i and channels j, with those of a window that add x * w."""
@@ -117,7 +143,7 @@ class FloatResults:
     def begun(self) -> list[str]:
         """Returns the C statements that declare the sums."""
         firsts = [
-            f"float32x4_t a0_{v} = {_loaded(f'start + {FOURS * v}', lanes)};"
+            f"float32x4_t a0_{v} = {loaded(f'start + {FOURS * v}', lanes)};"
             if self.has_start
             else f"float32x4_t a0_{v} = vdupq_n_f32(0.0f);"
             for v, lanes in enumerate(self.lanes)
@@ -129,31 +155,20 @@ class FloatResults:
 
     def stored(self) -> list[str]:
         """Returns the C statements that clamp and store the sums."""
-        limits = [
-            f"const float32x4_t limit{n} = vdupq_n_f32({literal(limit)});"
-            for n, (_, limit) in enumerate(self._limits)
-        ]
         stores = [
             self._store(f"y + {i * self.y_step + FOURS * v * self.y_channel_step}", f"a{i}_{v}", lanes)
             for i in range(self.pixels)
             for v, lanes in enumerate(self.lanes)
         ]
-        return [*limits, *stores]
+        return [*limits_declared(self.activation), *stores]
 
     def _store(self, place: str, value: str, lanes: int) -> str:
-        for n, function in enumerate(self.clamps):
-            value = f"{function.name}({value}, limit{n})"
+        value = clamped(value, self.activation)
         masked, mask = ("", "") if lanes == FOURS else ("_p", f", vctp32q({lanes})")
         if self.y_channel_step == 1:
             return f"vstrwq{masked}_f32({place}, {value}{mask});"
         places = f"vmulq_n_u32(vidupq_n_u32(0, 1), {self.y_channel_step})"
         return f"vstrwq_scatter_shifted_offset{masked}_f32({place}, {places}, {value}{mask});"
-
-    @property
-    def _limits(self) -> tuple[tuple[Instruction, float], ...]:
-        """Returns the functions with the finite limits of the activation, in the order of clamp_f32."""
-        low, high = self.activation.real_limits
-        return tuple((f, limit) for f, limit in ((AT_MOST, high), (AT_LEAST, low)) if math.isfinite(limit))
 
 
 def window_x(rows: int) -> Buffer:
@@ -251,6 +266,6 @@ def loop_of(turns: int) -> list[str]:
     return [f"movw lr, #{low}", *([f"movt lr, #{high}"] if high else []), "dls lr, lr"]
 
 
-def _loaded(place: str, lanes: int) -> str:
+def loaded(place: str, lanes: int) -> str:
     """Returns the load of a vector, or of its first lanes and zeros."""
     return f"vldrwq_f32({place})" if lanes == FOURS else f"vldrwq_z_f32({place}, vctp32q({lanes}))"

@@ -9,6 +9,7 @@ from types import MappingProxyType
 SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "sum": ("add", "sub"),
+        "f32_rows": ("add", "sub", "mul"),
         "average_pool2d": ("average_pool2d",),
         "conv2d": ("conv2d", "conv2d+add"),
         "f32_conv2d": ("conv2d",),
