@@ -59,6 +59,17 @@ def test_scores_with_a_column_for_each_query_are_never_whole() -> None:
     assert plan.arena_bytes < 4 * HEADS * STEPS * DEPTH + HEADS * STEPS * STEPS
 
 
+def test_values_between_dense_layers_are_held_vector_by_vector() -> None:
+    d = Draft()
+    up = d.reshape("up", d.dense("wide", d.input("x", STEPS, DEPTH), 64), 1, STEPS, 64)
+    gain = Weights(int8(1, 1, 64), np.full((1, 1, 64), 40, np.int8))
+    scaled = d.node("scaled", Add(), up, quant=int8(scale=0.3), weights=[gain])
+    graph = d.graph(d.dense("y", d.reshape("flat", scaled, STEPS, 64), 8))
+    plan = compiled(graph, PLAIN, CompileOptions(), "k").plan
+    assert [plan.buffers[name].rows_held for name in ("wide", "scaled/rows")] == [1, 1]
+    assert plan.arena_bytes <= STEPS * (DEPTH + 8) + 2 * 64
+
+
 @pytest.mark.cc
 def test_attention_with_keys_first_keeps_every_bit(tmp_path: Path, require_tool: Callable[..., None]) -> None:
     require_tool("gcc")

@@ -13,6 +13,7 @@ from math import prod
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.batch_matmul import BatchMatmul
+from aot.ops.dense import Dense
 from aot.ops.gather import Gather
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.reshape import Reshape
@@ -24,6 +25,8 @@ from aot.passes.outcome import Miss, Outcome, Rewritten, outcome
 from aot.passes.placement_goal import PlacementGoal
 
 _MAX_ROWS = 4096  # planning is slow with more
+_MAX_VECTORS = 1024  # of a dense layer: each of many layers may have that many rows
+_MIN_ELEMENTS = 32  # of such a vector; with fewer, calling kernels for each costs noticeable time
 _ROWS = 1  # the axis
 
 _RowsMade = tuple[MatrixRows, tuple[str, ...]]  # how a result is split, and its operands
@@ -33,7 +36,7 @@ def split_matmuls_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
     """Gives rows to matrix products and to the nodes that process their results line by line."""
     rewriting = _MatmulSplit(graph, goal.costs.min_macs_per_row)
     rewriting.run()
-    if not rewriting.rows:
+    if not rewriting.is_changed:
         return outcome(graph, graph, rewriting.left_alone, "no matrices are multiplied")
     made = graph.with_nodes(rewriting.nodes, rewriting.types, rewriting.constants)
     return Rewritten(without_dead_code(made), rewriting.left_alone)
@@ -50,6 +53,7 @@ class _MatmulSplit:
         self.constants: dict[str, Array] = {}
         self.rows: dict[str, tuple[str, MatrixRows]] = {}  # a value -> the value that holds its rows
         self.left_alone: dict[str, str] = {}
+        self.is_changed = False
 
     def run(self) -> None:
         for node in self.graph.nodes:
@@ -63,11 +67,21 @@ class _MatmulSplit:
                 self.left_alone[node.name] = rows.because
 
     def _rows_of(self, node: Node) -> _RowsMade | Miss | None:
-        """Returns the rows that the node can compute, and its operands; None if it reads no rows."""
+        """Returns the rows that the node can compute, and its operands; None if it reads none or has them."""
         if isinstance(node.op, BatchMatmul):
             return self._product(node, node.op)
-        rows = next((self.rows[v][1] for v in node.reads if v in self.rows), None)
-        return None if rows is None or isinstance(node.op, Reshape) else self._line_by_line(node, rows)
+        rows = self._rows_read(node)
+        if rows is None or isinstance(node.op, Reshape | Dense) or self._goes_by(rows, node):
+            return None
+        return self._line_by_line(node, rows)
+
+    def _rows_read(self, node: Node) -> MatrixRows | None:
+        return next((self.rows[v][1] for v in node.reads if v in self.rows), None)
+
+    def _goes_by(self, rows: MatrixRows, node: Node) -> bool:
+        """Returns whether the node computes an image of these rows as it is."""
+        (kind, *_) = self.graph.output_types(node)
+        return kind.rank == 4 and kind.shape == rows.of(kind).shape
 
     def _product(self, node: Node, op: BatchMatmul) -> _RowsMade | Miss:
         (x, y), graph = node.reads, self.graph
@@ -136,6 +150,7 @@ class _MatmulSplit:
 
     def _replace(self, node: Node, rows: MatrixRows, inputs: tuple[str, ...]) -> None:
         """Replaces the node by one on rows; a reshape restores the shape for readers of whole values."""
+        self.is_changed = True
         (value,) = node.outputs
         kind = self.graph.types[value]
         made = self._named(f"{value}/rows", rows.of(kind))
@@ -144,8 +159,17 @@ class _MatmulSplit:
         self.rows[value] = made, rows
 
     def _look(self, node: Node) -> None:
-        """Makes a reshape that keeps the lines available in rows, too."""
-        if isinstance(node.op, Reshape) and node.reads[0] in self.rows:
+        """Makes the vectors of a dense layer, and a reshape that keeps lines, available in rows, too."""
+        if isinstance(node.op, Dense):
+            (value,) = node.outputs
+            kind = self.graph.types[value]
+            rows = MatrixRows(kind.shape[0], 1)
+            if 1 < rows.lines <= _MAX_VECTORS and kind.shape[1] >= _MIN_ELEMENTS:
+                self.rows[value] = self._seen(value, rows.of(kind)), rows
+        rows_read = self._rows_read(node)
+        if rows_read is not None and self._goes_by(rows_read, node):
+            self.rows[node.outputs[0]] = node.outputs[0], rows_read
+        elif isinstance(node.op, Reshape) and node.reads[0] in self.rows:
             (x,), (y,) = node.reads, node.outputs
             if self.graph.types[x].shape[-1:] == self.graph.types[y].shape[-1:]:
                 self.rows[y] = self.rows[x]
