@@ -135,7 +135,7 @@ def _judged(figures: Facts, more: Sequence[Path], notes: list[str]) -> Iterator[
     try:
         board = load_board(figures["measurement"]["board"]["name"])
     except DeployError:
-        notes.append("the board is not known here: its facts and the build ids are not compared")
+        notes.append("the board, which is not known here, and the firmware")
         return
     yield from _board(board, figures)
     yield from _builds(board, figures, more, notes)
@@ -149,11 +149,11 @@ def _models(figures: Facts, more: Sequence[Path], notes: list[str]) -> Iterator[
         yield f"the models are not those of the kit: {', '.join(planned)}"
     if sorted([*measured, *skipped]) != sorted(planned):
         yield f"measured: {', '.join(measured)}; planned: {', '.join(planned)}"
-    notes += [f"{name} was not measured: {why}" for name, why in skipped.items()]
+    notes += [f"{name}, which was not measured: {why}" for name, why in skipped.items()]
     files = models_of(more)
     for name, model in measured.items():
         if name not in files:
-            notes.append(f"the outputs of {name} are not compared: give its file, too")
+            notes.append(f"the outputs of {name}: give its file, too")
             continue
         if model["sha256"] != sha256_of(files[name].read_bytes()):
             yield f"{name} is another file than here: its SHA-256 differs"
@@ -222,7 +222,7 @@ def _builds(board: Board, figures: Facts, more: Sequence[Path], notes: list[str]
     ours = {"version": VERSION, "commit": solder_commit()}
     if head["solder"] != ours:
         there, here = (f"{each['version']} {each['commit'][:8]}".strip() for each in (head["solder"], ours))
-        notes.append(f"the firmware is not compared: it was made by Solder {there}, this is {here}")
+        notes.append(f"the firmware, which Solder {there} made; this is {here}")
         return
     words, files = words_of(board, head["platform"]), models_of(more)
     skipped = {each["model"] for each in figures["skipped"]}
