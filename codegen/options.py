@@ -179,7 +179,6 @@ class CompileOptions:
         "Slide the model's window by this many rows. Each run takes only the new rows and computes only "
         "what they change. Same results as for the whole window. See 'deploy docs sliding'",
         group="Model",
-        is_main=True,
         reads_model=True,
     )
     io_apart: bool = option(
@@ -221,7 +220,6 @@ class CompileOptions:
         "Make an input a state that the next run finds as this output left it: h=hn. It begins at zero; "
         "the caller passes neither",
         group="Model",
-        is_main=True,
         reads_model=True,
     )
     front: str | None = option(

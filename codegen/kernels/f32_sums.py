@@ -14,7 +14,7 @@ from aot.ops.dense import Dense, weight_scales
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain.f32 import clamp_f32
-from codegen.kernels.four_bit_blocks import IN_FOUR_BITS, blocks_of
+from codegen.kernels.four_bit_blocks import IN_FOUR_BITS, SAVES_FLASH, blocks_of, bytes_saved
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
@@ -243,6 +243,7 @@ def dense_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
         summary=f"A dense layer: {depth} -> {outputs}.",
         access=_ONE_ROW,
         constants=_tables(site),
+        extra_bytes=bytes_saved(site),
     )
 
 
@@ -307,6 +308,7 @@ def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
         access=_ONE_ROW,
         constants={**_tables(site), "w": parts},
         row_tables={"w": outputs * length},
+        extra_bytes=bytes_saved(site),
         accumulation=Accumulation(
             Proc(f"{name}_begin", (sums, *ends.begin_tables), (first,)),
             Proc(f"{name}_finish", (sums, _y(y), *ends.finish_tables), (For("o", outputs, (stored,)),)),
@@ -331,7 +333,7 @@ CONV2D = OpKernel((Schedule("f32", requests_padding, _conv2d),), _REALS)
 DEPTHWISE_CONV2D = OpKernel((Schedule("f32", requests_padding, _depthwise_conv2d),), _REALS)
 DENSE = OpKernel(
     (
-        Schedule("four-bit-blocks", requests_vector, _dense_in_four_bits, fits=(IN_FOUR_BITS,)),
+        Schedule("four-bit-blocks", requests_vector, _dense_in_four_bits, fits=(SAVES_FLASH, IN_FOUR_BITS)),
         Schedule("f32", requests_vector, _dense, reads_image_rows=lambda site: True),
     ),
     _REALS,

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot.ir.types import Array, DType
+from aot.target import Optimize
 from codegen.kernels.kernel import Site
 from codegen.kernels.schedule import Condition
 from codegen.loops.affine import Affine, variable
@@ -89,12 +90,21 @@ def blocks_of(site: Site) -> FourBitBlocks | None:
     return _remembered(_Matrix(site.constants[1]))
 
 
-def _fits(site: Site) -> bool:
-    return not site.for_any_weights and site.input(1).dtype is DType.F32 and blocks_of(site) is not None
+def bytes_saved(site: Site) -> int:
+    """Returns the flash that four bits save, or 0 if they cannot represent the weights."""
+    if site.for_any_weights or site.input(1).dtype is not DType.F32:
+        return 0
+    blocks, weights = blocks_of(site), site.constants[1]
+    return 0 if blocks is None else weights.nbytes - sum(each.nbytes for each in blocks.tables.values())
 
 
 IN_FOUR_BITS = Condition[Site](
-    f"weights that are at most {_MOST} multiples of a step in each block of {_SHORTEST} or more", _fits
+    f"weights that are at most {_MOST} multiples of a step in each block of {_SHORTEST} or more",
+    lambda site: bytes_saved(site) > 0,
+)
+SAVES_FLASH = Condition[Site](
+    "flash matters more than time: --optimize size, or too little flash for floats",
+    lambda site: site.compact or site.optimize is Optimize.SIZE,
 )
 
 

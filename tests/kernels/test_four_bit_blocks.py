@@ -53,16 +53,26 @@ def test_weights_of_four_bits_stay_packed_and_give_the_same_bits(
     require_tool("gcc")
     file = tmp_path / "bits.onnx"
     file.write_bytes(network(block, with_zeros))
-    packed = deploy.compile(file, "host")
+    packed = deploy.compile(file, "host", optimize="size")
     (layer,) = packed.artifact.facts.layers
     assert layer.kernel == "four-bit-blocks"
     blocks = OUTPUTS * DEPTH // block
     assert packed.constants_bytes == OUTPUTS * DEPTH // 2 + blocks * (5 if with_zeros else 4) + 4 * OUTPUTS
-    made: Any = deploy.run(file, {"x": samples()}, "host").outputs["y"]
-    floats = deploy.run(file, {"x": samples()}, "host", weights="external").outputs["y"]
+    made: Any = deploy.run(file, {"x": samples()}, "host", optimize="size").outputs["y"]
+    floats = deploy.run(file, {"x": samples()}, "host").outputs["y"]
     assert np.array_equal(made, floats)
     wanted: Any = run_graph(parse_model(network(block, with_zeros), "bits.onnx"), {"x": samples()})["y"]
     np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_floats_are_stored_for_speed_as_far_as_flash_suffices(tmp_path: Path) -> None:
+    file = tmp_path / "bits.onnx"
+    file.write_bytes(network(32, with_zeros=False))
+    floats = 4 * (OUTPUTS * DEPTH + OUTPUTS)
+    for flash, kernel in (("64K", "reals"), ("6K", "four-bit-blocks")):
+        made = deploy.compile(file, target=f"cortex-m4+fpu,ram=64K,flash={flash}")
+        (layer,) = made.artifact.facts.layers
+        assert (layer.kernel, made.constants_bytes == floats) == (kernel, kernel == "reals")
 
 
 def multiples(steps: Any, low: int, high: int) -> Any:

@@ -13,7 +13,7 @@ from codegen.isa.helium.f32_dots import FloatTile
 from codegen.isa.helium.schedules.f32_dots import with_dots
 from codegen.isa.helium.schedules.f32_tiles import FITS
 from codegen.kernels.f32_sums import dense_rows, requests_vector
-from codegen.kernels.four_bit_blocks import IN_FOUR_BITS
+from codegen.kernels.four_bit_blocks import IN_FOUR_BITS, SAVES_FLASH
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import Condition, Schedule
 from codegen.loops.ir import For
@@ -31,7 +31,10 @@ def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     return with_dots(replace(kernel, proc=row), FloatTile(sums, 1, x.width * x.channels, 1), 1)
 
 
-_IN_WORDS = Condition[Site]("weights that 4 bits cannot hold", lambda site: not IN_FOUR_BITS.holds(site))
+_IN_WORDS = Condition[Site](
+    "weights that are not stored in 4 bits",
+    lambda site: not (SAVES_FLASH.holds(site) and IN_FOUR_BITS.holds(site)),
+)
 SCHEDULE = Schedule(
     "helium-f32",
     requests_vector,
