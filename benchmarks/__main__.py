@@ -19,6 +19,7 @@ from benchmarks.cases import Case, all_cases
 from benchmarks.cmsis_nn import MODELS as MODELS_OF_CMSIS_NN
 from benchmarks.cmsis_nn import cmsis_nn_rows
 from benchmarks.cmsis_nn import head as head_of_cmsis_nn
+from benchmarks.costs import BOARDS as CORES_OF_COSTS
 from benchmarks.costs import measure_costs
 from benchmarks.endurance import HEAD as HEAD_OF_ENDURANCE
 from benchmarks.endurance import endurance_rows
@@ -160,8 +161,10 @@ def _cmsis_nn(*names: str) -> None:
 
 
 def _costs(*names: str) -> None:
-    """The table of kernels' cycles anew, or what these models add to it."""
-    measure_costs("cortex-m4", names)
+    """The tables of kernels' cycles anew, or what these models add to them; of these cores, or all."""
+    cores = [name for name in names if name in CORES_OF_COSTS] or list(CORES_OF_COSTS)
+    for core in cores:
+        measure_costs(core, [name for name in names if name not in CORES_OF_COSTS])
 
 
 def _place(*names: str) -> None:

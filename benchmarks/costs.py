@@ -12,7 +12,7 @@ from aot.errors import DeployError
 from aot.ir.graph import Graph
 from aot.ops.conv2d import Conv2d
 from aot.passes.pipeline import run_meaning
-from aot.target import Optimize, Target
+from aot.target import Feature, Optimize, Target
 from artifact.artifact import artifact_of
 from benchmarks.shared import model_file, shapes_for
 from benchmarks.spread import SPREAD, chain
@@ -35,11 +35,24 @@ from platforms.project import project_source
 from platforms.templates import c_files
 
 FOLDER = Path(__file__).resolve().parent.parent / "codegen/fit/measured"
-BOARDS = {"cortex-m4": "mps2-an386"}  # core -> the board whose memory never waits
+BOARDS = {  # core -> the board whose memory never waits
+    "cortex-m0plus": "mps2-an383",
+    "cortex-m4": "mps2-an386",
+    "cortex-m55": "mps3-an547",
+    "cortex-m7": "mps2-an500",
+}
 MODELS = (
     *("tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8", "tiny_ad_fc_int8"),
     *("tflm_person_detect_int8", "tflm_micro_speech_int8", "ml_micro_kws_m_int8", "te_vww_int8"),
     *("mww_okay_nabu_v2_int8", "tmx_mnist_valid_int8", "cfu_mbv2_160_035_int8", "sl_kws_alexa_int8"),
+    *("mww_alexa_v1_int8", "mww_vad_v2_int8", "tmx_mnist_rect_int8", "te_lenet300_logsoftmax_int8"),
+    *("sl_fingerprint_int8", "tflm_mnist_lstm_int8", "tflm_kw_scrambled_16x8", "ut_tanh_int8"),
+    *("onnx_q_tiny_kws_qdq", "onnx_q_tiny_ad_qdq", "tflm_simple_add_int8", "tflm_hello_world_int8"),
+    *("tmx_mnist_valid_f32", "sl_autoencoder_conv_f32", "tflm_hello_world_f32", "tflm_magic_wand_f32"),
+)
+OF_FLOATS = (  # too long for an emulated core without an FPU
+    *("tiny_ic_resnet8_f32", "tiny_kws_dscnn_f32", "tiny_ad_fc_f32", "tflm_mnist_lstm_f32"),
+    *("ml_cifar10_f32", "onnx_mnist8_f32", "onnx_silero_vad_16k_op15_f32", "aeq_sdpa_composite_f32"),
 )
 
 
@@ -47,7 +60,8 @@ def measure_costs(core: str, models: Sequence[str] = ()) -> None:
     """Adds to the core's table what these models need, or makes it anew for all."""
     file = FOLDER / f"{core}.json"
     known = _read(file) if models else {}
-    for name in models or (*SPREAD, *MODELS):
+    has_fpu = Feature.FPU in load_board(BOARDS[core]).target.features
+    for name in models or (*SPREAD, *MODELS, *(OF_FLOATS if has_fpu else ())):
         for planned in _states(name, BOARDS[core], known):
             try:
                 found = dict(_measured(planned, BOARDS[core]))

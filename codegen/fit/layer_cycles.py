@@ -98,8 +98,8 @@ class CycleTable:
         return LayerCycles(round(work_of_stage(stage).cycles(self.factors_of(kind_of(stage)))), False)
 
     def factors_of(self, kind: str) -> Factors:
-        """Returns the factors of a kind of kernel; if it was not measured, those of its family."""
-        known = (self._factors.get(name) for name in (kind, _family_of(kind), ""))
+        """Returns the factors of a kind of kernel; if it was not measured, those of the nearest family."""
+        known = (self._factors.get(name) for name in (kind, *_families_of(kind), ""))
         return next((each for each in known if each is not None), _NOTHING_MEASURED)
 
     @cached_property
@@ -108,8 +108,8 @@ class CycleTable:
         kinds: dict[str, list[Measured]] = {"": list(self.measured.values())} if self.measured else {}
         for key, each in self.measured.items():
             kind = key.partition(_BAR)[0]
-            kinds.setdefault(kind, []).append(each)
-            kinds.setdefault(_family_of(kind), []).append(each)
+            for name in (kind, *_families_of(kind)):
+                kinds.setdefault(name, []).append(each)
         return {kind: _fitted(each) for kind, each in kinds.items()}
 
     def run(self, lowered: Lowered) -> int:
@@ -208,10 +208,15 @@ def kind_of(stage: LoweredStage) -> str:
     return " ".join((stage.op, kernel.schedule, *words))
 
 
-def _family_of(kind: str) -> str:
-    """Returns the family of kinds that are computed alike, which estimates unmeasured kinds."""
+def _families_of(kind: str) -> tuple[str, ...]:
+    """Returns the families of kinds that are computed alike, the nearest first, for kinds not measured.
+
+    Kernels of the same schedule and element type are alike whatever the op; then those of the schedule.
+    """
     _, schedule, *words = kind.split()
-    return f" {schedule} {_CONVERTING}" if words[:1] == [_CONVERTING] else f" {schedule}"
+    if words[:1] == [_CONVERTING]:
+        return (f" {schedule} {_CONVERTING}",)
+    return tuple(dict.fromkeys((" ".join(("", schedule, *words)), f" {schedule}")))
 
 
 def _rows_text(fmt: RowFormat) -> str:

@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from aot.passes.pipeline import run_meaning
-from benchmarks.costs import corners
+from benchmarks.costs import BOARDS, corners
 from codegen.c.arenas import ANY_REGION
 from codegen.fit.layer_cycles import CycleTable, Measured, cycle_table
 from codegen.fit.variant import Variant
@@ -24,12 +24,13 @@ def measured() -> dict[str, Measured]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("board", BOARDS.values())
 @pytest.mark.parametrize(
     "name", ["tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8", "tiny_ad_fc_int8"]
 )
-def test_all_kernels_of_a_benchmark_are_measured(name: str, shared_dir: Path) -> None:
+def test_all_kernels_of_a_benchmark_are_measured(name: str, board: str, shared_dir: Path) -> None:
     """Keys change with the kernels: a table that was not measured again would not have them."""
-    target, options = load_board("mps2-an386").target, CompileOptions()
+    target, options = load_board(board).target, CompileOptions()
     model = import_model(next((shared_dir / "models" / name).glob("model.*")), options)
     graph = run_meaning(model.graph).graph
     table, missing = cycle_table(target), set[str]()
