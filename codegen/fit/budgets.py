@@ -13,9 +13,11 @@ from aot.target import Optimize, Target
 from codegen.c.arenas import chosen_pools
 from codegen.c.constants import collect_constants
 from codegen.c.estimate import estimate_kernel_bytes
-from codegen.fit.placement_search import checked_plan, fastest_variant, in_memories, starts
-from codegen.fit.variant import MORE_ROOM, CompiledPlan
+from codegen.fit.placement_search import checked_plan, fastest_plan, fastest_variant, in_memories, starts
+from codegen.fit.variant import MORE_ROOM, CompiledPlan, Variant
 from codegen.job import Job
+from codegen.lower.decisions import Decisions, all_layers
+from codegen.lower.stages import Lowered, LoweredStage
 from codegen.options import CompileOptions
 
 if TYPE_CHECKING:
@@ -45,15 +47,17 @@ def arena_limit(job: Job) -> int | None:
 
 def flash_bytes(plan: CompiledPlan) -> int:
     """Returns the flash for constants and kernels; kernels are estimated."""
-    stages, external = plan.lowered.stages, plan.job.options.weights_external
-    constants = collect_constants(plan.job.model.name, stages, external=external).bytes
-    return constants + estimate_kernel_bytes(plan.library, plan.job.target)
+    return _constant_bytes(plan.lowered, plan.job) + estimate_kernel_bytes(plan.library, plan.job.target)
+
+
+def _constant_bytes(lowered: Lowered, job: Job) -> int:
+    external = job.options.weights_external
+    return collect_constants(job.model.name, lowered.stages, external=external).bytes
 
 
 def plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | None:
     """Returns the fastest accepted plan within the budgets; if RAM is the goal, the smallest."""
     limit = arena_limit(job)
-    _require_room_for_inputs(job, meaning.graph, limit)
     archive = archive_of(meaning, job)
     for member in _best_first(archive, job):
         if limit is not None and member.arena_bytes > limit:
@@ -132,8 +136,13 @@ def _searched(meaning: PassRun, job: Job) -> Archive:
     return archive
 
 
+def require_room(meaning: PassRun, job: Job) -> None:
+    """Raises FitError if the inputs or the constants alone are too large. This is known before the search."""
+    _require_room_for_inputs(job, meaning.graph, arena_limit(job))
+    _require_room_for_constants(meaning, job)
+
+
 def _require_room_for_inputs(job: Job, graph: Graph, limit: int | None) -> None:
-    """Raises FitError if the inputs alone are too large. This is known before planning."""
     inputs = sum(graph.types[value].bytes for value in graph.inputs)
     if limit is None or job.options.stream or job.options.io_apart or inputs <= limit:
         return
@@ -141,6 +150,40 @@ def _require_room_for_inputs(job: Job, graph: Graph, limit: int | None) -> None:
         f"the inputs alone take {inputs:,} bytes, {inputs - limit:,} more than {_says(job, limit)}",
         hint="--io caller keeps them out of the arena, --stream takes an image row by row",
     )
+
+
+def _require_room_for_constants(meaning: PassRun, job: Job) -> None:
+    limit = job.options.flash_bytes
+    if limit is None:
+        return
+    both = (_smallest_weights(job, meaning.graph, goal) for goal in (Optimize.SIZE, Optimize.SPEED))
+    least = min(both, key=lambda lowered: _constant_bytes(lowered, job))
+    needed = _constant_bytes(least, job)
+    if needed <= limit:
+        return
+    small = replace(_without_budgets(job.options), optimize=Optimize.SIZE)
+    enough = flash_bytes(fastest_plan(meaning, replace(job, options=small)))
+    raise FitError(
+        f"the constants alone take {needed:,} bytes of flash, {needed - limit:,} more than --flash {limit} "
+        "allows",
+        _most_constants(least.stages),
+        f"--flash {enough} --optimize size is enough, if RAM has no limit",
+    )
+
+
+def _smallest_weights(job: Job, graph: Graph, goal: Optimize) -> Lowered:
+    """Returns the graph lowered with weights in their own width; no kernels need fewer constants."""
+    compact = Decisions(compact=all_layers(graph))
+    return Variant(graph, job.kernel_target, replace(job.options, optimize=goal), (), compact).lowered
+
+
+def _most_constants(stages: Sequence[LoweredStage]) -> str:
+    largest = max(stages, key=_constants_of)
+    return f"most of it is the {_constants_of(largest):,} bytes of constants of {largest.op} {largest.name}"
+
+
+def _constants_of(stage: LoweredStage) -> int:
+    return sum(array.nbytes for array in stage.kernel.constants.values())
 
 
 def _says(job: Job, limit: int) -> str:
@@ -160,14 +203,11 @@ def refusal(meaning: PassRun, job: Job) -> FitError:
     needed = min(sizes)
     if flash is None or needed <= flash:
         return _no_memories(inside, job)
-    stages = sizes[needed].planned.variant.lowered.stages
-    largest = max(stages, key=lambda s: sum(array.nbytes for array in s.kernel.constants.values()))
-    held = sum(array.nbytes for array in largest.kernel.constants.values())
     both = f" with an arena of {limit:,}" if limit is not None else ""
     return FitError(
         f"constants and kernels need about {needed:,} bytes of flash at least{both}, "
         f"{needed - flash:,} more than --flash {flash} allows",
-        f"most of it is the {held:,} bytes of constants of {largest.op} {largest.name}",
+        _most_constants(sizes[needed].planned.variant.lowered.stages),
         f"--flash {needed} is enough",
     )
 

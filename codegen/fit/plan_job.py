@@ -54,8 +54,9 @@ def _within_board(meaning: PassRun, job: Job) -> CompiledPlan:
 
     Plans that also leave an application its share of the flash come first.
     """
-    from codegen.fit.budgets import plan_within, refusal
+    from codegen.fit.budgets import plan_within, refusal, require_room
 
+    require_room(meaning, job)
     plan = plan_within(meaning, job, lambda plan: not _missing(plan) and not layers_to_compact(plan))
     plan = plan or plan_within(meaning, job, lambda plan: not _missing(plan))
     if plan is not None:

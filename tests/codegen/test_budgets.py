@@ -143,6 +143,16 @@ def test_each_step_of_flash_is_met_and_makes_resnet_no_slower(shared_dir: Path) 
     assert cycles == sorted(cycles, reverse=True)
 
 
+def test_constants_above_the_flash_are_refused_before_any_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(transformed())
+    with monkeypatch.context() as patched:
+        patched.setattr("codegen.fit.budgets.archive_of", lambda *_: pytest.fail("a search began"))
+        with pytest.raises(FitError, match="constants alone") as refused:
+            asked.plan(flash_bytes=1_000)
+    (enough,) = (int(word) for word in (refused.value.hint or "").split() if word.isdigit())
+    assert flash_bytes(asked.plan(flash_bytes=enough, optimize=Optimize.SIZE)) <= enough
+
+
 def test_both_budgets_are_kept_to_at_once() -> None:
     asked = Asked(transformed())
     fastest, least = asked.plan(), asked.plan(optimize=Optimize.RAM)
