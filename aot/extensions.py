@@ -136,7 +136,7 @@ def _load(extension: Extension) -> object:
         raise ExtensionError(
             f'"{extension.name}" of {extension.group} cannot be loaded: {type(error).__name__}: {error}',
             f"it is declared by {extension.origin}",
-            "mend or uninstall that package",
+            "repair or uninstall that package",
         ) from error
 
 
@@ -148,7 +148,7 @@ def _clash(group: str, name: str, one: str, other: str) -> ExtensionError:
 
 def _require_group(group: str) -> None:
     if group not in GROUPS:
-        raise ExtensionError(f'"{group}" is not a group of extensions', hint=f"there are {', '.join(GROUPS)}")
+        raise ExtensionError(f'"{group}" is not an extension group', hint=f"known: {', '.join(GROUPS)}")
 
 
 def entries_of(attribute: str) -> Callable[[str, object], Mapping[str, T]]:

@@ -49,6 +49,6 @@ def _checked(name: str, tensor: TensorType, inputs: Mapping[str, Array]) -> Arra
     if array.shape != tensor.shape or array.dtype != tensor.dtype.numpy:
         raise InputError(
             f'input "{name}" is {array.dtype}{list(array.shape)}, '
-            f"the model takes {tensor.dtype.numpy}{list(tensor.shape)}"
+            f"the model needs {tensor.dtype.numpy}{list(tensor.shape)}"
         )
     return array

@@ -26,9 +26,9 @@ def require_own(path: Path, what: str) -> None:
     if owner is None:
         return
     raise MachineError(
-        f"{what} belongs to user {owner}, and you are user {os.geteuid()}: nothing in it is used",
+        f"{what} belongs to user {owner}, and you are user {os.geteuid()}: Solder does not use it",
         str(path),
-        f"if you trust it: chown {os.geteuid()} {path}\nif not, work in a folder of your own",
+        f"if you trust it: chown {os.geteuid()} {path}\nif not, work in a folder that you own",
     )
 
 

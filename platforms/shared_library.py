@@ -194,7 +194,7 @@ def _checked(tensor: PlacedTensor, inputs: Mapping[str, Array]) -> Array:
     array = np.asarray(inputs[tensor.name], order="C")
     if array.shape != tensor.shape or array.dtype != tensor.dtype:
         raise InputError(
-            f'input "{tensor.name}" is {array.dtype}{list(array.shape)}, the model takes {tensor}'
+            f'input "{tensor.name}" is {array.dtype}{list(array.shape)}, the model needs {tensor}'
         )
     return array
 

@@ -31,7 +31,7 @@ class Anomaly:
     def check(self) -> None:
         """Raises DeclarationError for an unknown measure."""
         if self.measure not in _MEASURES:
-            raise DeclarationError(f"measure is {self.measure}, it must be {' or '.join(_MEASURES)}")
+            raise DeclarationError(f"measure must be {' or '.join(_MEASURES)}, not {self.measure}")
 
     def refusal(self, graph: Graph) -> str | None:
         """Returns why this model cannot have the back end; None if it can."""
@@ -40,12 +40,12 @@ class Anomaly:
             return refusal
         if len(graph.inputs) != 1:
             return (
-                f"anomalies are found by one input, the model has {len(graph.inputs)}: "
+                f"an anomaly back end needs a model with one input, this one has {len(graph.inputs)}: "
                 f"{', '.join(graph.inputs)}"
             )
         given, made = (graph.types[name].elements for name in (graph.inputs[0], graph.outputs[0]))
         if given != made:
-            return f"anomalies are found where as much comes out as goes in, here {made} numbers of {given}"
+            return f"an anomaly score needs an output as large as the input: {made} numbers of {given}"
         return None
 
     def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:

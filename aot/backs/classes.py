@@ -38,9 +38,9 @@ class Classes:
     def check(self) -> None:
         """Raises DeclarationError for parameters that make no sense."""
         if not 1 <= self.average <= _MOST_AVERAGED:
-            raise DeclarationError(f"average is {self.average}, it must be 1 to {_MOST_AVERAGED} runs")
+            raise DeclarationError(f"average must be 1 to {_MOST_AVERAGED} runs, not {self.average}")
         if self.hold < 0:
-            raise DeclarationError(f"hold is {self.hold}, it must be 0 runs or more")
+            raise DeclarationError(f"hold must be 0 runs or more, not {self.hold}")
 
     def refusal(self, graph: Graph) -> str | None:
         """Returns why this model cannot have the back end; None if it can."""

@@ -102,14 +102,14 @@ def above(score: float) -> float:
 
 def check_share(name: str, value: float, least: float = 0.0) -> None:
     if not least <= value <= 1:
-        raise DeclarationError(f"{name} is {value:g}, it must be {least:g} to 1")
+        raise DeclarationError(f"{name} must be {least:g} to 1, not {value:g}")
 
 
 def check_overlap(name: str, value: float) -> None:
     if not 0 < value <= 1:
-        raise DeclarationError(f"{name} is {value:g}, it must be above 0, at most 1")
+        raise DeclarationError(f"{name} must be above 0 and at most 1, not {value:g}")
 
 
 def check_count(name: str, value: int) -> None:
     if not 1 <= value <= MOST_BOXES:
-        raise DeclarationError(f"{name} is {value}, it must be 1 to {MOST_BOXES} boxes")
+        raise DeclarationError(f"{name} must be 1 to {MOST_BOXES} boxes, not {value}")

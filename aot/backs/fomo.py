@@ -29,8 +29,8 @@ class Fomo:
         shape = graph.types[graph.outputs[0]].shape
         if refusal is None and (len(shape) != 4 or shape[0] != 1 or shape[3] < 2):
             return (
-                "FOMO takes [1, rows, columns, classes with a background], "
-                f"the model gives {shapes_text(graph)}"
+                "FOMO needs an output [1, rows, columns, classes with a background], "
+                f"the model has {shapes_text(graph)}"
             )
         return refusal
 

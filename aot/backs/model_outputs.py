@@ -14,14 +14,20 @@ def no_number(graph: Graph, names: Sequence[str]) -> str | None:
     """Returns a refusal for the first value that is neither float nor quantized; None if all are numbers."""
     for name in names:
         if not _is_number(graph.types[name]):
-            return f'"{name}" holds {graph.types[name].dtype.value} without a scale, which is not a number'
+            return (
+                f'"{name}" holds {graph.types[name].dtype.value} without a scale, so its values have no '
+                "known unit"
+            )
     return None
 
 
 def not_one_output(graph: Graph) -> str | None:
     if len(graph.outputs) == 1:
         return no_number(graph, graph.outputs)
-    return f"a back end takes one output, the model has {len(graph.outputs)}: {', '.join(graph.outputs)}"
+    return (
+        f"this back end needs a model with one output, this one has {len(graph.outputs)}: "
+        f"{', '.join(graph.outputs)}"
+    )
 
 
 def picture_size(graph: Graph) -> tuple[int, int] | None:
@@ -43,7 +49,7 @@ def no_picture(graph: Graph) -> str | None:
     if picture_size(graph) is not None:
         return None
     shapes = ", ".join(f'"{name}" {list(graph.types[name].shape)}' for name in graph.inputs)
-    return f"boxes are found in one picture of 1 or 3 colours, the model takes {shapes}"
+    return f"a detector needs one image of 1 or 3 channels as input, the model has {shapes}"
 
 
 def shapes_text(graph: Graph) -> str:

@@ -55,13 +55,11 @@ class Ssd:
         check_overlap("nms_thresh", self.nms_thresh)
         check_count("detections_per_img", self.detections_per_img)
         if any(size < 1 or not size.is_integer() for size in self.grid_sizes):
-            raise DeclarationError("grid_sizes are counts of cells, so whole numbers above 0")
+            raise DeclarationError("grid_sizes must be whole numbers above 0 (cells)")
         grids = len(self.grid_sizes)
         for name, values, wanted in (("scales", self.scales, grids + 1), ("steps", self.steps, grids)):
             if values and len(values) != wanted:
-                raise DeclarationError(
-                    f"{name} has {len(values)} numbers, for {grids} grids it must have {wanted}"
-                )
+                raise DeclarationError(f"{name} has {len(values)} numbers, {grids} grids need {wanted}")
 
     def refusal(self, graph: Graph) -> str | None:
         """Returns why this model cannot have the back end; None if it can."""
@@ -71,11 +69,11 @@ class Ssd:
         size, found = picture_size(graph), self._outputs(graph)
         boxes = sum(int(cells) ** 2 for cells in self.grid_sizes) * self._per_cell
         if size is not None and size[0] != size[1]:
-            return f"the grids are square, the model's picture has {size[1]}x{size[0]} pixels"
+            return f"the grids are square, but the model's image has {size[1]}x{size[0]} pixels"
         if found is None or graph.types[found[0]].shape[1] != boxes:
             return (
                 f"the default boxes are {boxes}, with [1, {boxes}, 4] and [1, {boxes}, classes], "
-                f"the model gives {shapes_text(graph)}"
+                f"but the model's outputs are {shapes_text(graph)}"
             )
         return None
 

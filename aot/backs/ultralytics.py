@@ -119,7 +119,7 @@ class Yolov8:
         check_overlap("iou", self.iou)
         check_count("max_det", self.max_det)
         if not 1 <= self.reg_max <= 64:
-            raise DeclarationError(f"reg_max is {self.reg_max}, it must be 1 to 64")
+            raise DeclarationError(f"reg_max must be 1 to 64, not {self.reg_max}")
 
     def refusal(self, graph: Graph) -> str | None:
         """Returns why this model cannot have the back end; None if it can."""

@@ -65,7 +65,7 @@ def heads_of(graph: Graph, anchors: int, least_width: int, *, boxes_last: bool) 
     if len(heads) < len(found) or len({head.width for head in heads}) != 1 or heads[0].width < least_width:
         return (
             f"the heads have {least_width} numbers or more for each of {anchors} boxes in a cell, "
-            f"the model gives {shapes_text(graph)}"
+            f"but the model's outputs are {shapes_text(graph)}"
         )
     return heads
 

@@ -13,12 +13,12 @@ from aot.ops.constraints import violations
 from aot.ops.op import Op, Types
 
 MAX_TENSOR_BYTES = 2**28  # far beyond any microcontroller, but still quick to process
-INDEX_HINT = "other runtimes refuse this file, too: correct the indices, and export it again"
+INDEX_HINT = "other runtimes reject this file, too: correct the indices, and export it again"
 SEE_OPS = "deploy docs ops lists what each operator supports"
 
 
 def too_large(what: str, tensor: TensorType) -> str:
-    size = f"takes {tensor.bytes:,} bytes, the limit is {MAX_TENSOR_BYTES:,}"
+    size = f"has {tensor.bytes:,} bytes, the limit is {MAX_TENSOR_BYTES:,}"
     return f"{what} of shape {list(tensor.shape)} {size}"
 
 

@@ -10,7 +10,7 @@ SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".ino")
 _IDENTIFIER = b"TFL3"
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _ARRAY = re.compile(r"(\w+)\s*\[[^\]]*\][^;={}]*=\s*\{([^{}]*)\}")
-_MAKE = "xxd -i model.tflite writes one"
+_MAKE = "create one with: xxd -i model.tflite"
 
 
 def model_in_c(data: bytes, file_name: str) -> bytes:
@@ -21,7 +21,7 @@ def model_in_c(data: bytes, file_name: str) -> bytes:
     if len(models) > 1:
         names = ", ".join(f"{name} ({len(array):,} bytes)" for name, array in models.items())
         raise NoModelFileError(
-            f"the file holds {len(models)} models: {names}", file_name, "leave one of them in it"
+            f"the file holds {len(models)} models: {names}", file_name, "keep only one of them in the file"
         )
     if not models:
         arrays = ", ".join(f"{name} ({len(array):,} bytes)" for name, array in found.items())

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from aot.errors import did_you_mean
 
 T = TypeVar("T")
-_SAID = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+_SAID = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "none": None}
 
 
@@ -82,7 +82,7 @@ def _read(value: object, hint: Any, where: str) -> object:
     if type(value) in allowed:
         return value
     said = " or ".join("none" if kind is NoneType else _SAID[kind] for kind in allowed)
-    raise DeclarationError(f"{where} is {word_of(value)}, it must be {said}")
+    raise DeclarationError(f"{where} must be {said}, not {word_of(value)}")
 
 
 def _read_numbers(value: object, where: str) -> tuple[float, ...]:
@@ -90,7 +90,9 @@ def _read_numbers(value: object, where: str) -> tuple[float, ...]:
     listed = value if isinstance(value, list | tuple) else (value,)
     if listed and all(isinstance(number, int | float) for number in listed):
         return tuple(float(number) for number in listed)
-    raise DeclarationError(f"{where} is {value}, it must be numbers", "such as 0.5, or 0.485/0.456/0.406")
+    raise DeclarationError(
+        f"{where} must be a number or a list of numbers, not {value}", "for example 0.5, or 0.485/0.456/0.406"
+    )
 
 
 def parted(given: object, kind: str) -> tuple[str, dict[str, object]]:
@@ -114,5 +116,7 @@ def declared_word(name: str, values: Mapping[str, object]) -> str:
 def _pair(word: str, name: str) -> tuple[str, object]:
     key, equals, value = word.partition("=")
     if not equals:
-        raise DeclarationError(f'"{word}" is not a parameter of {name} with its value', f"write {word}=...")
+        raise DeclarationError(
+            f'"{word}" has no value: parameters of {name} are written PARAMETER=VALUE', f"write {word}=..."
+        )
     return key, value_of(value)

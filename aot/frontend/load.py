@@ -15,7 +15,7 @@ _TFLITE_IDENTIFIER = b"TFL3"
 _ONNX_BEGINNING = b"\x08"  # the tag of the format's version, which comes first
 _FROM_KERAS = (
     'convert it: model = keras.models.load_model("{name}"), then\n'
-    "tf.lite.TFLiteConverter.from_keras_model(model).convert() gives the bytes of a .tflite file"
+    "tf.lite.TFLiteConverter.from_keras_model(model).convert() returns the bytes of a .tflite file"
     "   (deploy docs exporting)"
 )
 _FROM_TORCH = (
@@ -27,7 +27,8 @@ _FROM_TORCH = (
 _CONVERT = {
     ".h5": _FROM_KERAS,
     ".keras": _FROM_KERAS,
-    ".mlmodel": "convert the model that it was made from: Core ML gives none back   (deploy docs exporting)",
+    ".mlmodel": "convert the original model: Core ML models cannot be converted back   (deploy docs "
+    "exporting)",
     ".pb": "convert its folder: tf.lite.TFLiteConverter.from_saved_model(folder).convert() gives\n"
     "the bytes of a .tflite file   (deploy docs exporting)",
     ".pt": _FROM_TORCH,
@@ -35,10 +36,10 @@ _CONVERT = {
 }
 _FROM_FOLDER = (
     'convert it: tf.lite.TFLiteConverter.from_saved_model("{name}").convert()\n'
-    "gives the bytes of a .tflite file   (deploy docs exporting)"
+    "returns the bytes of a .tflite file   (deploy docs exporting)"
 )
 _QUANTISE_TFLITE = (
-    "TFLite models become int8 where they are converted:\n"
+    "quantize TFLite models when you convert them:\n"
     "converter.optimizations = [tf.lite.Optimize.DEFAULT]\n"
     "and converter.representative_dataset = samples   (deploy docs exporting)"
 )
@@ -57,11 +58,15 @@ def parse_model(
     if is_tflite(data):
         if overrides != NO_OVERRIDES:
             raise ModelError(
-                "shapes and values of inputs are given to ONNX models", file_name, "a .tflite file has them"
+                "--shape and --value apply to ONNX models only",
+                file_name,
+                "a .tflite file has fixed shapes; omit the option",
             )
         if rounding == "onnx":
             raise ModelError(
-                "rounding onnx is that of ONNX models", file_name, "a .tflite file has tflm or litert-ref"
+                "--rounding onnx applies to ONNX models only",
+                file_name,
+                "use tflm or litert-ref for a .tflite file",
             )
         from aot.frontend.tflite.read import read_tflite  # `deploy --help` must not load the schema
 
@@ -132,7 +137,7 @@ def read_file(path: Path) -> bytes:
     if path.is_dir():
         if (path / "saved_model.pb").exists():
             raise NoModelFileError(
-                "this is a SavedModel of TensorFlow", str(path), _FROM_FOLDER.format(name=path)
+                "this is a TensorFlow SavedModel, not a model file", str(path), _FROM_FOLDER.format(name=path)
             )
         raise NoModelFileError("a model file is needed, this is a folder", str(path), _OTHERWISE)
     if path.is_char_device() or path.is_block_device():  # may never end

@@ -26,8 +26,8 @@ def with_front(graph: Graph, declared: str) -> Graph:
     front, wanted = declared_front(declared), _wanted(graph, declared)
     if graph.states and _begins_anew(front):
         raise wanted.refusal(
-            "the model keeps a state from run to run, and the front end begins anew with each",
-            "micro_frontend:continuous=true goes on with the sound of the run before",
+            "the model keeps state between runs, but this front end starts fresh with each run",
+            "micro_frontend:continuous=true continues with the sound of the previous run",
         )
     builder = builder_of(graph)
     start = builder.value_names.unique(_input_name(front))
@@ -66,11 +66,11 @@ def _wanted(graph: Graph, declared: str) -> ModelInput:
     wanted = ModelInput(graph.inputs[0], graph.types[graph.inputs[0]], declared)
     if len(graph.inputs) != 1:
         raise wanted.refusal(
-            f"a front end makes one input, the model has {len(graph.inputs)}: {', '.join(graph.inputs)}"
+            f"a front end provides one input, the model has {len(graph.inputs)}: {', '.join(graph.inputs)}"
         )
     if not wanted.is_number:
         raise wanted.refusal(
-            f"{wanted.said} holds {wanted.type.dtype.value} without a scale, which no front end makes"
+            f"{wanted.said} holds {wanted.type.dtype.value} without a scale, which front ends cannot produce"
         )
     return wanted
 

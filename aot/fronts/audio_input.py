@@ -50,9 +50,9 @@ def _frames(sound: Sound, wanted: ModelInput) -> tuple[int, bool]:
             if fitting[is_turned]:
                 return frames, is_turned
     raise wanted.refusal(
-        f"the front end makes {counted(features, 'feature')} of each frame, "
+        f"the front end computes {counted(features, 'feature')} for each frame, but "
         f"{wanted.said} has shape {list(target.shape)}",
-        "one of its dimensions must be the features, and the others together the frames",
+        "one dimension must be the features, the product of the others the frames",
     )
 
 
@@ -64,7 +64,7 @@ def _samples(sound: Sound, frames: int, wanted: ModelInput) -> int:
         return samples
     most = least + sound.frames.hop - 1
     raise wanted.refusal(
-        f"{counted(samples, 'sample')} make {counted(made, 'frame')}, "
-        f"{wanted.said} takes {frames}: {list(wanted.type.shape)}",
-        f"samples of {least:,} to {most:,}, or another step from frame to frame",
+        f"{counted(samples, 'sample')} give {counted(made, 'frame')}, "
+        f"but {wanted.said} has {frames}: {list(wanted.type.shape)}",
+        f"set samples to {least:,} to {most:,}, or change the step between frames",
     )

@@ -30,9 +30,9 @@ def _filtered_rows(movement: Movement, wanted: ModelInput) -> int:
     if rest or (movement.samples is not None and movement.samples != rows):
         window = "" if movement.samples is None else f" and {counted(movement.samples, 'row')} of a window"
         raise wanted.refusal(
-            f"the front end gives {counted(movement.axes, 'number')} of each row{window}, "
+            f"the front end computes {counted(movement.axes, 'number')} for each row{window}, but "
             f"{wanted.said} has shape {list(wanted.type.shape)}",
-            "axes and samples must be those that the model was trained with",
+            "set axes and samples as in training",
         )
     return rows
 
@@ -41,13 +41,14 @@ def _window(movement: Movement, wanted: ModelInput) -> int:
     made = movement.axes * movement.features
     if made != wanted.type.elements:
         raise wanted.refusal(
-            f"the front end makes {counted(movement.features, 'feature')} of each axis, "
-            f"of {movement.axes} together {made:,}; {wanted.said} takes {wanted.type.elements:,}: "
+            f"the front end computes {counted(movement.features, 'feature')} for each axis, "
+            f"{movement.axes} axes together {made:,}; but {wanted.said} has {wanted.type.elements:,}: "
             f"{list(wanted.type.shape)}",
-            "axes, features and nperseg must be those that the model was trained with",
+            "set axes, features and nperseg as in training",
         )
     if movement.samples is None:
         raise wanted.refusal(
-            "nobody says how many rows a window has", "samples=125, for one of two seconds at 62.5 Hz"
+            "the number of rows in a window is not set",
+            "set samples, for example samples=125 for two seconds at 62.5 Hz",
         )
     return movement.samples

@@ -54,7 +54,7 @@ def _image(picture: Picture, wanted: ModelInput) -> _Image:
             if are_planes in found:
                 return found[are_planes]
     raise wanted.refusal(
-        f"the front end makes a picture of 1 or 3 colours, {wanted.said} has shape {list(shape)}"
+        f"the front end makes an image of 1 or 3 channels, but {wanted.said} has shape {list(shape)}"
     )
 
 
@@ -62,24 +62,24 @@ def _require_fit(picture: Picture, image: _Image, wanted: ModelInput) -> None:
     crop = picture.crop
     if picture.as_stored and wanted.type.dtype not in (DType.I8, DType.U8):
         raise wanted.refusal(
-            f"stored is true, and {wanted.said} holds {wanted.type.dtype.value}",
-            "say scale and offset: what the training made of bytes",
+            f"stored=true needs integers with a scale, but {wanted.said} holds {wanted.type.dtype.value}",
+            "set scale and offset, as in training",
         )
     if image.channels > picture.form.channels:
         raise wanted.refusal(
-            f"the camera's pictures have 1 colour, {wanted.said} takes {image.channels}: "
+            f"the camera's images have 1 channel, but {wanted.said} has {image.channels}: "
             f"{list(wanted.type.shape)}",
-            "a camera with colours, or a model of gray pictures",
+            "use a color camera, or a model for gray images",
         )
     if not picture.may_resize and (crop.height, crop.width) != (image.height, image.width):
         raise wanted.refusal(
-            f"the picture has {crop.width}x{crop.height} pixels, {wanted.said} takes "
+            f"the image has {crop.width}x{crop.height} pixels, but {wanted.said} has "
             f"{image.width}x{image.height}",
             picture.why_not,
         )
     if len(picture.factors) > image.channels:
         raise wanted.refusal(
-            f"there are means or deviations for {len(picture.factors)} colours, {wanted.said} takes "
+            f"there are means or deviations for {len(picture.factors)} channels, but {wanted.said} has "
             f"{image.channels}",
-            "one number",
+            "give one number",
         )

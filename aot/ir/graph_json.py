@@ -55,7 +55,7 @@ def to_json(graph: Graph, elements: str = "base64") -> str:
     if elements not in known:
         near = did_you_mean(elements, known)
         raise InputError(
-            f'"{elements}" is not a way to write elements{near}', hint=f"known: {', '.join(known)}"
+            f'"{elements}" is not an encoding of elements{near}', hint=f"known: {', '.join(known)}"
         )
     return json.dumps(_graph(graph, known[elements]), indent=1)
 
@@ -68,7 +68,9 @@ def from_json(text: str, constants: Mapping[str, Array] | None = None) -> Graph:
         raise InputError(f"this is not JSON: {error}") from None
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
-        raise InputError(f"a graph as JSON has format {FORMAT}, this has {found}", hint="write it again")
+        raise InputError(
+            f"this JSON has format {found}, only format {FORMAT} can be read", hint="write it again"
+        )
     try:
         return _GraphReader(constants or {}).graph(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -165,11 +167,11 @@ class _GraphReader:
             array = self._external[name]
         else:
             raise InputError(
-                f'the elements of "{name}" are not in this JSON, which has their hash alone',
+                f'the elements of "{name}" are not in this JSON, which has only their hash',
                 hint='give them in `constants`, or write the graph with elements="base64"',
             )
         if hashlib.sha256(_bytes(array)).hexdigest() != written["sha256"]:
-            raise InputError(f'the elements of "{name}" are not those that the graph was written with')
+            raise InputError(f'the elements of "{name}" differ from those that the graph was written with')
         return array
 
     def _node(self, document: Mapping[str, Any]) -> Node:

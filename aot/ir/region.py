@@ -18,7 +18,7 @@ def _border(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     inside = [op.graph.types[name] for name in (*op.graph.inputs, *op.graph.outputs)]
     outside = [*inputs, *outputs]
     if len(inside) != len(outside):
-        return f"{len(outside)} values cross the border, its graph has {len(inside)}"
+        return f"{len(outside)} values cross the border, the region's graph has {len(inside)}"
     wrong = next((n for n, pair in enumerate(zip(outside, inside, strict=True)) if pair[0] != pair[1]), None)
     return None if wrong is None else f"value {wrong} at the border has another type inside"
 
@@ -35,7 +35,7 @@ class DeviceRegion(Op):
 
     name: ClassVar[str] = "region"
     constraints: ClassVar[tuple[Constraint, ...]] = (
-        Constraint("what crosses the border has the same type on both sides", _border),
+        Constraint("values that cross the border must have the same type on both sides", _border),
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:

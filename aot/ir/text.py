@@ -151,7 +151,7 @@ def _read(parser: _Parser, line: Line, inside: Sequence[_Numbered]) -> None:
     except GraphTextError:
         raise
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise line.error(f"a value that cannot be ({error})") from error
+        raise line.error(f"an invalid value ({error})") from error
 
 
 def _depth(line: _Numbered) -> int:
@@ -225,7 +225,7 @@ class _Parser:
                 raise line.error(f"{elements.size} elements for shape {tensor.shape}")
             return elements.reshape(tensor.shape)
         if name not in self._external:
-            raise line.error(f'constant "{name}" is external and was not given')
+            raise line.error(f'constant "{name}" is external and was not provided')
         return self._external[name]
 
     def _declaration(self, line: Line) -> str:
@@ -330,7 +330,7 @@ def _parse_attribute(line: Line, hint: Any) -> Any:
         try:
             return hint(json.loads(word) if word.startswith('"') else word)
         except ValueError:
-            raise line.error(f"{word} is none of {', '.join(str(m.value) for m in hint)}") from None
+            raise line.error(f"{word} is not one of {', '.join(str(m.value) for m in hint)}") from None
     return _as_tuples(line.json())
 
 

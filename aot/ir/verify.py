@@ -42,7 +42,7 @@ def _one_producer(graph: Graph) -> Iterator[str]:
     made: set[str] = set()
     for name in chain(graph.given, graph.constants, *(n.outputs for n in graph.nodes)):
         if name in made:
-            yield f'"{name}" is made twice'
+            yield f'"{name}" has two producers'
         made.add(name)
 
 
@@ -51,15 +51,17 @@ def _read_after_made(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         yield from (f'"{node.name}" reads "{name}"' for name in node.reads if name not in made)
         made.update(node.outputs)
-    yield from (f'output "{name}" is not made' for name in graph.outputs if name not in made)
+    yield from (f'output "{name}" has no producer' for name in graph.outputs if name not in made)
     yield from (
-        f'"{s.next}", which "{s.name}" becomes, is not made' for s in graph.states if s.next not in made
+        f'"{s.next}", the next value of "{s.name}", is not computed'
+        for s in graph.states
+        if s.next not in made
     )
 
 
 def _nothing_unmentioned(graph: Graph) -> Iterator[str]:
     used = {*graph.given, *graph.kept, *chain(*((*n.reads, *n.outputs) for n in graph.nodes))}
-    return (f'nothing mentions "{name}"' for name in graph.types if name not in used)
+    return (f'nothing uses "{name}"' for name in graph.types if name not in used)
 
 
 def _node_names(graph: Graph) -> Iterator[str]:
@@ -85,7 +87,7 @@ def _quantisation(graph: Graph) -> Iterator[str]:
 
 def _quant_fact(tensor: TensorType, quant: Quant) -> str | None:
     if not tensor.dtype.is_integer:
-        return f"is {tensor.dtype.value} and has a quantisation"
+        return f"is {tensor.dtype.value} and has a quantization"
     if len(quant.scales) != len(quant.zero_points):
         return f"has {len(quant.scales)} scales, {len(quant.zero_points)} zero points"
     if quant.axis is None:
@@ -109,11 +111,11 @@ def _states(graph: Graph) -> Iterator[str]:
         kept, becomes = (_declared(graph.types[name]) for name in (state.name, state.next))
         begins = f"{state.initial.dtype}{state.initial.shape}"
         if becomes != kept:
-            yield f'"{state.name}" is {kept}, it becomes {becomes}'
+            yield f'"{state.name}" is {kept}, its next value is {becomes}'
         if begins != kept:
-            yield f'"{state.name}" is {kept}, it begins as {begins}'
+            yield f'"{state.name}" is {kept}, its initial value is {begins}'
         if state.next in graph.constants:
-            yield f'"{state.name}" becomes the constant "{state.next}"'
+            yield f'"{state.name}" has as its next value the constant "{state.next}"'
 
 
 def _declared(tensor: TensorType) -> str:
@@ -141,16 +143,16 @@ def _regions(graph: Graph) -> Iterator[str]:
 
 
 RULES: dict[str, Rule] = {
-    "every value that is mentioned has a type": _names_have_types,
+    "every value that is used has a type": _names_have_types,
     "every value has one producer": _one_producer,
-    "a value is read after it is made": _read_after_made,
-    "every value with a type is mentioned": _nothing_unmentioned,
-    "every node has a name of its own": _node_names,
+    "a value is read after it is computed": _read_after_made,
+    "every value with a type is used": _nothing_unmentioned,
+    "every node has a unique name": _node_names,
     "every dimension is at least 1": _shapes_positive,
-    "quantisation fits its tensor": _quantisation,
+    "quantization fits its tensor": _quantisation,
     "constants have their declared type": _constants,
-    "a state begins and goes on as what it is": _states,
-    "every node keeps its op's constraints": _op_constraints,
-    "the graphs of regions keep all rules": _regions,
-    "declared types are what the ops infer": _inferred_types,
+    "a state, its initial value and its next value have one type": _states,
+    "every node satisfies the constraints of its op": _op_constraints,
+    "the graphs of regions satisfy all rules": _regions,
+    "declared types are those that the ops infer": _inferred_types,
 }

@@ -33,7 +33,7 @@ def _second(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     if second.dtype is DType.F32:
         return None
     if second.quant is None or second.quant.is_per_channel:
-        return "it has not one scale"
+        return "it has no single scale"
     return None
 
 
@@ -50,12 +50,12 @@ class BatchMatmul(Op):
         limits.SUM_TYPES,
         limits.WEIGHTS_LIKE_INPUT,
         Constraint(
-            "matrices must fit; there must be as many of both, or one of one of them, "
-            "or of the first a multiple of the second",
+            "matrices must fit, and their number must be equal, or 1 for one operand, "
+            "or for the first a multiple of the second",
             _shapes,
         ),
         limits.INTEGERS_ARE_QUANTISED,
-        Constraint("the second operand must be quantised with one scale and one zero point", _second),
+        Constraint("the second operand must be quantized with one scale and one zero point", _second),
         limits.RESCALE_FITS,
     )
     x_transposed: bool = False

@@ -49,7 +49,7 @@ def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
     if tensors[0].dtype not in LEFT_SHIFT:
         return f"{tensors[0].dtype.value} has a scale"
     if any(t.quant is None or t.quant.is_per_channel for t in tensors):
-        return "not each has one"
+        return "not every tensor has one"
     if tensors[0].dtype is DType.I16 and any(quant_of(t).zero_point for t in tensors):
         return "a zero point of i16 is not 0"
     return None
@@ -254,7 +254,7 @@ class Div(BinaryOp):
     name: ClassVar[str] = "div"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         *_SHARED,
-        Constraint("a quantised quotient must be i8", _div_types),
+        Constraint("a quantized quotient must be i8", _div_types),
         SHAPES_FIT,
     )
 

@@ -94,7 +94,7 @@ def _plain(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Combine)
     quantised = [required(t) for t in inputs if required(t).quant is not None]
     return (
-        f"{op.by.value} of quantised {quantised[0].dtype.value}"
+        f"{op.by.value} of quantized {quantised[0].dtype.value}"
         if quantised and op.by not in _STORED
         else None
     )
@@ -110,11 +110,11 @@ class Combine(Elementwise):
         limits.input_count(2, 2),
         one_type(),
         Constraint(
-            "powers and angles are of f32, logic is of integers or bool, shifts are of integers, "
-            "the others of numbers",
+            "powers and angles need f32, logic needs integers or bool, shifts need integers, "
+            "all others need numbers",
             _elements,
         ),
-        Constraint("quantised integers may only be combined by maximum and minimum", _plain),
+        Constraint("quantized integers support only maximum and minimum", _plain),
         one_quantisation(),
         SHAPES_FIT,
     )

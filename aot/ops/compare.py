@@ -55,7 +55,7 @@ class Compare(Elementwise):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(2, 2),
         one_type(),
-        Constraint("inputs of different quantisations must have scales below 1", _scales),
+        Constraint("inputs of different quantizations must have scales below 1", _scales),
         SHAPES_FIT,
     )
     relation: Relation = Relation.EQUAL

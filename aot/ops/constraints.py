@@ -59,14 +59,14 @@ def _quantised(op: Op, inputs: Types, outputs: Outputs) -> str | None:
         if tensor is None or tensor.dtype is not DType.I8:
             continue
         if tensor.quant is None:
-            return f"the {name} has no quantisation"
+            return f"the {name} has no quantization"
         if tensor.quant.is_per_channel:
             return f"the {name} has {len(tensor.quant.scales)} scales"
     return None
 
 
 INT8_IS_QUANTISED = Constraint(
-    "i8 inputs and outputs must be quantised with one scale and one zero point", _quantised
+    "i8 inputs and outputs must be quantized with one scale and one zero point", _quantised
 )
 
 
@@ -109,12 +109,12 @@ def _integers_quantised(op: Op, inputs: Types, outputs: Outputs) -> str | None:
 
 def _one_scale(tensor: TensorType) -> str | None:
     if tensor.quant is None:
-        return "no quantisation"
+        return "no quantization"
     return f"{len(tensor.quant.scales)} scales" if tensor.quant.is_per_channel else None
 
 
 INTEGERS_ARE_QUANTISED = Constraint(
-    "i8 and i16 inputs and outputs must be quantised with one scale and one zero point", _integers_quantised
+    "i8 and i16 inputs and outputs must be quantized with one scale and one zero point", _integers_quantised
 )
 
 
@@ -170,7 +170,7 @@ def weights_are_symmetric(channel_axis: int) -> Constraint:
         if w is None or w.dtype not in _INTEGERS:
             return None
         if w.quant is None:
-            return "they have no quantisation"
+            return "they have no quantization"
         if any(w.quant.zero_points):
             return f"zero point {next(z for z in w.quant.zero_points if z)}"
         if w.quant.axis not in (None, channel_axis):
@@ -216,7 +216,7 @@ def _same_quant(op: Op, inputs: Types, outputs: Outputs) -> str | None:
     )
 
 
-QUANTISATION_IS_KEPT = Constraint("input and output must have the same quantisation", _same_quant)
+QUANTISATION_IS_KEPT = Constraint("input and output must have the same quantization", _same_quant)
 
 
 def shape_text(tensor: TensorType | None) -> str:

@@ -36,7 +36,7 @@ def _loops(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     if not len(op.sizes) == len(op.strides1) == len(op.strides2) or not 0 <= op.summed <= len(op.sizes):
         return f"there are {len(op.sizes)}, {len(op.strides1)} and {len(op.strides2)}"
     made = prod(op.sizes[: len(op.sizes) - op.summed])
-    return None if made == prod(op.shape) else f"they make {made} results for {prod(op.shape)}"
+    return None if made == prod(op.shape) else f"they give {made} results, not {prod(op.shape)}"
 
 
 def _inside(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -59,8 +59,8 @@ class Contract(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(2, 2),
         Constraint("both inputs must be f32, or integers of one type", _elements),
-        Constraint("there must be a stride of each input for each loop, and a result for each step", _loops),
-        Constraint("no element outside the inputs may be read", _inside),
+        Constraint("each loop needs a stride for each input, and each step a result", _loops),
+        Constraint("all elements that are read must be inside the inputs", _inside),
     )
     shape: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()

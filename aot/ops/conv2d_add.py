@@ -45,9 +45,9 @@ class Conv2dAdd(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         Constraint("there must be 4 inputs, of which b may be absent, and one output", _count),
         limits.same_dtype_in(DType.I8),
-        Constraint("the image that is added and the output must be alike in type and shape", _shape),
-        Constraint("the convolution keeps the limits of conv2d", _of_convolution),
-        Constraint("the sum keeps the limits of add", _of_sum),
+        Constraint("the added image and the output must have the same type and shape", _shape),
+        Constraint("the limits of conv2d apply to the convolution", _of_convolution),
+        Constraint("the limits of add apply to the sum", _of_sum),
     )
     conv: Conv2d
     between: Quant  # quantization of the convolution's result

@@ -32,7 +32,7 @@ class Convert(Elementwise):
     elementwise: ClassVar[tuple[int, ...]] = (0,)
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        Constraint("bits are read as a type of as many", _width),
+        Constraint("bits must be read as a type of the same size", _width),
     )
     to: DType = DType.F32
     of_bits: bool = False

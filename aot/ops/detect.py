@@ -67,11 +67,11 @@ class Detect(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(5, 6),
         Constraint(
-            "corners and scores must be f32, classes i32, all of one shape [1, boxes]; "
+            "corners and scores must be f32, classes i32, all of shape [1, boxes]; "
             "without classes, scores must be [1, boxes, classes]",
             _vectors,
         ),
-        Constraint("there must be 1 to 1024 detections and an overlap above 0, at most 1", _attributes),
+        Constraint("there must be 1 to 1024 detections and an overlap above 0 and at most 1", _attributes),
     )
     count: int = 1
     least: float = 0.0  # smallest score

@@ -23,7 +23,7 @@ def _repeats(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None
 
 
 SHAPES_FIT = Constraint(
-    "the inputs must have the same shape, or are repeated along the dimensions that they have once or lack",
+    "the inputs must have the same shape, or be repeated along dimensions that are 1 or missing",
     _repeats,
 )
 
@@ -35,7 +35,7 @@ def one_type(first: int = 0) -> Constraint:
         found = [required(t).dtype.value for t in inputs[first:]]
         return None if len(set(found)) == 1 else " and ".join(found)
 
-    return Constraint("the inputs that are computed with must have the same element type", violation)
+    return Constraint("the inputs of the computation must have the same element type", violation)
 
 
 def one_quantisation(first: int = 0) -> Constraint:
@@ -48,7 +48,7 @@ def one_quantisation(first: int = 0) -> Constraint:
             None if len(scales | {q.zero_points for q in quants}) <= 2 else f"there are {len(scales)} scales"
         )
 
-    return Constraint("inputs and output must have one quantisation", violation)
+    return Constraint("inputs and output must have the same quantization", violation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Energy(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
         Constraint("x must be i16 or f32", _elements),
-        Constraint("the last dimension must hold pairs, and the range lie within", _range),
+        Constraint("the last dimension must hold pairs, and the range must be inside it", _range),
     )
     first: int = 0
     end: int = 0

@@ -93,7 +93,7 @@ class Fft(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
         limits.same_dtype_in(*_TYPES),
-        Constraint(f"pairs must be 2, 4, 8, ... or {_MAX_PAIRS}, as many as x has or more", _pairs),
+        Constraint(f"pairs must be a power of 2 up to {_MAX_PAIRS}, and at least as many as x has", _pairs),
     )
     pairs: int = 2
 
@@ -201,7 +201,7 @@ class RealSamples(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
         limits.same_dtype_in(*_TYPES),
-        Constraint("the last dimension must hold two pairs or more", _spectrum_of_pairs),
+        Constraint("the last dimension must hold at least two pairs", _spectrum_of_pairs),
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:

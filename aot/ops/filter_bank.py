@@ -42,7 +42,7 @@ class FilterBank(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(3, 3),
         Constraint("inputs must be u32, i32, i32, or f32, i32, f32", _elements),
-        Constraint("each channel must have a row of weights, no longer than x", _shapes),
+        Constraint("each channel needs a row of weights, no longer than x", _shapes),
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:

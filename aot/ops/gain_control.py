@@ -32,7 +32,9 @@ class GainControl(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(3, 3),
         types_are(DType.U32, DType.U32, DType.I16),
-        Constraint(f"x and noise must have one shape, and there must be {GAINS} gains or more", _shapes),
+        Constraint(
+            f"x and noise must have the same shape, and there must be at least {GAINS} gains", _shapes
+        ),
         numbers_within(0, 63, "shift"),
     )
     shift: int = 6

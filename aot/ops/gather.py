@@ -46,7 +46,7 @@ class Gather(Op):
     name: ClassVar[str] = "gather"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         *_SHARED,
-        Constraint("the axis must exist, and come after the dimensions that both inputs begin with", _axis),
+        Constraint("the axis must exist, and come after the dimensions that both inputs share", _axis),
     )
     axis: int = 0
     batches: int = 0
@@ -85,7 +85,7 @@ class GatherNd(Op):
     name: ClassVar[str] = "gather_nd"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         *_SHARED,
-        Constraint("the last dimension of the indices must be a place in the input", _depth),
+        Constraint("the last dimension of the indices must be a position in the input", _depth),
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:

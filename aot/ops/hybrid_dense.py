@@ -48,7 +48,7 @@ class HybridDense(Op):
         ROWS_ARE_AS_LONG,
         limits.bias_per_channel(channel_axis=0),
         limits.weights_are_symmetric(channel_axis=0),
-        Constraint("a row must have at most 65,793 elements, whose sum fits 32 bits", _sum_fits),
+        Constraint("a row must have at most 65,793 elements, so that its sum fits 32 bits", _sum_fits),
     )
     activation: Activation = Activation.NONE
     is_asymmetric: bool = False

@@ -60,7 +60,7 @@ def lstm_parameters(h: TensorType, c: TensorType, r: TensorType, cell_clip: floa
 def scales_misfit(x: TensorType, h: TensorType, c: TensorType, r: TensorType) -> str | None:
     """Describes a scale that an integer step does not support; None if all are supported."""
     if any(t.quant is None for t in (x, h, c, r)):
-        return "an operand has no quantisation"
+        return "an operand has no quantization"
     if x.quant != GATE_QUANT:
         return f"the gates' is {quant_of(x).scale:.6g}"
     power = math.log2(quant_of(c).scale)

@@ -66,7 +66,8 @@ class NonMaxSuppression(Op):
             _shapes,
         ),
         Constraint(
-            "1 box of a class up to all may be chosen, 65,536 in all, with an overlap of 0 to 1", _attributes
+            "1 to all boxes of a class may be chosen, at most 65,536 in total, with an overlap of 0 to 1",
+            _attributes,
         ),
     )
     each: int = 1  # most boxes per class and batch

@@ -31,7 +31,7 @@ class Pad(Op):
         limits.same_dtype_in(*DType),
         limits.rank_is(4),
         limits.BATCH_IS_ONE,
-        Constraint("the value must be a number that the element type has", _value),
+        Constraint("the element type must be able to hold the value", _value),
     )
     padding: Padding = NO_PADDING  # (top, bottom), (left, right)
     value: float = 0.0

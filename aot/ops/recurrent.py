@@ -127,11 +127,13 @@ class Recurrent(Op):
         Constraint("all must be f32, or gates and cell i16, weights i8 and hidden values i8 or i16", _types),
         Constraint("x must be [1, steps, sequences, gates times units]", _sequence),
         Constraint("weights, biases and states must be vectors that fit the units", _vectors),
-        Constraint("each activation must be known, and there must be as many as the cell has", _activations),
-        Constraint("only an LSTM's cell may be given, clipped or tied to its input gate", _of_a_cell),
+        Constraint("each activation must be known, and their number must be that of the cell", _activations),
         Constraint(
-            "integers are for LSTMs with the usual activations that give the cell, and have scales: "
-            "of gates 2**-12, of the cell a power of two from 2**-16 to 2**-8",
+            "only the cell of an LSTM may be an output, clipped or tied to its input gate", _of_a_cell
+        ),
+        Constraint(
+            "integers are supported for LSTMs with the usual activations that return the cell; the scale "
+            "of gates must be 2**-12, of the cell a power of two from 2**-16 to 2**-8",
             _integers,
         ),
     )

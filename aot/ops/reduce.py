@@ -48,7 +48,7 @@ def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     if x.dtype is not y.dtype or (op.by in _OF_TRUTH) != (x.dtype is DType.BOOL):
         return f"{op.by.value} of {x.dtype.value} gives {y.dtype.value}"
     return (
-        f"{op.by.value} of quantised {x.dtype.value}"
+        f"{op.by.value} of quantized {x.dtype.value}"
         if x.quant is not None and op.by is Reduction.PRODUCT
         else None
     )
@@ -72,7 +72,7 @@ def _sum_fits(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     if op.by is not Reduction.SUM or x.quant is y.quant is None:
         return None
     if x.quant is None or y.quant is None or x.quant.is_per_channel or y.quant.is_per_channel:
-        return "not both have one"
+        return "only one of them has one"
     ratio = x.quant.scale / y.quant.scale
     bits = (
         x.dtype.bytes * 8 + 1 + op.count(x).bit_length() + max(0, int(np.log2(ratio)) + 1 if ratio > 0 else 0)
@@ -87,10 +87,12 @@ class Reduce(Op):
     name: ClassVar[str] = "reduce"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        Constraint("any and all are of bool, products of plain numbers, the others of numbers", _elements),
+        Constraint(
+            "any and all need bool, products need unquantized numbers, all others need numbers", _elements
+        ),
         Constraint("the axes must exist and be in order", _axes),
-        Constraint("extremes must keep the quantisation", _extreme_scales),
-        Constraint("quantised sums must have a scale and fit 31 bits in the output's steps", _sum_fits),
+        Constraint("extremes must keep the quantization", _extreme_scales),
+        Constraint("quantized sums must have a scale and fit 31 bits at the output's scale", _sum_fits),
     )
     by: Reduction = Reduction.SUM
     axes: tuple[int, ...] = (0,)
@@ -147,7 +149,7 @@ class ArgExtreme(Op):
     name: ClassVar[str] = "arg_extreme"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        Constraint("the axis must exist and the input be numbers", _index_axis),
+        Constraint("the axis must exist and the input must be numbers", _index_axis),
         Constraint("the output must be i32 or i64", _index_type),
     )
     by: Reduction = Reduction.MAXIMUM

@@ -121,7 +121,7 @@ def _conv_multipliers(
 def quant_of(tensor: TensorType) -> Quant:
     """Returns the quantization that the op's constraints guarantee."""
     if tensor.quant is None:
-        raise ValueError(f"a quantised tensor was expected, not {tensor}")
+        raise ValueError(f"expected a quantized tensor, not {tensor}")
     return tensor.quant
 
 

@@ -76,7 +76,7 @@ def _is_image(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     if min(op.size) < 1:
         return f"it is {op.size[0]}x{op.size[1]}"
     if op.align_corners and op.half_pixels:
-        return "corners are aligned and centres of pixels, too"
+        return "both corners and centers of pixels are aligned"
     return None
 
 
@@ -90,7 +90,7 @@ class Resize(Op):
         limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
         limits.rank_is(4),
         limits.QUANTISATION_IS_KEPT,
-        Constraint("the size must be positive, and corners or centres be aligned", _is_image),
+        Constraint("the size must be positive, and corners or centers aligned, not both", _is_image),
     )
     size: Pair = (1, 1)
     align_corners: bool = False

@@ -38,7 +38,7 @@ class RoundMantissa(Elementwise):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
         limits.same_dtype_in(DType.F32),
-        Constraint("mantissa, exponent and largest number must be ones that f32 has", _format),
+        Constraint("mantissa, exponent and largest number must fit f32", _format),
     )
     mantissa_bits: int = 23
     least_exponent: int = -126

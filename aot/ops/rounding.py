@@ -12,7 +12,7 @@ class RequantRounding(Enum):
 
     DOUBLE = "double"  # rounding high multiply to 31 bits, then a rounding shift: two roundings
     SINGLE = "single"  # one 64-bit product, one rounding shift
-    REDUCED = "reduced"  # a 64-bit accumulator, the multiplier cut to 16 bits, one rounding shift
+    REDUCED = "reduced"  # a 64-bit accumulator, the multiplier truncated to 16 bits, one rounding shift
 
 
 class FixedRounding(Enum):
@@ -39,20 +39,20 @@ Row = Mapping[str, Rounding]  # by mode
 MEANINGS: Mapping[Rounding, str] = MappingProxyType(
     {
         FixedRounding.MOVED: "stored elements are copied unchanged",
-        FixedRounding.EXACT: "integers, or a choice of one of the inputs: no rounding; sums wrap around",
+        FixedRounding.EXACT: "integers, or a selection of inputs: no rounding; sums wrap around",
         FixedRounding.REAL: "computed in float32; the last digits depend on the order of sums",
         FixedRounding.DOUBLE: "a rounding high multiplication to 31 bits, then a rounding shift",
         RequantRounding.SINGLE: "one product of 64 bits, one rounding shift",
-        RequantRounding.REDUCED: "sums of 64 bits, the multiplier cut to 16 bits, one rounding shift",
+        RequantRounding.REDUCED: "sums of 64 bits, the multiplier truncated to 16 bits, one rounding shift",
         FixedRounding.DOUBLE_OF_SINGLE: "like double, with a multiplier computed in float32",
-        FixedRounding.FIXED_POINT: "the reference's own steps in fixed point, bit for bit",
+        FixedRounding.FIXED_POINT: "the reference's steps in fixed point, bit for bit",
         FixedRounding.TABLE: "one result per stored byte, computed in float32, halves away from 0",
         FixedRounding.LINES: "linear interpolation between entries of a table",
-        FixedRounding.NEAREST: "the nearest integer, halves away from 0 (of unsigned bytes up)",
+        FixedRounding.NEAREST: "the nearest integer, halves away from 0 (unsigned bytes: up)",
         FixedRounding.NEAREST_EVEN: "the nearest, halves to even",
         FixedRounding.DOWN: "rounded down by a shift",
-        FixedRounding.DYNAMIC_RANGE: "the input quantized to 8 bits by its range in the run, exact sums, one "
-        "float product",
+        FixedRounding.DYNAMIC_RANGE: "the input quantized to 8 bits by its range at run time, exact sums, "
+        "one float product",
         FixedRounding.TOWARDS_0: "the fraction is dropped",
     }
 )

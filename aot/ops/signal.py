@@ -74,7 +74,7 @@ class Headroom(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
         types_are(DType.I16),
-        Constraint("each row needs a row", _rows),
+        Constraint("each row of x needs a row of the second input", _rows),
     )
     each_row: bool = False
 

@@ -43,9 +43,9 @@ class Smooth(Op):
         limits.same_dtype_in(*_DTYPES),
         limits.rank_is(4),
         limits.BATCH_IS_ONE,
-        Constraint("new, old and what was before must have the shape of a row", _shares),
+        Constraint("new, old and previous values must have the shape of a row", _shares),
         numbers_within(0, 31, "up", "down"),
-        Constraint("floats must not be shifted, and the first of integers must be one", _shifts),
+        Constraint("floats must not be shifted, and for integers `first` must be 1", _shifts),
     )
     up: int = 0
     down: int = 0

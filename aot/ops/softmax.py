@@ -105,7 +105,7 @@ class Softmax(Op):
     name: ClassVar[str] = "softmax"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        Constraint("elements must be f32, i16, or i8 that become i8 or i16", _dtypes),
+        Constraint("elements must be f32, i16, or i8 with results of i8 or i16", _dtypes),
         limits.INTEGERS_ARE_QUANTISED,
         Constraint(
             f"an input must have at most {MOST_ELEMENTS} elements along the last axis (i16: 2**16)", _length

@@ -116,7 +116,7 @@ def clamp_multiplier(x_type: TensorType, out: TensorType) -> tuple[int, int]:
 
 def _wide_quant(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     found = [t.quant for t in (required(inputs[0]), *outputs) if t.dtype is DType.I16]
-    return None if all(q is not None and not q.is_per_channel for q in found) else "not each has one"
+    return None if all(q is not None and not q.is_per_channel for q in found) else "not every tensor has one"
 
 
 def _alpha(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -133,7 +133,7 @@ class LeakyRelu(Unary):
         limits.input_count(1, 1),
         limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
         limits.INT8_IS_QUANTISED,
-        Constraint("i16 inputs and outputs must be quantised with one scale", _wide_quant),
+        Constraint("i16 inputs and outputs must be quantized with one scale", _wide_quant),
         Constraint("alpha must be between -1024 and 1024", _alpha),
         rescale_below(2.0**10, "2**10"),
     )

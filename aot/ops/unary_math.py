@@ -124,7 +124,7 @@ def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
     found = [t.quant for t in (required(inputs[0]), *outputs)]
     if all(q is None for q in found):
         return None
-    return None if all(q is not None and not q.is_per_channel for q in found) else "not each has one"
+    return None if all(q is not None and not q.is_per_channel for q in found) else "not every tensor has one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +136,12 @@ class UnaryMath(Elementwise):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
         Constraint(
-            "any function but not is of f32 and quantised i8, abs, exp and rsqrt of quantised i16; "
-            "abs, negate, sign, square and not are of plain integers, not of bool",
+            "f32 and quantized i8 support all functions except not, quantized i16 supports abs, exp and "
+            "rsqrt, "
+            "unquantized integers support abs, negate, sign, square and not (bool only not)",
             _elements,
         ),
-        Constraint("quantised inputs and outputs must both have one scale and one zero point", _quantised),
+        Constraint("quantized inputs and outputs must both have one scale and one zero point", _quantised),
     )
     of: MathFunction = MathFunction.ABS
     alpha: float = 1.0

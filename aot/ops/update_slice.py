@@ -44,7 +44,7 @@ class UpdateSlice(Op):
         limits.input_count(3, 3),
         Constraint("input, part and output must have one element type", _dtypes),
         Constraint("the part must fit into the input", _fits),
-        Constraint("there must be an i32 or i64 beginning for each dimension", _starts),
+        Constraint("each dimension needs a start of i32 or i64", _starts),
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -38,7 +38,7 @@ class Windows(Op):
         limits.rank_is(4),
         limits.BATCH_IS_ONE,
         limits.QUANTISATION_IS_KEPT,
-        Constraint("there must be rows, with pixels, and a step", _sizes),
+        Constraint("rows, row length and step must be at least 1", _sizes),
         Constraint("the step must be a multiple of the input's columns", _phase),
     )
     rows: int = 1

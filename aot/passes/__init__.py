@@ -12,49 +12,52 @@ from types import MappingProxyType
 MEANING: Mapping[str, str] = MappingProxyType(
     {
         "fold-constants": "first: later passes look for constants",
-        "roll-up-recurrences": "as soon as weights are constants: all that follows has less to do",
-        "fold-scales": "before activations are fused: a layer that has one takes no factor",
-        "fuse-activations": "before remove-identity: it leaves views of the same shape",
-        "keep-unsigned": "before remove-identity: it leaves conversions to the same type",
-        "remove-identity": "before duplicates are sought: it makes the inputs of nodes equal",
-        "merge-duplicates": "before dead channels: all readers of a value must be known",
-        "merge-pads": "after duplicates are gone: one of two equal pads is enough",
-        "convert-gathers-to-lookups": "before tables are merged: it makes more of them",
-        "merge-tables": "after duplicates are gone: a table that has one reader can be merged into it",
-        "permute-dense-weights": "before dead code is removed: it leaves rearrangements that nobody reads",
-        "swap-factors": "behind fold-constants: a product that is constant has no factors",
-        "merge-rearrangements": "behind swap-factors: what it leaves of transpositions cancels out here",
-        "absorb-transposes": "before dead code is removed: it leaves transpositions that nobody reads",
-        "remove-dead-code": "before dead channels: a reader that is dead would keep them",
-        "convert-depthwise-to-conv2d": "before dead channels: a convolution can lose single filters",
+        "roll-up-recurrences": "as soon as weights are constants: later passes have less to do",
+        "fold-scales": "before activations are fused: a layer with an activation accepts no factor",
+        "fuse-activations": "before remove-identity: it creates views of the same shape",
+        "keep-unsigned": "before remove-identity: it creates conversions to the same type",
+        "remove-identity": "before merge-duplicates: it makes the inputs of nodes equal",
+        "merge-duplicates": "before remove-dead-channels: all readers of a value must be known",
+        "merge-pads": "after merge-duplicates: one of two equal pads is enough",
+        "convert-gathers-to-lookups": "before merge-tables: it creates more tables",
+        "merge-tables": "after merge-duplicates: a table with one reader can be merged into it",
+        "permute-dense-weights": "before remove-dead-code: it leaves unused rearrangements",
+        "swap-factors": "after fold-constants: a constant product has no factors",
+        "merge-rearrangements": "after swap-factors: transpositions that it leaves cancel out here",
+        "absorb-transposes": "before remove-dead-code: it leaves unused transpositions",
+        "remove-dead-code": "before remove-dead-channels: a dead reader would keep them",
+        "convert-depthwise-to-conv2d": "before remove-dead-channels: a convolution can lose single filters",
         "remove-dead-channels": "last: it needs the final readers, and leaves no dead code",
     }
 )
 
 # Rewritings for devices that compute parts of a graph: they run once per device, in the order given.
 REGIONS: Mapping[str, str] = MappingProxyType(
-    {"form-regions": "alone: behind MEANING, so that devices see what is left; rows are not their business"}
+    {
+        "form-regions": "alone: after MEANING, so that devices see the simplified graph; before PLACEMENT, "
+        "because rows do not concern them"
+    }
 )
 
 # Rewritings that depend on the target and options: on the costs of a core and on the goal.
 PLACEMENT: Mapping[str, str] = MappingProxyType(
     {
-        "split-rearrangements-into-rows": "first: what is rearranged row by row may be joined row by row",
+        "split-rearrangements-into-rows": "first: rearrangements by rows may then be joined by rows",
         "split-matmuls-into-rows": "before sequences are split: the lines of a product are not a sequence",
-        "split-concats-into-rows": "after what is joined has its rows",
-        "split-sequences-into-rows": "after all else has rows: what is left goes along time",
+        "split-concats-into-rows": "after joined values have rows",
+        "split-sequences-into-rows": "after everything else has rows: only sequences are left",
         "view-streamed-input-as-image": "last: it needs the final readers of the input",
     }
 )
 
 # Rewritings that depend on the kernels of layers: they run for each variant of a graph that is tried.
 VARIANT: Mapping[str, str] = MappingProxyType(
-    {"add-in-stores": "alone: sums are made where the convolutions before them have kernels for it"}
+    {"add-in-stores": "alone: it needs the kernels of the preceding convolutions"}
 )
 
 # Passes that later stages need for correct results -> why.
 REQUIRED: Mapping[str, str] = MappingProxyType(
-    {"fold-constants": "kernels take weights and tables that are known when the model is compiled"}
+    {"fold-constants": "kernels need weights and tables that are known at compile time"}
 )
 
 # Passes whose result depends on the values of weights: skipped if other weights must fit the same code.

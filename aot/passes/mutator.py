@@ -45,7 +45,7 @@ class Mutator:
             (node,) = rename_reads([before], renamed) if renamed else (before,)
             change: Change = method_for(node, self)(node)
             if isinstance(change, Same) and node.outputs[0] in graph.kept:
-                change = Miss(f'makes "{node.outputs[0]}", by which name it leaves the graph')
+                change = Miss(f'computes "{node.outputs[0]}", which is used outside of the graph')
             if isinstance(change, Miss):
                 left[node.name], change = change.because, node
             if isinstance(change, Same):

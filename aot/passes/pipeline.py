@@ -68,14 +68,14 @@ def _answer(what: Pass, graph: Graph) -> Outcome:
     except Exception as error:  # foreign code may raise anything
         line = traceback.extract_tb(error.__traceback__)[-1]
         raise ExtensionError(
-            f"the pass {what.name} fails: {type(error).__name__}: {error}",
+            f"the pass {what.name} failed: {type(error).__name__}: {error}",
             f"{line.filename}:{line.lineno}: {line.line}",
-            f"--disable {what.name} leaves it out",
+            f"--disable {what.name} skips it",
         ) from error
     if not isinstance(answer, Rewritten | Unchanged):
         raise ExtensionError(
-            f"the pass {what.name} gives {type(answer).__name__}: it is to give Rewritten or Unchanged",
-            hint="aot.passes.outcome has both; a Mutator's mutate(graph) gives them",
+            f"the pass {what.name} returned {type(answer).__name__}, it must return Rewritten or Unchanged",
+            hint="import them from aot.passes.outcome, or return Mutator.mutate(graph)",
         )
     return answer
 
@@ -88,7 +88,7 @@ def _check(step: PassStep, before: Sequence[str], count: int) -> None:
         f"after {', '.join(before) or 'none'})"
     )
     if step.after is step.before:
-        raise _broken(step.what, f"{where} answered Rewritten with the graph that it was given")
+        raise _broken(step.what, f"{where} returned Rewritten with its unchanged input")
     try:
         verify(step.after)
     except GraphRuleError as error:
@@ -97,5 +97,5 @@ def _check(step: PassStep, before: Sequence[str], count: int) -> None:
 
 def _broken(what: Pass, said: str) -> Exception:
     """Returns the error for the pass's author: of the extension, or of Solder."""
-    hint = f"--disable {what.name} leaves it out"
+    hint = f"--disable {what.name} skips it"
     return ExtensionError(said, hint=hint) if what.is_added else PassError(said)

@@ -54,7 +54,7 @@ def _why_whole(groups: _Groups, group: str, max_slowdown: float) -> str:
     divisors = [pixels for pixels in range(1, length) if length % pixels == 0]
     least = min(groups.slowdown(group, pixels) for pixels in divisors)
     return (
-        f"makes a sequence of {length} pixels: the cheapest rows would slow it down by {least:.1%}, "
+        f"computes a sequence of {length} pixels: the cheapest rows would slow it down by {least:.1%}, "
         f"{max_slowdown:.1%} is allowed"
     )
 

@@ -76,13 +76,13 @@ def _added(name: str, table: str, module: Any, **arguments: Goal) -> Pass:
     if not callable(getattr(module, _stem(name), None)):
         raise ExtensionError(
             f'the pass "{name}" of an extension has no function {_stem(name)}',
-            hint=f"def {_stem(name)}(graph): ... gives Rewritten or Unchanged",
+            hint=f"define {_stem(name)}(graph), which returns Rewritten or Unchanged",
         )
     return _pass(name, table, module, str(getattr(module, "WHY", "")), **arguments)
 
 
 def _pass(name: str, table: str, module: Any, why: str, **arguments: Goal) -> Pass:
-    summary, *_ = (module.__doc__ or "It does not say what it does.").splitlines()
+    summary, *_ = (module.__doc__ or "(no description)").splitlines()
     return Pass(name, table, summary, partial(getattr(module, _stem(name)), **arguments), why)
 
 
@@ -96,7 +96,8 @@ def _table_of(name: str, module: object) -> str:
     if before not in TABLES.get(table, {}):
         *others, last = TABLES
         raise ExtensionError(
-            f'the pass "{name}" of an extension has no place: TABLE is "{table}", BEFORE is "{before}"',
+            f'the pass "{name}" of an extension has no valid position: TABLE is "{table}", BEFORE is '
+            f'"{before}"',
             hint=f"TABLE is {', '.join(others)} or {last}, BEFORE one of its passes: "
             + ", ".join(chain(*TABLES.values())),
         )

@@ -57,5 +57,5 @@ def chain(link: Link, first: Pattern, least: int = 1, most: int | None = None) -
         raise PatternError(f"a chain cannot have {least} to {most} links")
     hole = Wildcard("previous")
     if link(hole) is hole:
-        raise PatternError("a link of a chain must be more than what it stands on")
+        raise PatternError("a link of a chain must contain more than its input")
     return Chain(link, first, least, most)

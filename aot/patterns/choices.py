@@ -26,7 +26,7 @@ class AnyOf(Pattern):
 def any_of(*patterns: Pattern) -> Pattern:
     """Returns a pattern that matches any of these. Raises PatternError for fewer than two."""
     if len(patterns) < 2:
-        raise PatternError(f"any_of needs two patterns at least, not {len(patterns)}")
+        raise PatternError(f"any_of needs at least two patterns, not {len(patterns)}")
     return AnyOf(patterns)
 
 

@@ -46,7 +46,7 @@ def _check_starts(request: PlanRequest) -> None:
         for name, given, kept in zip((*stage.reads, *stage.writes), start, wait, strict=True):
             if len(given) and given != kept:
                 raise PlanError(
-                    f"stage '{stage.name}' gives tensor '{name}' to a device and does not keep it"
+                    f"stage '{stage.name}' passes tensor '{name}' to a device and does not keep it"
                 )
 
 
@@ -106,17 +106,17 @@ def _check_place(
 ) -> None:
     limits = {pool.name: pool.bytes for pool in request.pools}
     if buffer.pool not in limits:
-        raise PlanError(f"buffer '{buffer.name}' is in pool '{buffer.pool}', which nobody offered")
+        raise PlanError(f"buffer '{buffer.name}' is in pool '{buffer.pool}', which is not in the request")
     if allowed and buffer.pool not in allowed:
         names = ", ".join(f"'{name}'" for name in sorted(allowed))
-        raise PlanError(f"buffer '{buffer.name}' is in pool '{buffer.pool}', it may lie in {names}")
+        raise PlanError(f"buffer '{buffer.name}' is in pool '{buffer.pool}', only {names} are allowed")
     size, limit = plan.pool_bytes.get(buffer.pool, 0), limits[buffer.pool]
     if limit is not None and size > limit:
         raise PlanError(f"pool '{buffer.pool}' is planned with {size} bytes, it has {limit}")
     if buffer.offset < 0 or buffer.offset + buffer.bytes > size:
         raise PlanError(
             f"buffer '{buffer.name}' at {buffer.offset}..{buffer.offset + buffer.bytes}"
-            f" leaves pool '{buffer.pool}' of {size} bytes"
+            f" exceeds pool '{buffer.pool}' of {size} bytes"
         )
     if buffer.offset % align:
         raise PlanError(f"buffer '{buffer.name}' at {buffer.offset} is not aligned to {align}")
@@ -223,7 +223,7 @@ class _Replay:
         for tensor in before:
             self._take(tensor.name, Rows(0, tensor.rows))
         for tensor in before:
-            self._demand(tensor.name, Rows(0, tensor.rows), lambda: "there before the run")
+            self._demand(tensor.name, Rows(0, tensor.rows), lambda: "present before the run")
 
     def _take_step(self, stage: Stage, nth: int, number: int) -> None:
         step = stage.steps[nth]
@@ -341,14 +341,14 @@ class _Replay:
             if is_other.any():
                 row = int(np.argmax(is_other.any(axis=1)))
                 other = self.tags.text(int(place[row][is_other[row]][0]))
-                fate = "is not there" if other == "nothing" else f"was overwritten by {other}"
+                fate = "does not exist" if other == "nothing" else f"was overwritten by {other}"
                 raise PlanError(f"{self.tags.text(int(tags[row, 0]))} {use()} {fate}")
 
     def _touch(self, name: str, rows: int = 1) -> None:
         buffer = self.plan.buffers[name]
         if rows and not buffer.first_step <= self.position <= buffer.last_step:
             raise PlanError(
-                f"buffer '{name}' is touched at step {self.position},"
+                f"buffer '{name}' is accessed at step {self.position},"
                 f" outside {buffer.first_step}..{buffer.last_step}"
             )
 
@@ -360,6 +360,6 @@ class _Replay:
 
     def _writer(self, version: int) -> str:
         if version < 0:
-            return "the caller" if version == CALLER else "nobody yet"
+            return "the caller" if version == CALLER else "no stage yet"
         stage = max(n for n, first in enumerate(_numbers(self.request)) if first <= version)
         return f"stage '{self.request.stages[stage].name}'"

@@ -280,6 +280,6 @@ def _too_small(steps: Steps, placed: _Placed, peak: int) -> FitError:
     stage = steps.request.stages[draft.order[_step(peak, len(draft.order))]].name
     largest = ", ".join(f"'{name}'" for name in _at(blocks, peak)[:3])
     return FitError(
-        f"the arena does not fit: {placement.missing:,} bytes are missing, {offered}",
+        f"the arena does not fit: {placement.missing:,} more bytes needed, {offered}",
         f"peak at '{stage}': {draft.bound:,} bytes live at once, most of them {largest}",
     )

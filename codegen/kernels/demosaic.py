@@ -77,7 +77,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
         schedule="plain",
         why="its only schedule",
         proc=proc if site.is_plain or width <= 3 else unroll(proc, "side"),
-        summary=f"One row of colours: {y.said}.",
+        summary=f"One row of colors: {y.said}.",
         access=(RowAccess(0, 0, 3, given=tuple((row - 1, row, row + 1) for row in middles)),),
         constants={"places": np.array([op.mosaic.places[row & 1][::-1] for row in middles]).reshape(-1)},
         row_tables={"places": 2},

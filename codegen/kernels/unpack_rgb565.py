@@ -43,7 +43,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         parts = Apply(_RED, (high,)), Apply(_GREEN, (high, low)), Apply(_BLUE, (low,))
         return [Store(y.at(channel), part) for channel, part in enumerate(parts)]
 
-    return last_axis_kernel(site, inputs, output, body, "the colours")
+    return last_axis_kernel(site, inputs, output, body, "the colors")
 
 
 KERNEL = OpKernel((Schedule("plain", last_axis_requests, _lower),), frozenset({_U8}))

@@ -34,7 +34,7 @@ def quantized(dtype: str, scale: float, zero_point: int = 0) -> QuantizedType:
     """Returns a quantized type for placeholders and results. Results are rounded to it."""
     kind = dtype_of(dtype)
     if not kind.is_integer:
-        raise misuse(f"{dtype} holds floats as they are", "a quantised type is one of integers")
+        raise misuse(f"{dtype} holds floats as they are", "a quantized type is one of integers")
     if not 0 < scale < math.inf:
         raise misuse(f"a scale of {scale} stands for nothing", "a scale is more than 0, and finite")
     low, high = kind.limits
@@ -67,12 +67,12 @@ def rounded_to(name: str, value: ElementValue, kind: QuantizedType, rounding: st
 
     if value.scale is None:
         raise misuse(
-            f"{name} is quantised, and its value has no scale", "make it of elements that are quantised"
+            f"{name} is quantized, and its value has no scale", "make it of elements that are quantized"
         )
     dtype, factor = dtype_of(kind.dtype), value.scale / kind.scale
     if dtype not in _RESULTS:
         raise misuse(
-            f"{name} is quantised as {kind.dtype}: results are {', '.join(each.value for each in _RESULTS)}"
+            f"{name} is quantized as {kind.dtype}: results are {', '.join(each.value for each in _RESULTS)}"
         )
     if not factor < _MOST_FACTOR:
         raise misuse(

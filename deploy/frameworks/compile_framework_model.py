@@ -81,7 +81,7 @@ class Conversion(Paged):
             f"{counted(self.judgement.inputs, 'input')} (allowed: {self.judgement.limit:.1%} of the largest)"
         )
         if self.quantized is not None:
-            yield f"quantised     int8, {self.quantized.float_bytes:,} -> {len(self.quantized.data):,} bytes"
+            yield f"quantized     int8, {self.quantized.float_bytes:,} -> {len(self.quantized.data):,} bytes"
             yield from _refined(self.quantized)
             if not self.quantized.layers:
                 (way,) = self.quantized.refinements
@@ -194,7 +194,7 @@ def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleWords) ->
     """Raises InputError for quantization options if the framework has already quantized the model."""
     if is_done and (words.signal_to_noise or words.activation_type) is not None:
         raise InputError(
-            "the model is quantised already: its widths are those that it was given",
+            "the model is quantized already: its widths are those that it was given",
             opened.name,
             "leave signal_to_noise and activation_type out, or give the float model",
         )

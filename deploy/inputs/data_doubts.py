@@ -59,7 +59,7 @@ def chance_doubts(right: float | None, classes: int, framework: str) -> tuple[st
         return ()
     return (
         f"{framework} is right in {right:.0%} of these samples, which is about chance: "
-        "are they scaled as in training, and labelled by the model's classes?",
+        "are they scaled as in training, and labeled by the model's classes?",
     )
 
 

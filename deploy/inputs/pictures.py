@@ -47,7 +47,7 @@ def _read_pnm(data: bytes, camera: CameraForm, path: Path) -> list[Pixels]:
         channels, width, height, most = 3 if head[1] == b"6" else 1, int(head[2]), int(head[3]), int(head[4])
         _require_size(width, height, camera, path)
         if most != 255:
-            raise InputError("its colours are not bytes from 0 to 255", str(path))
+            raise InputError("its colors are not bytes from 0 to 255", str(path))
         count = width * height * channels
         pixels = np.frombuffer(data[head.end() : head.end() + count], np.uint8)
         if len(pixels) < count:

@@ -22,7 +22,7 @@ from deploy.proving.subject import Subject
 _SEED = 1
 _RANDOM = 5
 _METHOD = (
-    "The C of the archive is built by gcc on this computer, without optimisation and with its counters. It "
+    "The C of the archive is built by gcc on this computer, without optimization and with its counters. It "
     "runs on the least and the greatest input, on both in turn, on zeros and on random inputs, and is called "
     "with each pointer null and with an arena that is not aligned. Outputs are compared with the reference.",
     "gcov counts each condition of an expression by itself. Each line with a branch that is left is an "

@@ -49,7 +49,7 @@ CHAPTERS: Sequence[Chapter] = (
     ),
     Chapter(
         "undefined-behaviour",
-        "No undefined behaviour",
+        "No undefined behavior",
         "Does the generated C do anything that C does not define, whatever the input is?",
         examine_undefined_behaviour,
         (*PROGRAM, Ground.TARGET),

@@ -24,8 +24,8 @@ _METHOD = (
     "-Wconversion -Wshadow -Werror; one that complains makes this chapter fail.",
     "A change of one operator, number or word of the compiler is tried at a time, chosen by the hash of its "
     "line; the scores are those that the source tree's command counted last (make mutants), not of this run.",
-    "tool.cdx.json and firmware.cdx.json are bills of materials in CycloneDX 1.6. Licences of packages are "
-    "what their metadata says. The constants are the model's: its owner decides about their licence.",
+    "tool.cdx.json and firmware.cdx.json are bills of materials in CycloneDX 1.6. Licenses of packages are "
+    "what their metadata says. The constants are the model's: its owner decides about their license.",
 )
 _NOT_RUN = "the tests that are named are not run by this command: they belong to the source tree"
 
@@ -74,9 +74,9 @@ def _exceptions(
     if not tries:
         yield "no compiler for the core is known that could be called alone"
     if unknown := [each.name for each in parts if not each.licence]:
-        yield f"their metadata names no licence: {', '.join(unknown)}"
+        yield f"their metadata names no license: {', '.join(unknown)}"
     if foreign:
-        yield f"not generated, and of a licence that is not known here: {', '.join(foreign)}"
+        yield f"not generated, and of a license that is not known here: {', '.join(foreign)}"
 
 
 def _ops(artifact: Artifact) -> Table:

@@ -158,7 +158,7 @@ def _sessions() -> Iterator[Any]:
         import onnxruntime
     except ImportError:
         raise MissingToolError(
-            "quantising needs ONNX Runtime, which is not installed", "", pip_install("quantize")
+            "quantizing needs ONNX Runtime, which is not installed", "", pip_install("quantize")
         ) from None
 
     onnxruntime.set_default_logger_severity(_ERRORS_ONLY)  # its warnings are about its internal optimizations
@@ -389,7 +389,7 @@ def _failures_named(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # any exception is about this model
-        raise ToolError("ONNX Runtime's quantiser failed", path.name, _first_line(error)) from error
+        raise ToolError("ONNX Runtime's quantizer failed", path.name, _first_line(error)) from error
 
 
 def _first_line(error: Exception) -> str:

@@ -75,7 +75,7 @@ def quantize(
     wider = wider_of(activation_type, signal_to_noise, io_type == "int8", example)
     bound = _bound(weight_type, flash, None if activation_type == "mixed" else signal_to_noise)
     _require_known_name(place)
-    require_place(place, _is_quantised, "a model that was quantised before")
+    require_place(place, _is_quantised, "a model that was quantized before")
     options = read_options({"shape": shape})
     require_one_size(options, "deploy quantize")
     shapes = largest_shapes(options.shapes)

@@ -35,9 +35,7 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.float_model is not None and self.arrays is None:
-            raise InputError(
-                "a float model is given and no data to compare it on", hint="--data LABELLED.npz"
-            )
+            raise InputError("a float model is given and no data to compare it on", hint="--data LABELED.npz")
 
 
 def read_subject(path: Path, options: CompileOptions) -> ImportedModel | Artifact:

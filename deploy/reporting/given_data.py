@@ -112,7 +112,7 @@ def _require_alike(graph: Graph, inputs: Sequence[TensorSpec]) -> None:
     theirs = [graph.types[name] for name in graph.inputs]
     if any(each.dtype.is_integer for each in theirs):
         raise InputError(
-            "--float-model names a model that is quantised itself", hint="give the one it was made of"
+            "--float-model names a model that is quantized itself", hint="give the one it was made of"
         )
     sizes, wanted = [each.elements for each in theirs], [spec.type.elements for spec in inputs]
     if sizes != wanted:

@@ -24,7 +24,7 @@ _INCLUDED = re.compile(r'^#include "(?:Internal/)?(\w+\.h)"', re.MULTILINE)
 _REVISION = re.compile(r"\$Revision:\s*(\S+)")
 _NOTICE = (
     "/* From CMSIS-NN. Changed by Solder in three ways: headers are included without a folder's name, the\n"
-    "   compiler does not warn, and it optimises as the library's own build has it do, but sums wrap. */\n"
+    "   compiler does not warn, and it optimizes as the library's own build has it do, but sums wrap. */\n"
 )
 _FASTEST = (
     "#if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && !defined(__clang__)\n"

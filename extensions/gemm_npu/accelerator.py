@@ -158,7 +158,7 @@ _FITS: Mapping[str, tuple[Condition[Site], ...]] = {
     "add": (
         _BYTES,
         _POINTERS,
-        Condition("quantised values", _are_quantised),
+        Condition("quantized values", _are_quantised),
         Condition("two values that are computed", _adds_values),
         Condition("tensors of one shape", _adds_tensors_of_one_shape),
     ),

@@ -127,7 +127,7 @@ def _holder(known: Iterable[Symbol], address: int) -> str:
 def _fixed(name: str, what: str) -> ToolError:
     return ToolError(
         f"{name} cannot be a cartridge: {what} would have to lie at a fixed address",
-        hint="floats need such parts of the C library: quantise the model, or build it into firmware",
+        hint="floats need such parts of the C library: quantize the model, or build it into firmware",
     )
 
 

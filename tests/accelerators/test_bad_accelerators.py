@@ -101,7 +101,10 @@ def test_claims_that_cannot_be_are_refused(regions: Any, text: str, add: Add) ->
     add("npu", claiming(*regions))
     with pytest.raises(DeployError) as caught:
         compiled("npu")
-    hint = "  hint: a region is nodes of the graph, and each node is in one region: mend the accelerator npu"
+    hint = (
+        "  hint: a region consists of nodes of the graph, and each node belongs to one region: correct "
+        "the accelerator npu"
+    )
     assert str(caught.value) == f"{text}\n{hint}"
 
 
@@ -150,7 +153,7 @@ def test_a_region_around_what_stays_is_not_a_region(add: Add) -> None:
     add("npu", claiming(("one", "three")))
     model = ImportedModel(CHAIN, "net.tflite", "00" * 32, "net")
     made = compile_job(Job(model, Target("host", pointer_bytes=8), CompileOptions(accelerators=("npu",))))
-    why = 'npu: "two" lies between the nodes of the region'
+    why = 'npu: "two" is between the nodes of the region'
     assert [layer.stays for layer in made.layers] == [(why,), (), (why,)]
 
 

@@ -189,7 +189,7 @@ def test_what_is_not_read_is_reported_with_the_estimator(
     with pytest.raises(deploy.DeployError) as caught:
         deploy.compile(model, "host", example=SAMPLES[:1])
     assert str(caught.value).splitlines()[:3] == [
-        "error: probabilities are not supported: they are searched for until they no longer change",
+        "error: probabilities are not supported: they need an iteration of unknown length",
         '  at SVMClassifier #0 "SVMc" (estimator.onnx)',
         "  SVC",
     ]

@@ -125,7 +125,7 @@ WRONG: dict[str, tuple[Graph, str, str]] = {
             model(1, 4).types,
         ),
         "classes",
-        "a back end takes one output, the model has 2: x, y",
+        "this back end needs a model with one output, this one has 2: x, y",
     ),
     "threshold above all scores": (
         model(1, 4, dtype=DType.I8, quant=PROBABILITY),
@@ -140,7 +140,7 @@ WRONG: dict[str, tuple[Graph, str, str]] = {
     "integers without a scale": (
         model(1, 4, dtype=DType.I32),
         "classes",
-        '"y" holds i32 without a scale, which is not a number',
+        '"y" holds i32 without a scale, so its values have no known unit',
     ),
     "no autoencoder": (
         Graph(
@@ -152,7 +152,7 @@ WRONG: dict[str, tuple[Graph, str, str]] = {
             {"z": np.zeros((1, 4), np.float32)},
         ),
         "anomaly",
-        "anomalies are found where as much comes out as goes in, here 4 numbers of 3",
+        "an anomaly score needs an output as large as the input: 4 numbers of 3",
     ),
 }
 
@@ -173,9 +173,9 @@ def test_what_does_not_fit_is_refused(name: str) -> None:
             '"class" is not a back end - did you mean "classes"?',
             f"known: {', '.join(BACKS)}",
         ),
-        ("classes:average=0", "average is 0, it must be 1 to 1000 runs", ""),
-        ("classes:hold=-1", "hold is -1, it must be 0 runs or more", ""),
-        ("anomaly:measure=mae", "measure is mae, it must be rmse or mse", ""),
+        ("classes:average=0", "average must be 1 to 1000 runs, not 0", ""),
+        ("classes:hold=-1", "hold must be 0 runs or more, not -1", ""),
+        ("anomaly:measure=mae", "measure must be rmse or mse, not mae", ""),
         (
             "classes:smooth=3",
             'classes has no parameter "smooth"',

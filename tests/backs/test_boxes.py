@@ -213,19 +213,20 @@ def test_no_more_objects_than_asked_for() -> None:
 REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "a back end for cells of another shape": (
         ("edge_impulse.fomo", PICTURE, (1, 8, 8)),
-        'FOMO takes [1, rows, columns, classes with a background], the model gives "y0" [1, 8, 8]',
+        'FOMO needs an output [1, rows, columns, classes with a background], the model has "y0" [1, 8, 8]',
     ),
     "two outputs for FOMO": (
         ("edge_impulse.fomo", PICTURE, (1, 4, 4, 2), (1, 2)),
-        "a back end takes one output, the model has 2: y0, y1",
+        "this back end needs a model with one output, this one has 2: y0, y1",
     ),
     "no picture": (
         ("ultralytics.yolov8", (1, 99, 5), (1, 5, 9)),
-        'boxes are found in one picture of 1 or 3 colours, the model takes "x" [1, 99, 5]',
+        'a detector needs one image of 1 or 3 channels as input, the model has "x" [1, 99, 5]',
     ),
     "too few numbers": (
         ("ultralytics.yolov5", PICTURE, (1, 9, 5)),
-        'the heads have 6 numbers or more for each of 9 boxes in a cell, the model gives "y0" [1, 9, 5]',
+        'the heads have 6 numbers or more for each of 9 boxes in a cell, but the model\'s outputs are "y0" '
+        "[1, 9, 5]",
     ),
     "anchors for other grids": (
         ("ultralytics.yolov5:anchors=10/12/20/16/9/9", PICTURE, (1, 4, 4, 6), (1, 2, 2, 6)),
@@ -233,16 +234,17 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
     "a grid of another shape than the picture": (
         ("ultralytics.yolov8:reg_max=1", PICTURE, (1, 4, 2, 6)),
-        'the heads have 5 numbers or more for each of 1 boxes in a cell, the model gives "y0" [1, 4, 2, 6]',
+        'the heads have 5 numbers or more for each of 1 boxes in a cell, but the model\'s outputs are "y0" '
+        "[1, 4, 2, 6]",
     ),
     "other default boxes": (
         (SSD, PLANES, (1, 100, 4), (1, 100, 3)),
         "the default boxes are 120, with [1, 120, 4] and [1, 120, classes], "
-        'the model gives "y0" [1, 100, 4], "y1" [1, 100, 3]',
+        'but the model\'s outputs are "y0" [1, 100, 4], "y1" [1, 100, 3]',
     ),
     "a picture that is not a square": (
         (SSD, (1, 3, 64, 32), (1, 120, 4), (1, 120, 3)),
-        "the grids are square, the model's picture has 32x64 pixels",
+        "the grids are square, but the model's image has 32x64 pixels",
     ),
 }
 
@@ -258,24 +260,24 @@ def test_what_does_not_fit_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("back", "what"),
     [
-        ("edge_impulse.fomo:threshold=1.5", "threshold is 1.5, it must be 0 to 1"),
+        ("edge_impulse.fomo:threshold=1.5", "threshold must be 0 to 1, not 1.5"),
         (
             "edge_impulse.fomo:object_detection_count=0",
-            "object_detection_count is 0, it must be 1 to 1024 boxes",
+            "object_detection_count must be 1 to 1024 boxes, not 0",
         ),
-        ("ultralytics.yolov8:iou=0", "iou is 0, it must be above 0, at most 1"),
-        ("ultralytics.yolov8:reg_max=0", "reg_max is 0, it must be 1 to 64"),
+        ("ultralytics.yolov8:iou=0", "iou must be above 0 and at most 1, not 0"),
+        ("ultralytics.yolov8:reg_max=0", "reg_max must be 1 to 64, not 0"),
         (
             "ultralytics.yolov5:anchors=1/2/3",
             "anchors has 3 numbers, it must have a width and a height for each, all above 0",
         ),
         ("torchvision.ssd", "torchvision.ssd needs grid_sizes"),
-        ("torchvision.ssd:grid_sizes=2.5", "grid_sizes are counts of cells, so whole numbers above 0"),
+        ("torchvision.ssd:grid_sizes=2.5", "grid_sizes must be whole numbers above 0 (cells)"),
         (
             "torchvision.ssd:grid_sizes=4/2,scales=0.1/0.2",
-            "scales has 2 numbers, for 2 grids it must have 3",
+            "scales has 2 numbers, 2 grids need 3",
         ),
-        ("torchvision.ssd:grid_sizes=4/2,steps=8", "steps has 1 numbers, for 2 grids it must have 2"),
+        ("torchvision.ssd:grid_sizes=4/2,steps=8", "steps has 1 numbers, 2 grids need 2"),
     ],
 )
 def test_a_wrong_declaration_is_reported(back: str, what: str) -> None:

@@ -32,13 +32,15 @@ def model(tmp_path: Path) -> Path:
 def test_inspect_explains_what_a_pass_rewrote(model: Path, run_deploy: Run) -> None:
     out = run_deploy("inspect", model, "--explain", CONVERSION).out
     assert "\n\nconvert-depthwise-to-conv2d: A depthwise convolution of one channel becomes" in out
-    assert "  place      in MEANING, before dead channels: a convolution can lose single filters\n" in out
+    assert (
+        "  place      in MEANING, before remove-dead-channels: a convolution can lose single filters\n" in out
+    )
     assert "  rewritten  2 lines of the graph into 2 lines\n    - constant" in out
 
 
 def test_inspect_explains_why_a_pass_left_the_graph_alone(model: Path, run_deploy: Run) -> None:
     out = run_deploy("inspect", model, "--explain", "merge-pads").out
-    assert out.endswith("  unchanged  nothing is padded by a node of its own\n")
+    assert out.endswith("  unchanged  there is no separate pad\n")
 
 
 def test_all_passes_are_explained_in_their_order(model: Path, run_deploy: Run) -> None:
@@ -92,7 +94,7 @@ def test_machines_are_told_the_same(model: Path, run_deploy: Run) -> None:
         "name": "merge-pads",
         "table": "MEANING",
         "changed": False,
-        "because": "nothing is padded by a node of its own",
+        "because": "there is no separate pad",
     }
 
 
@@ -112,7 +114,7 @@ def test_a_pass_that_correctness_needs_cannot_be_disabled(model: Path, run_deplo
     outcome = run_deploy("inspect", model, "--disable", "fold-constants")
     assert outcome.status == 2
     assert outcome.err.startswith(
-        'error: --disable "fold-constants" cannot be disabled, since kernels take weights'
+        'error: --disable "fold-constants" cannot be disabled, since kernels need weights'
     )
 
 

@@ -141,7 +141,7 @@ def test_a_quantised_model_is_not_quantised_again(
     run_deploy("quantize", float_model, "--data", data, "-o", out)
     said = run_deploy("quantize", out, "--data", data, "-o", tmp_path / "again.onnx")
     assert said.status == 1
-    assert said.err.startswith("error: the model is quantised already: it has a ")
+    assert said.err.startswith("error: the model is already quantized: it has a ")
     assert "hint: deploy compile takes it as it is" in said.err
 
 
@@ -152,7 +152,7 @@ def test_a_model_that_takes_integers_is_not_quantised_again(
     run_deploy("quantize", float_model, "--data", data, "-o", out, "--io-type", "int8")
     said = run_deploy("quantize", out, "--data", data, "-o", tmp_path / "again.onnx")
     assert said.status == 1
-    assert said.err.startswith("error: the model is quantised already: it has a ")
+    assert said.err.startswith("error: the model is already quantized: it has a ")
 
 
 def test_samples_that_hold_no_numbers_are_reported(
@@ -181,7 +181,7 @@ def test_only_an_earlier_result_is_written_over(
     for there in (float_model, tmp_path / "other.tflite"):
         said = run_deploy("quantize", float_model, "--data", data, "-o", there)
         assert said.status == 1
-        assert "the file exists and is not a model that was quantised before" in said.err
+        assert "the file exists and is not a model that was quantized before" in said.err
     assert float_model.read_bytes() == float_bytes
 
 
@@ -241,7 +241,7 @@ def test_a_tflite_model_is_refused_with_the_way_to_quantise_it(tmp_path: Path, r
     assert said.err == (
         "error: an ONNX model is needed, this is a TFLite model\n"
         "  kws.tflite\n"
-        "  hint: TFLite models become int8 where they are converted:\n"
+        "  hint: quantize TFLite models when you convert them:\n"
         "        converter.optimizations = [tf.lite.Optimize.DEFAULT]\n"
         "        and converter.representative_dataset = samples   (deploy docs exporting)\n"
     )

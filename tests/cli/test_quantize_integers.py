@@ -109,9 +109,9 @@ def test_an_end_in_floats_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
     said = run_deploy("quantize", network(tmp_path / "net.onnx", last="Softplus"), *words)
     assert (said.status, said.err) == (
         1,
-        'error: output "y" cannot be int8: it is made by Softplus, in floats\n'
+        'error: output "y" cannot be int8: it is computed by Softplus, in floats\n'
         "  net.onnx\n"
-        "  hint: --io float32   converts them on the board\n",
+        "  hint: --io float32   converts on the board instead\n",
     )
 
 

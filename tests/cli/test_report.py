@@ -293,7 +293,7 @@ def test_labels_that_do_not_match_are_refused(labelled: dict[str, Any]) -> None:
 def test_a_quantised_float_model_is_refused(labelled_file: Path, run_deploy: Run) -> None:
     words = ("--data", labelled_file, "--float-model", DIGITS)
     outcome = run_deploy("report", DIGITS, "--board", ROOMY, *words)
-    assert "--float-model names a model that is quantised itself" in outcome.err
+    assert "--float-model names a model that is quantized itself" in outcome.err
 
 
 def test_a_file_of_the_users_is_left_alone(tmp_path: Path, run_deploy: Run) -> None:

@@ -112,11 +112,11 @@ def test_a_project_file_of_another_user_is_refused(
     outcome = run_deploy("inspect")
     assert outcome.status == 1
     assert outcome.err == (
-        f"error: the project file belongs to user {owner}, and you are user {os.geteuid()}: "
-        "nothing in it is used\n"
+        f"error: the project file belongs to user {owner}, and you are user {os.geteuid()}: Solder does not "
+        "use it\n"
         f"  {path}\n"
         f"  hint: if you trust it: chown {os.geteuid()} {path}\n"
-        "        if not, work in a folder of your own\n"
+        "        if not, work in a folder that you own\n"
     )
     assert run_deploy("boards", "list").status == 0
 

@@ -50,7 +50,7 @@ def test_a_pass_that_changes_the_result_is_found(wrong_pass: None) -> None:
         deploy.compile(DIGITS, "mps2-an386", check=True)
     assert caught.value.what.startswith('the pass darker changes what the model computes: output "digit", ')
     assert " of 20 elements, first at [" in caught.value.what
-    assert (caught.value.where, caught.value.hint) == ("digits.tflite", "--disable darker leaves it out")
+    assert (caught.value.where, caught.value.hint) == ("digits.tflite", "--disable darker skips it")
     deploy.compile(DIGITS, "mps2-an386", check=True, disable="darker")
 
 

@@ -94,7 +94,7 @@ def test_what_was_not_tried_or_is_not_known_is_an_exception(monkeypatch: pytest.
     monkeypatch.setattr(tool_confidence, "foreign_sources", lambda made: ("theirs.c",))
     found = examine_tool_confidence(Subject(artifact("dense")))
     assert "not installed here, so not tried: gcc" in found.exceptions
-    assert "not generated, and of a licence that is not known here: theirs.c" in found.exceptions
+    assert "not generated, and of a license that is not known here: theirs.c" in found.exceptions
     assert found.exceptions[-1].startswith("the tests that are named are not run by this command")
     assert "of 40 small changes of checker its own tests do not notice 3" in found.exceptions
     assert found.tables[-1].rows == [("checker", each) for each in left]

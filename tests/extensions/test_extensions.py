@@ -106,7 +106,7 @@ def test_an_extension_that_cannot_be_imported_is_named_with_its_package(install:
         'error: "median" of solder.ops cannot be loaded: '
         "ModuleNotFoundError: No module named 'no_such_package'\n"
         "  it is declared by no_such_package.median\n"
-        "  hint: mend or uninstall that package"
+        "  hint: repair or uninstall that package"
     )
 
 
@@ -120,7 +120,7 @@ def test_a_group_that_is_none_is_refused_with_those_there_are() -> None:
     with pytest.raises(ExtensionError) as raised:
         register("solder.op", "median", 1)
     assert str(raised.value).startswith(
-        'error: "solder.op" is not a group of extensions\n  hint: there are solder.ops'
+        'error: "solder.op" is not an extension group\n  hint: known: solder.ops'
     )
 
 
@@ -133,7 +133,8 @@ def test_a_pass_that_says_no_place_is_refused() -> None:
         unregister(PASSES, "lost")
     what, hint = str(raised.value).splitlines()
     assert what == (
-        'error: the pass "lost" of an extension has no place: TABLE is "MEANING", BEFORE is "nothing"'
+        'error: the pass "lost" of an extension has no valid position: TABLE is "MEANING", BEFORE is '
+        '"nothing"'
     )
     tables = "MEANING, REGIONS, PLACEMENT or VARIANT"
     assert hint.startswith(f"  hint: TABLE is {tables}, BEFORE one of its passes: fold-constants,")

@@ -38,7 +38,7 @@ def test_a_sum_of_very_many_is_refused() -> None:
     with pytest.raises(ModelError) as caught:
         read_onnx(attention(1, 65), "attention.onnx")
     assert str(caught.value).splitlines() == [
-        "error: Softmax of 65 numbers in bfloat16 is not supported, up to 64 are",
+        "error: Softmax of 65 numbers in bfloat16 is not supported, the limit is 64",
         '  at Attention #0 "Y", in "Y/AttnWeightSoftmax" (attention.onnx)',
         "  hint: export the model in float32",
     ]

@@ -48,7 +48,7 @@ def test_floats_are_read_by_their_bits_and_back(to: str) -> None:
         (
             "float16",
             "int16",
-            "the bits of float16 read as int16 are not supported, of integers and float32 they are",
+            "the bits of float16 read as int16 are not supported, only integers and float32",
         ),
         ("int16", "int8", "the bits of int16 cannot be read as int8"),
     ],

@@ -95,21 +95,21 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "scale": (
         lambda: tensor(0, scales=(float("nan"),)),
-        "error: quantisation scale nan: each must be positive\n"
+        "error: quantization scale nan: each must be positive\n"
         f'  tensor 0 "image" (net.tflite)\n  hint: {CORRUPTED}',
     ),
     "zero point": (
         lambda: tensor(0, zero_points=(300,)),
-        "error: a quantisation zero point lies outside i8: (300,)\n"
+        "error: a quantization zero point is outside i8: (300,)\n"
         f'  tensor 0 "image" (net.tflite)\n  hint: {CORRUPTED}',
     ),
     "number of zero points": (
         lambda: tensor(1, zero_points=(0,)),
-        f"error: quantisation has 2 scales but 1 zero points\n{AT_WEIGHTS}\n  hint: {CORRUPTED}",
+        f"error: quantization has 2 scales but 1 zero points\n{AT_WEIGHTS}\n  hint: {CORRUPTED}",
     ),
     "axis": (
         lambda: tensor(1, axis=7),
-        "error: 2 quantisation scales do not fit dimension 7 of shape [2, 3, 3, 1]\n"
+        "error: 2 quantization scales do not fit dimension 7 of shape [2, 3, 3, 1]\n"
         f"{AT_WEIGHTS}\n  hint: {CORRUPTED}",
     ),
     "too little data": (
@@ -124,11 +124,11 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "tensor index": (
         lambda: operator(0, inputs=(0, 99, 2)),
-        f"error: tensor 99 is mentioned, the file has 5\n  net.tflite\n  hint: {CORRUPTED}",
+        f"error: tensor 99 does not exist, the file has 5\n  net.tflite\n  hint: {CORRUPTED}",
     ),
     "negative tensor index": (
         lambda: operator(0, inputs=(0, -7, 2)),
-        f"error: tensor -7 is mentioned, the file has 5\n  net.tflite\n  hint: {CORRUPTED}",
+        f"error: tensor -7 does not exist, the file has 5\n  net.tflite\n  hint: {CORRUPTED}",
     ),
     "absent weights": (
         lambda: operator(0, inputs=(0, -1, 2)),
@@ -191,7 +191,8 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "an input twice": (
         lambda: write_tflite(replace(small(), inputs=(0, 0))),
-        f"error: the model's inputs name a tensor twice or not at all\n  net.tflite\n  hint: {CORRUPTED}",
+        "error: the model's inputs contain a tensor twice, or an absent one\n  net.tflite\n  hint: "
+        f"{CORRUPTED}",
     ),
     "an output that nobody computes": (
         lambda: write_tflite(replace(small(), operators=small().operators[:1])),
@@ -224,7 +225,7 @@ def test_all_unsupported_operators_are_named_at_once() -> None:
         "  net.tflite\n"
         '  LSTM: node 3 "softmax_1"\n'
         '  RFFT2D: node 2 "softmax_1", node 4 "softmax_1"\n'
-        f"  hint: deploy ops lists the {len(IMPORTERS)} operators that are   (deploy docs ops)"
+        f"  hint: see the {len(IMPORTERS)} supported operators: deploy ops   (deploy docs ops)"
     )
 
 

@@ -49,7 +49,7 @@ def test_a_source_without_a_model_says_which_arrays_it_has() -> None:
     assert str(caught.value) == (
         "error: this C source holds no array of bytes that is a TFLite model\n"
         "  table.h: arrays of bytes: table (3 bytes)\n"
-        "  hint: xxd -i model.tflite writes one"
+        "  hint: create one with: xxd -i model.tflite"
     )
 
 
@@ -60,7 +60,7 @@ def test_a_source_with_two_models_names_them() -> None:
     size = f"{len(MODEL):,} bytes"
     assert str(caught.value) == (
         f"error: the file holds 2 models: first ({size}), second ({size})\n"
-        "  models.cc\n  hint: leave one of them in it"
+        "  models.cc\n  hint: keep only one of them in the file"
     )
 
 

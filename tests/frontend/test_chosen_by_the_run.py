@@ -90,7 +90,7 @@ def test_more_updates_than_are_compared_must_be_known() -> None:
     node = MAKE("ScatterND", ["x", "i", "u"], ["y"])
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of(node, [info("x", 99, 2), places("i", 65, 1), info("u", 65, 2)]), "net.onnx")
-    assert caught.value.what.startswith("its indices of 65 updates (of up to 64 they may be open)")
+    assert caught.value.what.startswith("its indices of 65 updates (up to 64 may be computed by the model)")
     assert caught.value.hint.endswith("--value i=...")
 
 

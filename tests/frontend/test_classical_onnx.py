@@ -118,7 +118,7 @@ def test_labels_that_are_texts_are_refused_with_the_way_out() -> None:
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
     assert (caught.value.what, caught.value.hint) == (
-        "labels that are texts are not supported",
+        "text labels are not supported",
         "train the model with numbers as labels",
     )
 

@@ -61,7 +61,7 @@ def test_pools_of_squares_of_integers_are_refused_with_the_way_out() -> None:
     )  # fmt: skip
     with pytest.raises(ModelError) as refusal:
         read_tflite(build.finish(y), "composed.tflite", "tflm")
-    assert refusal.value.what == "it is supported on f32, not on i8"
+    assert refusal.value.what == "it is supported for f32 only, not for i8"
     assert refusal.value.hint == "convert this part of the model as float"
 
 
@@ -89,8 +89,8 @@ def test_a_quantised_sum_of_many_is_rounded_once(term_count: int, zero_point: in
 def test_more_terms_than_fit_in_32_bits_are_refused() -> None:
     with pytest.raises(ModelError) as refusal:
         quantised_sum(16, 0.11, 0)
-    assert refusal.value.what == "a sum of 16 quantised terms of i8, 1 quantisations"
-    assert refusal.value.hint == "up to 15 terms of i8 with one quantisation are supported"
+    assert refusal.value.what == "a sum of 16 quantized i8 terms with 1 quantizations is not supported"
+    assert refusal.value.hint == "supported: up to 15 i8 terms with the same quantization"
 
 
 def repeated_shape(first: list[int], second: list[int]) -> list[int]:

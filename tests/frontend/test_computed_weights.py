@@ -62,9 +62,7 @@ def test_integers_with_a_bias_are_reported_with_a_way_out() -> None:
     with pytest.raises(ModelError) as caught:
         read_tflite(computed_weights("int8", np.arange(UNITS, dtype=np.int32)), "net.tflite")
     assert caught.value.what == (
-        'its weights "weights" are computed, and its bias "bias" is not 0: '
-        "integers have no bias beside computed weights"
+        'its weights "weights" are computed and its bias "bias" is not 0: '
+        "integer layers with computed weights support no bias"
     )
-    assert caught.value.hint == (
-        "add the bias behind the layer, as an operator of its own, or freeze the weights"
-    )
+    assert caught.value.hint == ("add the bias in a separate ADD after the layer, or freeze the weights")

@@ -53,9 +53,9 @@ def test_a_node_that_mixes_rows_is_refused(operator: str) -> None:
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
     assert str(caught.value).splitlines() == [
-        f'error: {operator} would take all rows of "chosen" together, also those behind its count',
+        f'error: {operator} would use all rows of "chosen" together, including those after its count',
         f'  at {operator} #1 "y" (net.onnx)',
-        "  hint: end the model before it: the rows and their count are outputs then",
+        "  hint: end the model before this node: then the rows and their count are outputs",
     ]
 
 
@@ -64,9 +64,9 @@ def test_the_number_of_rows_is_not_an_output_and_nothing_is_computed_with_it() -
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of(Written([shape], {"shape": WHOLES}), 1, 2, 6), "net.onnx")
     assert str(caught.value).splitlines() == [
-        'error: the output "shape" is a number of rows that the data decides',
+        'error: the number of rows of output "shape" depends on the data',
         "  net.onnx",
-        "  hint: leave it out: the count of the rows is an output beside them",
+        "  hint: remove this output: the row count is a separate output",
     ]
     nodes = [
         shape,
@@ -77,7 +77,7 @@ def test_the_number_of_rows_is_not_an_output_and_nothing_is_computed_with_it() -
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of(Written(nodes, {"y": REALS}), 1, 2, 6), "net.onnx")
     assert str(caught.value).splitlines() == [
-        "error: it computes with a number of rows that the data decides",
+        "error: it computes with a number of rows that depends on the data",
         '  at Mul #4 "y" (net.onnx)',
-        "  hint: end the model before it: the rows and their count are outputs then",
+        "  hint: end the model before this node: then the rows and their count are outputs",
     ]

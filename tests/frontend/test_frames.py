@@ -90,7 +90,7 @@ def test_real_frames_are_added_without_limits() -> None:
         ),
         (
             ("Delay", (1, 4), [("int16", (1, 4))], {}),
-            "its options delay_length are not whole numbers from 0 on",
+            "its options delay_length must be whole numbers, 0 or more",
         ),
     ],
 )

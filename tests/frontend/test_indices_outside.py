@@ -165,7 +165,7 @@ TFLITE: dict[str, tuple[bytes, str]] = {
     ),
     "more columns than there are": (
         tflite_file("UNPACK", ((2,),) * 5, Axis=1, Num=5),
-        "5 results do not take dimension 1 of [2, 4]",
+        "5 results do not match dimension 1 of [2, 4]",
     ),
 }
 

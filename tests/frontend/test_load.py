@@ -12,7 +12,7 @@ from aot.frontend.load import load_model
 
 KERAS = (
     'convert it: model = keras.models.load_model("{name}"), then\n'
-    "        tf.lite.TFLiteConverter.from_keras_model(model).convert() gives the bytes of a .tflite file"
+    "        tf.lite.TFLiteConverter.from_keras_model(model).convert() returns the bytes of a .tflite file"
     "   (deploy docs exporting)"
 )
 TORCH = (
@@ -25,7 +25,7 @@ FROZEN = (
     "convert its folder: tf.lite.TFLiteConverter.from_saved_model(folder).convert() gives\n"
     "        the bytes of a .tflite file   (deploy docs exporting)"
 )
-CORE_ML = "convert the model that it was made from: Core ML gives none back   (deploy docs exporting)"
+CORE_ML = "convert the original model: Core ML models cannot be converted back   (deploy docs exporting)"
 FORMATS = {
     "net.pt": TORCH,
     "net.pth": TORCH,
@@ -54,9 +54,9 @@ def test_a_saved_model_is_known_by_what_is_in_the_folder(tmp_path: Path) -> None
     with pytest.raises(ModelError) as caught:
         load_model(tmp_path)
     assert str(caught.value) == (
-        f"error: this is a SavedModel of TensorFlow\n  {tmp_path}\n"
+        f"error: this is a TensorFlow SavedModel, not a model file\n  {tmp_path}\n"
         f'  hint: convert it: tf.lite.TFLiteConverter.from_saved_model("{tmp_path}").convert()\n'
-        "        gives the bytes of a .tflite file   (deploy docs exporting)"
+        "        returns the bytes of a .tflite file   (deploy docs exporting)"
     )
 
 

@@ -216,8 +216,8 @@ def test_a_list_of_no_rows_says_what_works() -> None:
             )
         )
     )
-    assert 'the model\'s output "rows" is a list of no rows' in texts[0]
-    assert 'it reads "rows", a list of no rows' in texts[1]
+    assert 'the model\'s output "rows" is an empty list' in texts[0]
+    assert 'it reads "rows", an empty list' in texts[1]
     assert "none of its parts has rows" in texts[1]
     hint = "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX"
     assert all(hint in text for text in texts)

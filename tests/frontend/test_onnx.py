@@ -152,30 +152,30 @@ def test_exponential_units_keep_the_digits_of_numbers_near_zero(operator: str, g
 MISTAKES = {
     "no protocol buffer": (
         b"\x08\x07garbage",
-        "error: this is not an ONNX model: 9 bytes that are not a protocol buffer of one\n"
+        "error: this is not an ONNX model: its 9 bytes are not an ONNX protocol buffer\n"
         "  net.onnx\n"
         "  hint: get or export the file again",
     ),
     "an open size": (
         file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", "batch", "steps")], ["y"]),
-        'error: input "x" has the shape [batch, steps], all its sizes must be known\n'
+        'error: input "x" has the shape [batch, steps]: all its sizes must be known\n'
         "  net.onnx\n"
-        "  hint: give them: --shape x=1,512\n"
-        '        "steps" = 512 is a guess: give what you run the model with',
+        "  hint: set them: --shape x=1,512\n"
+        '        "steps" = 512 is a guess: use the size that you run the model with',
     ),
     "an open size written as -1": (
         file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", 5, -1)], ["y"]),
-        'error: input "x" has the shape [5, ?], all its sizes must be known\n'
+        'error: input "x" has the shape [5, ?]: all its sizes must be known\n'
         "  net.onnx\n"
-        "  hint: give them: --shape x=5,512\n"
-        '        the sizes of "x" are guesses: give what you run the model with',
+        "  hint: set them: --shape x=5,512\n"
+        '        the sizes of "x" are guesses: use the sizes that you run the model with',
     ),
     "an old operator set": (
         file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", 5)], ["y"], opset=5),
-        "error: the model uses operator set 5, sets 7 to "
-        f"{onnx.defs.onnx_opset_version()} are supported\n"
+        "error: the model uses operator set 5; "
+        f"supported: 7 to {onnx.defs.onnx_opset_version()}\n"
         "  net.onnx\n"
-        "  hint: onnx.version_converter.convert_version(model, 17) changes it",
+        "  hint: convert it: onnx.version_converter.convert_version(model, 17)",
     ),
     "a value that nothing makes": (
         file_of([helper.make_node("Relu", ["z"], ["y"])], [info("x", 5)], ["y"]),
@@ -227,7 +227,7 @@ MISTAKES |= {
             ["y"],
             shape=np.array([1 << 28], np.int64),
         ),
-        "error: shape [268435456] is none",
+        "error: [268435456] is not a shape",
     ),
     "a recurrent layer over no sequence": (
         file_of(
@@ -276,7 +276,7 @@ def test_what_must_be_known_is_traced_back_to_the_inputs_it_comes_from() -> None
     data = file_of(nodes, [info("x", 2, 3), info("n", 1, element=7)], ["y"])
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
-    assert caught.value.hint == "fix what it comes from: --value n=..."
+    assert caught.value.hint == "fix the inputs that it depends on: --value n=..."
     assert read_onnx(data, "net.onnx", values={"n": np.array([3], np.int64)}).types["y"].shape == (6,)
 
 

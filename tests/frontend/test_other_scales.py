@@ -107,9 +107,9 @@ def test_signed_parts_of_another_scale_are_refused_as_both_references_refuse_the
         parse_model(joined("int8", FROM, TO), "model.tflite", "tflm")
     assert str(caught.value) == (
         'error: "x0" has scale 0.05 and zero point 3 and "y" has scale 0.1 and zero point 10; '
-        "neither LiteRT nor TFLite Micro moves i8 elements from one to the other\n"
+        "neither LiteRT nor TFLite Micro converts i8 elements between the two\n"
         '  at CONCATENATION #0 "y" (model.tflite)\n'
-        "  hint: convert the model again, so that both have one scale and one zero point"
+        "  hint: convert the model again, so that both have the same scale and zero point"
     )
 
 
@@ -128,7 +128,7 @@ def test_signed_parts_of_another_scale_are_refused_as_both_references_refuse_the
 )
 def test_what_neither_reference_runs_is_refused(code: str, dtype: str) -> None:
     zeros = (0, 0) if dtype == "int16" else (FROM[1], TO[1])
-    with pytest.raises(ModelError, match="neither LiteRT nor TFLite Micro moves"):
+    with pytest.raises(ModelError, match="neither LiteRT nor TFLite Micro converts"):
         parse_model(moved(code, dtype, zeros), "model.tflite", "tflm")
 
 

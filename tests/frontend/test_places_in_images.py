@@ -93,7 +93,7 @@ def test_too_many_of_too_many_are_refused() -> None:
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of("TopK", inputs, 2), "net.onnx", values={"k": inputs["k"]})  # type: ignore[arg-type, dict-item]
     assert caught.value.what == (
-        "the first 65 of 300 are not supported, the first 64 of any number or all of 256 are"
+        "the first 65 of 300 are not supported: at most the first 64, or all of up to 256"
     )
 
 
@@ -101,7 +101,7 @@ def test_samples_whose_number_the_run_decides_are_refused() -> None:
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of("RoiAlign", REGIONS), "net.onnx")  # type: ignore[arg-type]
     assert caught.value.what == (
-        "0 samples (sampling_ratio) by avg are not supported, a number known before the run is"
+        "0 samples (sampling_ratio) by avg are not supported, the number must be constant"
     )
 
 

@@ -55,20 +55,20 @@ def test_operators_limits_values_and_open_sizes_are_named_together() -> None:
     assert refusal(file_of(nodes, inputs, ["c", "d", "e", "f", "g"])) == [
         "error: ONNX operators MaxRoiPool, StringConcat, com.microsoft.GroupQueryAttention are not supported",
         "  net.onnx",
-        "  MaxRoiPool, its regions take as many pixels as the data says, RoiAlign takes a fixed number: "
+        "  MaxRoiPool, the size of its regions depends on the data; RoiAlign uses a fixed number of pixels: "
         '"crop", "c"',
         "    end the model before it and do this in the application",
-        '  StringConcat, it works on texts, numbers are supported: "d"',
+        '  StringConcat, it works on texts, only numbers are supported: "d"',
         "    end the model before it and do this in the application",
-        '  com.microsoft.GroupQueryAttention, it is a fused operator of onnxruntime\'s optimiser: "g"',
-        "    give the model as it was before it was optimised",
-        '  input "x" has the shape [frames, 3] and "z" has the shape [rows, 5], '
+        '  com.microsoft.GroupQueryAttention, it is a fused operator of ONNX Runtime\'s optimizer: "g"',
+        "    give the model before ONNX Runtime optimized it",
+        '  input "x" has the shape [frames, 3] and "z" has the shape [rows, 5]: '
         "all their sizes must be known",
-        "    give them: --shape x=1,3 --shape z=1,5",
+        "    set them: --shape x=1,3 --shape z=1,5",
         '  Reshape #4 "e": its new shape "shape" must be known when the model is compiled',
         "    fix it: --value shape=...",
         '  Transpose #5 "f": its order [0, 0] does not fit 2 dimensions',
-        "  hint: give what the file leaves open: --shape x=1,3 --shape z=1,5 --value shape=...",
+        "  hint: set what the file leaves open: --shape x=1,3 --shape z=1,5 --value shape=...",
         f"        {DOCS}",
     ]
 
@@ -90,12 +90,12 @@ def test_broken_limits_alone_are_counted() -> None:
     ]
     told = refusal(file_of(nodes, [info("x", 2, 3), info("shape", 2, element=7)], ["b", "c"]))
     assert told == [
-        "error: 2 things keep the model from being compiled",
+        "error: 2 problems prevent compilation",
         "  net.onnx",
         '  Reshape #0 "a": its new shape "shape" must be known when the model is compiled',
         "    fix it: --value shape=...",
         '  Transpose #2 "c": its order [0, 0] does not fit 2 dimensions',
-        "  hint: give what the file leaves open: --value shape=...",
+        "  hint: set what the file leaves open: --value shape=...",
         f"        {DOCS}",
     ]
 
@@ -103,26 +103,26 @@ def test_broken_limits_alone_are_counted() -> None:
 def test_the_first_of_very_many_are_named() -> None:
     nodes = [MAKE("Transpose", ["x"], [f"y{number}"], perm=[0, 0]) for number in range(60)]
     told = refusal(file_of(nodes, [info("x", 2, 3)], ["y0"]))
-    assert told[0] == "error: 50 things keep the model from being compiled"
-    assert told[-2] == "  the model was read up to the first 50 of them"
+    assert told[0] == "error: 50 problems prevent compilation"
+    assert told[-2] == "  reading stopped after 50 problems"
 
 
 def test_open_sizes_alone_have_one_line_to_copy() -> None:
     data = file_of([MAKE("Add", ["x", "z"], ["y"])], [info("x", "frames", 5), info("z", "rows", 5)], ["y"])
     assert refusal(data) == [
-        'error: input "x" has the shape [frames, 5] and "z" has the shape [rows, 5], '
+        'error: input "x" has the shape [frames, 5] and "z" has the shape [rows, 5]: '
         "all their sizes must be known",
         "  net.onnx",
-        "  hint: give them: --shape x=1,5 --shape z=1,5",
+        "  hint: set them: --shape x=1,5 --shape z=1,5",
     ]
 
 
 def test_what_only_the_user_can_know_is_guessed_and_said_to_be_a_guess() -> None:
     data = file_of([MAKE("Relu", ["x"], ["y"])], [info("x", "batch", 3, "height", "width")], ["y"])
     assert refusal(data)[-3:] == [
-        "  hint: give them: --shape x=1,3,224,224",
-        '        "height" = 224 is a guess: give what you run the model with',
-        '        "width" = 224 is a guess: give what you run the model with',
+        "  hint: set them: --shape x=1,3,224,224",
+        '        "height" = 224 is a guess: use the size that you run the model with',
+        '        "width" = 224 is a guess: use the size that you run the model with',
     ]
 
 
@@ -130,9 +130,9 @@ def test_a_name_is_the_same_size_wherever_it_stands() -> None:
     inputs = [info("x", "batch", "steps"), info("state", 2, "batch", "steps"), info("z", "n", "")]
     nodes = [MAKE("Add", ["x", "state"], ["a"]), MAKE("Add", ["a", "z"], ["y"])]
     assert refusal(file_of(nodes, inputs, ["y"]))[-3:] == [
-        "  hint: give them: --shape x=1,512 --shape state=2,1,512 --shape z=1,512",
-        '        "steps" = 512 is a guess: give what you run the model with',
-        '        the sizes of "z" are guesses: give what you run the model with',
+        "  hint: set them: --shape x=1,512 --shape state=2,1,512 --shape z=1,512",
+        '        "steps" = 512 is a guess: use the size that you run the model with',
+        '        the sizes of "z" are guesses: use the sizes that you run the model with',
     ]
 
 
@@ -155,7 +155,7 @@ def test_an_operator_in_a_function_and_in_a_branch_is_named_with_the_way_to_it()
     ]
     data = file_of(nodes, [info("x", 3)], ["b", "c"], (function,), taken=np.asarray(True))
     told = refusal(data)
-    assert told[2].endswith('number: "first/crop", "second/crop"')
+    assert told[2].endswith('pixels: "first/crop", "second/crop"')
     assert told[4].endswith('"if/u"')
     data = file_of(nodes[2:], [info("x", 3)], ["c"], (function,), taken=np.asarray(False))
     assert read_onnx(data, "net.onnx").outputs == ("c",), "a branch that is not taken may hold anything"
@@ -166,7 +166,7 @@ def test_two_limits_in_one_body_are_both_named() -> None:
     branch = helper.make_graph([*nodes, MAKE("Add", ["u", "v"], ["w"])], "branch", [], [info("w")])
     made = MAKE("If", ["taken"], ["y"], name="if", then_branch=branch, else_branch=branch)
     told = refusal(file_of([made], [info("x", 2, 3)], ["y"], taken=np.asarray(True)))
-    assert told[0] == "error: 2 things keep the model from being compiled"
+    assert told[0] == "error: 2 problems prevent compilation"
     assert [line.split(":")[0] for line in told[2:4]] == [
         '  If #0 "if", in "if/u"',
         '  If #0 "if", in "if/v"',

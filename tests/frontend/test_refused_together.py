@@ -31,13 +31,13 @@ def refusal(data: bytes) -> ModelError:
 
 def test_broken_limits_are_named_together() -> None:
     error = refusal(model("L2_POOL_2D", "RELU", "NEG", "LOGISTIC"))
-    assert error.what == "3 operators cannot be compiled as they are"
+    assert error.what == "3 operators cannot be compiled"
     assert error.where.splitlines() == [
         "net.tflite",
-        'at L2_POOL_2D #0 "layer0/out" (net.tflite): it is supported on f32, not on i8',
+        'at L2_POOL_2D #0 "layer0/out" (net.tflite): it is supported for f32 only, not for i8',
         "  convert this part of the model as float",
-        'at NEG #2 "layer2/out" (net.tflite): i8 is negated as it is stored: with a zero point, or into '
-        "another scale, that is not a negation",
+        'at NEG #2 "layer2/out" (net.tflite): stored i8 values can be negated only if input '
+        "and output have the same scale and zero point 0",
         "  convert the model again with a symmetric scale, or this part as float",
         'at LOGISTIC #3 "layer3/out" (net.tflite): an i8 output must have scale 1/256 and zero point -128: '
         "it has scale 0.5, zero point 3",
@@ -68,10 +68,10 @@ def test_what_only_follows_from_a_refusal_is_not_told() -> None:
     [
         ("edgetpu-custom-op", "compiled for an Edge TPU, give the file of the same name without _edgetpu"),
         ("ethos-u", "commands for an Ethos-U, give the model that Vela compiled and --accelerator ethos-u"),
-        ("FlexErf", "TensorFlow's own kernel, convert the model without SELECT_TF_OPS"),
+        ("FlexErf", "a TensorFlow kernel, convert the model without SELECT_TF_OPS"),
         (
             "FlexTensorListReserve",
-            "a recurrent layer of Keras without a fixed batch, convert it with Input(batch_shape="
+            "a Keras recurrent layer without a fixed batch,  convert it with Input(batch_shape="
             "(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX",
         ),
     ],

@@ -131,29 +131,29 @@ def test_a_part_taken_from_a_list_is_one_copy() -> None:
         (
             [MAKE("SequenceEmpty", [], ["s"])],
             sequence("s"),
-            "no output of the model has an element, so there is nothing to compute",
+            "all outputs of the model are empty, so there is nothing to compute",
         ),
         (
             [MAKE("Optional", [], ["o"]), MAKE("OptionalGetElement", ["o"], ["y"])],
             info("y", 1),
-            "it takes a value that is absent",
+            "it reads an optional value that is absent",
         ),
         (
             [MAKE("Optional", [], ["o"]), MAKE("Relu", ["o"], ["y"])],
             info("y", 1),
-            "it gets an absent value where a tensor is needed",
+            "it reads an absent value, but a tensor is needed",
         ),
         (
             [MAKE("Optional", [], ["o"]), MAKE("SequenceLength", ["o"], ["y"])],
             info("y", 7),
-            "input 0 is absent where a sequence is needed",
+            "input 0 is absent, but a sequence is needed",
         ),
-        ([SPLIT, MAKE("Relu", ["s"], ["y"])], info("y", 1), "it gets a sequence where a tensor is needed"),
-        ([MAKE("SequenceAt", ["x", "one"], ["y"])], info("y", 1), "a tensor where a sequence is needed"),
+        ([SPLIT, MAKE("Relu", ["s"], ["y"])], info("y", 1), "it reads a sequence, but a tensor is needed"),
+        ([MAKE("SequenceAt", ["x", "one"], ["y"])], info("y", 1), "a tensor, but a sequence is needed"),
         (
             [MAKE("SequenceConstruct", ["x"], ["s"]), MAKE("SequenceAt", ["s", "three"], ["y"])],
             info("y", 1),
-            "place 3 of a sequence is not one of 1",
+            "position 3 does not exist in a sequence of 1",
         ),
         (
             [MAKE("SplitToSequence", ["x", "long"], ["s"]), MAKE("SequenceAt", ["s", "one"], ["y"])],

@@ -111,11 +111,11 @@ REFUSED = {
     ),
     "more samples than the length": (
         ("SignalRfft", ("int16", (48,)), [("int16", (34,))], (), {"T": 7, "fft_length": 32}),
-        "pairs must be 2, 4, 8, ... or 16384, as many as x has or more: 16 of 48",
+        "pairs must be a power of 2 up to 16384, and at least as many as x has: 16 of 48",
     ),
     "no options": (
         ("SignalWindow", ("int16", (4,)), [("int16", (4,))], (np.array([1, 2, 3, 4], np.int16),), {}),
-        "its options shift are not whole numbers from 0 on",
+        "its options shift must be whole numbers, 0 or more",
     ),
     "a shift beyond the bits": (
         (
@@ -143,7 +143,7 @@ REFUSED = {
             (np.array([1, 2, 3, 4], np.uint32), np.array([1, 2], np.int16)),
             {"snr_shift": 6},
         ),
-        "x and noise must have one shape, and there must be 125 gains or more: 4 and 4 and 2",
+        "x and noise must have the same shape, and there must be at least 125 gains: 4 and 4 and 2",
     ),
     "one result too few": (
         ("SignalFftAutoScale", ("int16", (4,)), [("int16", (4,))], (), {}),

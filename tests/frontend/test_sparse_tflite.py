@@ -72,12 +72,12 @@ WRONG = {
     "an index beyond": (
         replace(ROWS, levels=(LEVELS[0], WalkLevel(0, (0, 2, 4, 5, 6), (2, 4, 2, 3, 0, 1)))),
         OF_ROWS,
-        "an element lies outside shape [4, 4]",
+        "an element is outside shape [4, 4]",
     ),
     "too few segments": (
         replace(ROWS, levels=(LEVELS[0], WalkLevel(0, (0, 6), (2, 3, 2, 3, 0, 1)))),
         OF_ROWS,
-        "1 segments of 6 indices do not fit 4 places",
+        "1 segments of 6 indices do not fit 4 positions",
     ),
     "a level too many": (
         replace(ROWS, levels=(*LEVELS, WalkLevel(2))),
@@ -87,12 +87,12 @@ WRONG = {
     "a block of a dimension that is none": (
         replace(BLOCKS, block_map=(0, 2)),
         OF_BLOCKS,
-        "blocks of dimensions [0, 2] are beyond 2",
+        "blocks of dimensions [0, 2] exceed rank 2",
     ),
     "endless dimensions": (
         replace(ROWS, levels=(WalkLevel(2**30), LEVELS[1])),
         OF_ROWS,
-        "a level has 1,073,741,824 places, the tensor 16 elements",
+        "a level has 1,073,741,824 positions, the tensor 16 elements",
     ),
 }
 
@@ -112,5 +112,5 @@ def test_a_sparse_tensor_that_is_computed_is_refused() -> None:
     y = FileTensor("y", (4, 4), "float32", sparsity=ROWS)
     with pytest.raises(ModelError) as caught:
         read_tflite(build.finish(build.operator("RELU", 1, (x,), [y])), "net.tflite")
-    assert caught.value.what == "sparse tensors are supported as constants only"
+    assert caught.value.what == "sparse tensors are supported for constants only"
     assert caught.value.hint == "convert the model without sparsity"

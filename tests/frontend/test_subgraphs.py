@@ -201,13 +201,16 @@ def test_a_loop_whose_end_is_known_is_written_out() -> None:
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (calling_itself, "it calls subgraph 1, which it is part of"),
+        (calling_itself, "it calls subgraph 1, which contains it"),
         (endless, "its loop runs more than 1000 times"),
         (assigning_a_constant, 'it assigns the constant "c"'),
-        (adding_a_handle, '"v/handle" is the handle of a variable, and no tensor'),
-        (making_a_handle, '"y" is the handle of a variable, and no tensor'),
-        (given_a_handle, 'its variable "x" comes from no VAR_HANDLE before it'),
-        (returning_a_handle, 'its subgraph gives "v/handle", the handle of a variable, and no tensor'),
+        (adding_a_handle, '"v/handle" is the handle of a variable, not a tensor'),
+        (making_a_handle, '"y" is the handle of a variable, not a tensor'),
+        (given_a_handle, 'its variable "x" has no VAR_HANDLE before this operator'),
+        (
+            returning_a_handle,
+            'its subgraph returns "v/handle", which is the handle of a variable, not a tensor',
+        ),
         (
             lambda: with_call("CALL", "CallOptions", Subgraph=7).finish("y"),
             "subgraph 7 is called, the file has 1",

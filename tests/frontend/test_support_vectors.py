@@ -116,13 +116,13 @@ def test_what_scikit_learn_exports_is_read(classes: int, require_package: Callab
 REFUSED = {
     "texts": (
         classifier("RBF", 2, classlabels_ints=None, classlabels_strings=["a", "b"]),
-        "labels that are texts are not supported",
+        "text labels are not supported",
         "train the model with numbers as labels",
     ),
     "probabilities": (
         classifier("RBF", 2, prob_a=[1.0], prob_b=[0.0]),
-        "probabilities are not supported: they are searched for until they no longer change",
-        "train with probability=False: the labels are the same; or calibrate by CalibratedClassifierCV",
+        "probabilities are not supported: they need an iteration of unknown length",
+        "train with probability=False (the labels stay the same), or calibrate with CalibratedClassifierCV",
     ),
     "too few coefficients": (
         classifier("RBF", 3, coefficients=[1.0]),
@@ -137,12 +137,12 @@ REFUSED = {
     "another kernel": (
         regressor("RBF", kernel_type="WAVE"),
         "kernel WAVE is not supported",
-        "LINEAR, POLY, RBF and SIGMOID are",
+        "supported: LINEAR, POLY, RBF, SIGMOID",
     ),
     "a transform behind it": (
         regressor("RBF", post_transform="SOFTMAX"),
         "post transform SOFTMAX is not supported",
-        "NONE is",
+        "supported: NONE",
     ),
 }
 

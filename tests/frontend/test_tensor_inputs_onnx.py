@@ -87,9 +87,9 @@ def test_an_optional_input_is_there_where_its_shape_is_given(
 
 
 def test_a_sequence_without_its_length_is_refused_with_the_option_that_gives_it() -> None:
-    with pytest.raises(LeftOpenError, match="how many tensors it holds must be known") as error:
+    with pytest.raises(LeftOpenError, match="its number of tensors must be known") as error:
         read_onnx(JOINED, "net.onnx")
-    assert error.value.hint == 'give it: --shape x=1 for one, the input "x_0"'
+    assert error.value.hint == 'set it: --shape x=1 for one, the input "x_0"'
     assert error.value.options == "--shape x=1"
 
 
@@ -103,12 +103,12 @@ def test_sizes_of_its_tensors_that_the_file_leaves_open_are_asked_for() -> None:
 def test_a_shape_that_is_not_a_length_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ModelError, match="is not the length of a sequence, up to 4,096") as error:
         read_onnx(JOINED, "net.onnx", shapes={"x": shape})
-    assert error.value.hint == "give how many tensors it holds: --shape x=3"
+    assert error.value.hint == "set its number of tensors:  --shape x=3"
 
 
 def test_a_tensor_of_a_sequence_that_is_called_as_an_input_is_refused() -> None:
     nodes = [MAKE("Neg", ["y_1"], ["n"]), MAKE("SequenceConstruct", ["n", "n"], ["y"])]
-    with pytest.raises(ModelError, match="two of one name"):
+    with pytest.raises(ModelError, match="two with the same name"):
         read_onnx(file_of(nodes, {"y_1": PLAIN}, {"y": LIST}), "net.onnx")
 
 

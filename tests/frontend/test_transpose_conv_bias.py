@@ -87,7 +87,7 @@ def test_it_is_litert_s_transposed_convolution_with_a_bias(
 REFUSED = {
     "options": (
         {"options": b"\1\0\0\0"},
-        "its options have 4 bytes, 12 are padding and strides",
+        "its options have 4 bytes, padding and strides need 12",
         "the file looks corrupted: get or convert it again",
     ),
     "padding": (

@@ -101,7 +101,7 @@ def test_trees_give_what_onnx_runtime_gives(name: str, require_package: Callable
             regressor("BRANCH_LT", **{**ONE, "target_ids": [0]}),
             "its attributes have 8, 8, 1, 8 entries that belong together",
         ),
-        (classifier([0, 1], 0.0, base_values=[1.0]), "1 scores to begin with do not fit 2 classes"),
+        (classifier([0, 1], 0.0, base_values=[1.0]), "1 base scores do not fit 2 classes"),
     ],
 )
 def test_trees_that_do_not_fit_are_refused(data: bytes, what: str) -> None:

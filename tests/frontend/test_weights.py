@@ -55,7 +55,7 @@ def test_four_bit_activations_are_refused() -> None:
     y = FileTensor("y", (1, 4), "int4", (0.5,), (0,))
     with pytest.raises(ModelError) as caught:
         read(build.finish(build.operator("RELU", 1, (x,), [y])))
-    assert caught.value.what == "4-bit values are supported as constants only"
+    assert caught.value.what == "4-bit values are supported for constants only"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_activations_of_16_bit_floats_are_refused() -> None:
     y = FileTensor("y", (1, 4), "float16")
     with pytest.raises(ModelError) as caught:
         read(build.finish(build.operator("RELU", 1, (x,), [y])))
-    assert caught.value.what == "16-bit floats are supported as constants only"
+    assert caught.value.what == "16-bit floats are supported for constants only"
     assert caught.value.hint == "convert with float32 activations"
 
 

@@ -58,7 +58,7 @@ def test_a_missing_file_is_named(beside: Path) -> None:
     with pytest.raises(ModelError) as caught:
         load_model(beside)
     assert str(caught.value) == (
-        "error: its weights lie in files beside it that are not there: net.onnx.data\n"
+        "error: the model stores its weights in separate files, which are missing: net.onnx.data\n"
         f"  {beside}\n"
         "  hint: copy them to the model's folder, or export it as one file (external_data=False in PyTorch)"
     )

@@ -105,4 +105,4 @@ def test_places_that_come_with_the_run_are_refused() -> None:
     case = op_case("given", Gather(1), [X, TensorType(DType.I32, (2,))], X)
     with pytest.raises(ModelError) as refusal:
         write_model(case.graph, "picks.tflite")
-    assert refusal.value.where == 'picks.tflite\ngather "given": its indices come with the run'
+    assert refusal.value.where == 'picks.tflite\ngather "given": its indices are known only at run time'

@@ -175,5 +175,5 @@ def test_means_whose_halves_tflite_rounds_in_another_way_are_refused(halves: Hal
     graph = op_case("means", AveragePool2d(halves=halves), [x], x).graph
     with pytest.raises(ModelError) as refusal:
         write_model(graph, "means.tflite")
-    said = f'average_pool2d "means": its halves, which are rounded {halves.value}'
+    said = f'average_pool2d "means": its rounding of halves {halves.value}'
     assert refusal.value.where == f"means.tflite\n{said}"

@@ -84,18 +84,18 @@ def _refusal(graph: Graph, front: str) -> str:
 
 def test_other_features_are_refused_with_both_numbers() -> None:
     assert _refusal(model(1, 49, 10, 1), FRONT) == (
-        "error: the front end makes 9 features of each frame, "
-        'the model\'s input "x" has shape [1, 49, 10, 1]\n'
+        "error: the front end computes 9 features for each frame, "
+        'but the model\'s input "x" has shape [1, 49, 10, 1]\n'
         f"  --front {FRONT}\n"
-        "  hint: one of its dimensions must be the features, and the others together the frames"
+        "  hint: one dimension must be the features, the product of the others the frames"
     )
 
 
 def test_other_frames_are_refused_with_both_numbers() -> None:
     assert _refusal(model(1, 49, 9, 1), f"{FRONT},samples=16000") == (
-        'error: 16,000 samples make 499 frames, the model\'s input "x" takes 49: [1, 49, 9, 1]\n'
+        'error: 16,000 samples give 499 frames, but the model\'s input "x" has 49: [1, 49, 9, 1]\n'
         f"  --front {FRONT},samples=16000\n"
-        "  hint: samples of 1,600 to 1,631, or another step from frame to frame"
+        "  hint: set samples to 1,600 to 1,631, or change the step between frames"
     )
 
 
@@ -105,12 +105,12 @@ def test_a_model_of_two_inputs_is_refused() -> None:
         "two", ("a", "b"), ("y",), (Node("sum", Add(), ("a", "b"), ("y",)),), dict.fromkeys("aby", kind)
     )
     assert _refusal(graph, FRONT) == (
-        f"error: a front end makes one input, the model has 2: a, b\n  --front {FRONT}"
+        f"error: a front end provides one input, the model has 2: a, b\n  --front {FRONT}"
     )
 
 
 def test_integers_without_a_scale_are_refused() -> None:
     assert _refusal(model(1, 4, 9, dtype=DType.I32), FRONT) == (
         'error: the model\'s input "x" holds i32 without a scale, '
-        f"which no front end makes\n  --front {FRONT}"
+        f"which front ends cannot produce\n  --front {FRONT}"
     )

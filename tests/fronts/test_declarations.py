@@ -42,7 +42,7 @@ WRONG: dict[str, tuple[object, str, str]] = {
     ),
     "no value": (
         "librosa.mfcc:htk",
-        '"htk" is not a parameter of librosa.mfcc with its value',
+        '"htk" has no value: parameters of librosa.mfcc are written PARAMETER=VALUE',
         "write htk=...",
     ),
     "misspelt parameter": (
@@ -58,77 +58,77 @@ WRONG: dict[str, tuple[object, str, str]] = {
     ),
     "half a frame": (
         f"{TF},num_mfccs=9.5",
-        "tf.signal.mfcc: num_mfccs is 9.5, it must be a whole number",
+        "tf.signal.mfcc: num_mfccs must be a whole number, not 9.5",
         "",
     ),
     "a word for a number": (
         "librosa.mel:fmax=nyquist",
-        "librosa.mel: fmax is nyquist, it must be a number or none",
+        "librosa.mel: fmax must be a number or none, not nyquist",
         "",
     ),
     "nothing above half of the rate": (
         f"{TF},upper_edge_hertz=11025",
-        "upper_edge_hertz is 11025 Hz, at 16000 samples a second there is nothing above 8000 Hz",
-        "is sample_rate that of the training data?",
+        "upper_edge_hertz is 11025 Hz, but at 16000 samples a second the highest frequency is 8000 Hz",
+        "set sample_rate to the rate of the training data",
     ),
     "empty band": (
         f"{TF},lower_edge_hertz=4000",
-        "lower_edge_hertz is 4000 Hz, upper_edge_hertz is 3800 Hz: the first must be less",
+        "lower_edge_hertz is 4000 Hz, upper_edge_hertz is 3800 Hz: the first must be smaller",
         "",
     ),
     "a transform of an odd number": (
         "torchaudio.MFCC:n_fft=401",
-        "n_fft is 401, it must be even, from 4 to 10922, or a power of 2 up to 32768",
+        "n_fft must be even and 4 to 10922, or a power of 2 up to 32768, not 401",
         "",
     ),
     "a transform that is too long": (
         "torchaudio.MFCC:n_fft=11000",
-        "n_fft is 11000, it must be even, from 4 to 10922, or a power of 2 up to 32768",
+        "n_fft must be even and 4 to 10922, or a power of 2 up to 32768, not 11000",
         "",
     ),
     "a frame longer than the transform": (
         f"{TF},fft_length=256",
-        "frame_length is 480, fft_length is 256: it must not be more",
+        "frame_length is 480, but must not exceed fft_length, which is 256",
         "",
     ),
     "more cosines than channels": (
         f"{TF},num_mfccs=30",
-        "num_mfccs is 30, num_mel_bins is 20: it must not be more",
+        "num_mfccs is 30, but must not exceed num_mel_bins, which is 20",
         "",
     ),
     "no step": (
         "librosa.mel:hop_length=0",
-        "hop_length is 0, it must be more than 0",
+        "hop_length must be more than 0, not 0",
         "",
     ),
     "another power": (
         "librosa.mel:power=1.5",
-        "power is 1.5, it must be 1 for magnitudes or 2 for energies",
+        "power must be 1 (magnitudes) or 2 (energies), not 1.5",
         "",
     ),
     "another window": (
         "librosa.mel:window=hamming",
-        "window is hamming, only hann is known",
+        "window must be hann, not hamming",
         "",
     ),
     "another padding": (
         "librosa.mel:pad_mode=edge",
-        "pad_mode is edge, it must be constant or reflect",
+        "pad_mode must be constant or reflect, not edge",
         "",
     ),
     "another scale": (
         "torchaudio.MelSpectrogram:n_fft=512,mel_scale=bark",
-        "mel_scale is bark, it must be htk or slaney",
+        "mel_scale must be htk or slaney, not bark",
         "",
     ),
     "another norm": (
         "librosa.mel:norm=2",
-        "norm is 2, it must be slaney or none",
+        "norm must be slaney or none, not 2",
         "",
     ),
     "another divisor": (
         f"{TF},divide_by=rms",
-        "divide_by is rms, it must be 32768 or max",
+        "divide_by must be 32768 or max, not rms",
         "",
     ),
 }

@@ -93,14 +93,14 @@ def test_without_a_logarithm_levels_have_16_bits() -> None:
 @pytest.mark.parametrize(
     ("word", "what"),
     [
-        ("even_smoothing=1.5", "even_smoothing is 1.5, it must be 0 to 1"),
-        ("smoothing_bits=17", "smoothing_bits is 17, it must be 0 to 16"),
-        ("gain_bits=12", "gain_bits is 12, it must be 18 to 30"),
+        ("even_smoothing=1.5", "even_smoothing must be 0 to 1, not 1.5"),
+        ("smoothing_bits=17", "smoothing_bits must be 0 to 16, not 17"),
+        ("gain_bits=12", "gain_bits must be 18 to 30, not 12"),
         (
             "window_size=2000",
             "window_size is 2000 ms, at 16000 samples a second that must be 4 to 16384 samples",
         ),
-        ("num_channels=0", "num_channels is 0, it must be more than 0"),
+        ("num_channels=0", "num_channels must be more than 0, not 0"),
     ],
 )
 def test_words_that_make_no_sense_are_refused(word: str, what: str) -> None:
@@ -176,9 +176,9 @@ def test_a_front_end_that_begins_anew_is_refused_before_a_model_that_remembers(s
     with pytest.raises(ModelError) as caught:
         deploy.load(path, front=WORDS)
     assert str(caught.value) == (
-        "error: the model keeps a state from run to run, and the front end begins anew with each\n"
+        "error: the model keeps state between runs, but this front end starts fresh with each run\n"
         f"  --front {WORDS}\n"
-        "  hint: micro_frontend:continuous=true goes on with the sound of the run before"
+        "  hint: micro_frontend:continuous=true continues with the sound of the previous run"
     )
 
 

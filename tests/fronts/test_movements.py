@@ -47,30 +47,29 @@ def test_what_does_not_move_has_no_skew() -> None:
 
 
 WRONG = {
-    "N=3,Wn=60": "Wn is 60 Hz, it must rise within 0 and 50 Hz, half of sample_rate",
-    "N=3,Wn=20/5,btype=bandpass": "Wn is 20/5 Hz, it must rise within 0 and 50 Hz, half of sample_rate",
+    "N=3,Wn=60": "Wn is 60 Hz, it must rise and stay between 0 and 50 Hz, half of sample_rate",
+    "N=3,Wn=20/5,btype=bandpass": "Wn is 20/5 Hz, it must rise and stay between 0 and 50 Hz, half of "
+    "sample_rate",
     "N=3": "Wn has 0 frequencies for lowpass",
-    "N=13,Wn=3": "N is 13, it must be 1 to 12",
-    "N=3,Wn=3,btype=notch": "btype is notch, it must be lowpass, highpass, bandpass",
-    "N=3,Wn=3,b=1/2": "N and b are given: there is one filter",
+    "N=13,Wn=3": "N must be 1 to 12, not 13",
+    "N=3,Wn=3,btype=notch": "btype must be one of lowpass, highpass, bandpass, not notch",
+    "N=3,Wn=3,b=1/2": "N and b are given: choose one way to define the filter",
     "sos=1/2/3": "sos has 3 numbers, a section has 6, and there are 1 to 16",
     "sos=1/2/3/0/1/2": "sos has a section whose a0 is not 1",
-    "b=1/2,a=0/1": "a begins with 0, it must not",
+    "b=1/2,a=0/1": "the first number of a must not be 0",
     "b=1/2,a=1/2/3/4": "a and b have 4 and 2 numbers, a filter with poles is given by 3 at most",
-    "detrend=linear": "detrend is linear, it must be constant or none",
-    "axes=0": "axes is 0, it must be more than 0",
+    "detrend=linear": "detrend must be constant or none, not linear",
+    "axes=0": "axes must be more than 0, not 0",
 }
-MUST = (
-    "it must be words out of mean, std, rms, skew, kurtosis, min, max, ptp, each once, and welch at the end"
-)
+MUST = "features must be a list of mean, std, rms, skew, kurtosis, min, max, ptp without repeats, with welch last"
 WRONG_FEATURES = {
-    "features=rms/peaks": f"features is rms/peaks, {MUST}",
-    "features=welch/rms": f"features is welch/rms, {MUST}",
-    "nperseg=15": "nperseg is 15, it must be even, from 4 to 10922, or a power of 2 up to 32768",
-    "nperseg=128": "nperseg is 128, samples is 125: it must not be more",
-    "noverlap=16": "noverlap is 16, nperseg - 1 is 15: it must not be more",
-    "window=hamming": "window is hamming, it must be boxcar or hann",
-    "scaling=power": "scaling is power, it must be density or spectrum or none",
+    "features=rms/peaks": f'{MUST}, not "rms/peaks"',
+    "features=welch/rms": f'{MUST}, not "welch/rms"',
+    "nperseg=15": "nperseg must be even and 4 to 10922, or a power of 2 up to 32768, not 15",
+    "nperseg=128": "nperseg is 128, but must not exceed samples, which is 125",
+    "noverlap=16": "noverlap is 16, but must not exceed nperseg - 1, which is 15",
+    "window=hamming": "window must be boxcar or hann, not hamming",
+    "scaling=power": "scaling must be density or spectrum or none, not power",
 }
 
 
@@ -94,18 +93,18 @@ def test_features_that_are_none_are_refused(words: str) -> None:
         (
             "scipy.features:sample_rate=100,axes=3,samples=125,nperseg=16",
             37,
-            "the front end makes 12 features of each axis, of 3 together 36; the model's input "
-            '"x" takes 37: [1, 37]',
+            "the front end computes 12 features for each axis, 3 axes together 36; but the model's input "
+            '"x" has 37: [1, 37]',
         ),
         (
             "scipy.features:sample_rate=100,axes=3,nperseg=16",
             36,
-            "nobody says how many rows a window has",
+            "the number of rows in a window is not set",
         ),
         (
             "scipy.filter:sample_rate=100,axes=3,samples=12",
             33,
-            'the front end gives 3 numbers of each row and 12 rows of a window, the model\'s input "x" has '
+            'the front end computes 3 numbers for each row and 12 rows of a window, but the model\'s input "x" has '
             "shape [1, 33]",
         ),
     ],

@@ -117,32 +117,32 @@ WRONG: dict[str, tuple[str, tuple[int, ...], DType, str]] = {
         f"tf.image:{SIZE}",
         (1, 49, 10, 2),
         F32,
-        "error: the front end makes a picture of 1 or 3 colours, "
-        'the model\'s input "x" has shape [1, 49, 10, 2]',
+        "error: the front end makes an image of 1 or 3 channels, "
+        'but the model\'s input "x" has shape [1, 49, 10, 2]',
     ),
     "no colours": (
         f"tf.image:{SIZE},format=gray",
         (1, 8, 8, 3),
         F32,
-        "error: the camera's pictures have 1 colour, the model's input \"x\" takes 3: [1, 8, 8, 3]",
+        "error: the camera's images have 1 channel, but the model's input \"x\" has 3: [1, 8, 8, 3]",
     ),
     "another size": (
         f"torchvision:{SIZE}",
         (1, 3, 24, 32),
         F32,
-        'error: the picture has 30x21 pixels, the model\'s input "x" takes 32x24',
+        'error: the image has 30x21 pixels, but the model\'s input "x" has 32x24',
     ),
     "means of colours": (
         f"torchvision:{SIZE},antialias=false,mean=0.5/0.4/0.3",
         (1, 1, 8, 8),
         F32,
-        'error: there are means or deviations for 3 colours, the model\'s input "x" takes 1',
+        'error: there are means or deviations for 3 channels, but the model\'s input "x" has 1',
     ),
     "integers that are none": (
         f"tf.image:{SIZE},stored=true",
         (1, 8, 8, 3),
         F32,
-        'error: stored is true, and the model\'s input "x" holds f32',
+        'error: stored=true needs integers with a scale, but the model\'s input "x" holds f32',
     ),
 }
 
@@ -161,16 +161,19 @@ def test_what_does_not_fit_is_refused_with_both_numbers(name: str) -> None:
         (f"tf.image:{SIZE},format=rgb656", 'format is rgb656 - did you mean "rgb565"?'),
         (
             "torchvision:width=30,height=2,format=bayer_rggb",
-            "the camera's pictures are 30x2, those of format=bayer_rggb have at least 3x3 pixels",
+            "the camera's images are 30x2, format=bayer_rggb needs at least 3x3 pixels",
         ),
-        (f"tf.image:{SIZE},crop_width=31", "crop_width is 31, the camera's pictures are 30x21"),
-        (f"tf.image:{SIZE},stored=true,scale=2", "stored is true: scale and offset are the model's own then"),
-        (f"torchvision:{SIZE},std=0", "std is 0, it must be more than 0"),
+        (f"tf.image:{SIZE},crop_width=31", "crop_width is 31, the camera's images are 30x21"),
+        (f"tf.image:{SIZE},stored=true,scale=2", "stored=true uses the model's scale and offset"),
+        (f"torchvision:{SIZE},std=0", "std must be more than 0, not 0"),
         (
             f"torchvision:{SIZE},mean=0.5/0.4",
-            "mean has 2 numbers, it must have 1 or 3: one for each channel",
+            "mean has 2 numbers, it needs 1 or 3, one for each channel",
         ),
-        (f"torchvision:{SIZE},mean=imagenet", "torchvision: mean is imagenet, it must be numbers"),
+        (
+            f"torchvision:{SIZE},mean=imagenet",
+            "torchvision: mean must be a number or a list of numbers, not imagenet",
+        ),
         ("tf.image:width=30", "tf.image needs height"),
     ],
 )

@@ -131,8 +131,8 @@ FOUND = {
     slice_of_negative_sizes: "elements from [0, 0, 0], [-2, -4, 1] of them, are outside [2, 4, 1]",
     pool_of_a_thousand_million_rows: "window 1036248006x1: must be at most 16384",
     image_resized_to_a_vector: '"y" has shape [4], it must have 4 dimensions',
-    sum_of_plain_numbers_with_a_scale: "quantised sums must have a scale and fit 31 bits in the output's "
-    "steps: not both have one",
+    sum_of_plain_numbers_with_a_scale: "quantized sums must have a scale and fit 31 bits at the output's "
+    "scale: only one of them has one",
     concatenation_of_nothing: "its input 0 (a part) is missing",
     split_along_two_axes: "its axis must be one integer, there are 2",
     transpose_of_one_number_by_an_order: "axis 0 does not exist in 0 dimensions",
@@ -195,7 +195,7 @@ def test_tables_of_fields_of_odd_size_are_checked_as_they_are_read() -> None:
 def test_a_graph_with_a_value_that_cannot_be_is_not_a_graph(line: str, why: str) -> None:
     with pytest.raises(GraphTextError) as refusal:
         parse_graph(f'graph "net"\n{line}\n')
-    assert str(refusal.value).startswith(f"line 2: a value that cannot be ({why}")
+    assert str(refusal.value).startswith(f"line 2: an invalid value ({why}")
 
 
 @pytest.fixture(scope="module")

@@ -49,8 +49,8 @@ def test_an_output_may_be_a_constant() -> None:
     [
         ({}, 'error: input "x" is missing\n  given: none'),
         ({"X": X}, 'error: input "x" is missing\n  given: "X"'),
-        ({"x": X[0]}, 'error: input "x" is int8[2], the model takes int8[1, 2]'),
-        ({"x": X.astype(np.int16)}, 'error: input "x" is int16[1, 2], the model takes int8[1, 2]'),
+        ({"x": X[0]}, 'error: input "x" is int8[2], the model needs int8[1, 2]'),
+        ({"x": X.astype(np.int16)}, 'error: input "x" is int16[1, 2], the model needs int8[1, 2]'),
     ],
 )
 def test_a_wrong_input_says_what_is_taken(inputs: dict[str, np.ndarray], message: str) -> None:

@@ -123,11 +123,11 @@ def _no_nodes(document: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_without_elements, 'the elements of "w" are not in this JSON, which has their hash alone'),
-        (_other_elements, 'the elements of "w" are not those that the graph was written with'),
+        (_without_elements, 'the elements of "w" are not in this JSON, which has only their hash'),
+        (_other_elements, 'the elements of "w" differ from those that the graph was written with'),
         (_other_op, 'there is no op "conv2" - did you mean "conv2d"?'),
         (_other_attribute, 'conv2d has no attribute "strides" - did you mean "stride"?'),
-        (_other_format, "a graph as JSON has format 1, this has 9"),
+        (_other_format, "this JSON has format 9, only format 1 can be read"),
         (_no_nodes, "this JSON is not a graph: KeyError: 'nodes'"),
     ],
 )
@@ -142,5 +142,5 @@ def test_what_is_not_a_graph_is_refused(change: Callable[[Any], None], message: 
 def test_what_is_not_json_is_refused() -> None:
     with pytest.raises(InputError, match="this is not JSON"):
         from_json("{")
-    with pytest.raises(InputError, match='"base46" is not a way to write elements'):
+    with pytest.raises(InputError, match='"base46" is not an encoding of elements'):
         to_json(tiny(), "base46")

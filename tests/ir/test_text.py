@@ -73,7 +73,7 @@ def test_the_text_is_as_documented() -> None:
         ('constant "c": i8[2] = [1]', 'line 1: 1 elements for shape (2,) in: constant "c": i8[2] = [1]'),
         (
             'constant "c": i8[2] = external',
-            'line 1: constant "c" is external and was not given in: constant "c": i8[2] = external',
+            'line 1: constant "c" is external and was not provided in: constant "c": i8[2] = external',
         ),
         (
             '"n" = gru() "x" -> "y": i8[1]',
@@ -85,7 +85,7 @@ def test_the_text_is_as_documented() -> None:
         ),
         (
             '"n" = add(activation=tanh) "x" -> "y": i8[1]',
-            "line 1: tanh is none of none, relu, relu6, relu_n1_to_1, relu_0_to_1, finite "
+            "line 1: tanh is not one of none, relu, relu6, relu_n1_to_1, relu_0_to_1, finite "
             'in: "n" = add(activation=tanh) "x" -> "y": i8[1]',
         ),
     ],

@@ -32,17 +32,17 @@ def with_type(name: str, tensor: TensorType) -> Graph:
 
 
 BROKEN = {
-    "every value that is mentioned has a type": (
+    "every value that is used has a type": (
         replace(GOOD, types={"x": X, "y": X, "c": X}),
         '"z" has no type',
     ),
     "every value has one producer": (
         replace(GOOD, nodes=(FIRST, SECOND, replace(FIRST, name="again"))),
-        '"y" is made twice',
+        '"y" has two producers',
     ),
-    "a value is read after it is made": (replace(GOOD, nodes=(SECOND, FIRST)), '"more" reads "y"'),
-    "every value with a type is mentioned": (with_type("lost", X), 'nothing mentions "lost"'),
-    "every node has a name of its own": (
+    "a value is read after it is computed": (replace(GOOD, nodes=(SECOND, FIRST)), '"more" reads "y"'),
+    "every value with a type is used": (with_type("lost", X), 'nothing uses "lost"'),
+    "every node has a unique name": (
         replace(GOOD, nodes=(FIRST, replace(SECOND, name="twice"))),
         '"twice" (add)',
     ),
@@ -50,7 +50,7 @@ BROKEN = {
         with_type("y", TensorType(DType.I8, (1, 0), X.quant)),
         '"y" has shape (1, 0)',
     ),
-    "quantisation fits its tensor": (
+    "quantization fits its tensor": (
         with_type("y", replace(X, quant=Quant((0.5, 0.25), (0, 0), 1))),
         '"y" has 2 scales for 4 indices',
     ),
@@ -58,19 +58,19 @@ BROKEN = {
         replace(GOOD, constants={"c": np.zeros((1, 4), np.int16)}),
         '"c" is int16(1, 4), declared i8(1, 4)',
     ),
-    "a state begins and goes on as what it is": (
+    "a state, its initial value and its next value have one type": (
         replace(GOOD, inputs=(), states=(State("x", "z", np.zeros((4, 1), np.int8)),)),
-        '"x" is int8(1, 4), it begins as int8(4, 1)',
+        '"x" is int8(1, 4), its initial value is int8(4, 1)',
     ),
-    "every node keeps its op's constraints": (
+    "every node satisfies the constraints of its op": (
         replace(GOOD, nodes=(Node("twice", Reshape((3,)), ("x",), ("y",)), SECOND)),
         '"twice" (reshape): the number of elements must stay the same: 4 would become 3',
     ),
-    "the graphs of regions keep all rules": (
+    "the graphs of regions satisfy all rules": (
         replace(GOOD, nodes=(REGION,), types={"x": X, "z": X}, constants={}),
-        'inside "good": a value is read after it is made: "more" reads "y"',
+        'inside "good": a value is read after it is computed: "more" reads "y"',
     ),
-    "declared types are what the ops infer": (
+    "declared types are those that the ops infer": (
         with_type("z", replace(X, shape=(4, 1))),
         "\"more\" (add) infers (('i8', (1, 4)),), declared (('i8', (4, 1)),)",
     ),
@@ -107,11 +107,11 @@ def test_a_quantisation_that_does_not_fit_is_reported(quant: Quant, fact: str) -
 
 
 def test_floats_have_no_quantisation() -> None:
-    with pytest.raises(GraphRuleError, match="is f32 and has a quantisation"):
+    with pytest.raises(GraphRuleError, match="is f32 and has a quantization"):
         verify(with_type("x", replace(X, dtype=DType.F32)))
 
 
 def test_an_output_must_be_made() -> None:
     graph = replace(GOOD, nodes=(FIRST,), outputs=("y", "z"))
-    with pytest.raises(GraphRuleError, match='output "z" is not made'):
+    with pytest.raises(GraphRuleError, match='output "z" has no producer'):
         verify(graph)

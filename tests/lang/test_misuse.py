@@ -439,7 +439,7 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "reference of another type": (
         lambda s: lang.build(s, "cortex-m4", {"w": ONES}).reference(np.zeros((4, 8))),
-        'input "x" is float64[4, 8], the model takes int8[4, 8]',
+        'input "x" is float64[4, 8], the model needs int8[4, 8]',
     ),
     "run without a board": (
         lambda s: lang.build(s, "cortex-m4+fpu,ram=256K", {"w": ONES}).time(),

@@ -72,7 +72,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "no scale": (
         lambda: lang.compute("y", (4,), lambda i: i * 2, lang.quantized("i8", 1.0)),
-        "y is quantised, and its value has no scale",
+        "y is quantized, and its value has no scale",
     ),
     "rounding": (
         lambda: lang.compute("y", (4,), lambda i: Q[i], lang.quantized("i8", 1.0), rounding="up"),

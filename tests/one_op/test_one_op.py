@@ -35,7 +35,7 @@ NO_MEASURE = {
 }
 # Refusals that are meant: operator -> the reason.
 REFUSED = {
-    "NEG": "i8 is negated as it is stored: with a zero point, or into another scale, that is not a negation",
+    "NEG": "stored i8 values can be negated only if input and output have the same scale and zero point 0",
     "QUANTIZE": "the input scale must be less than 2**14 times the output scale, of i32 less than it",
 }
 POSITIVE = ("LOG", "RSQRT", "SQRT")  # of floats that have a result

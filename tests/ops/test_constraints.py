@@ -44,12 +44,17 @@ _GATES, _CELL = int16(1, 1, 1, 4), int16(1, 1)
 CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
     "count": (Conv2d(), [X], Y, "there must be 2 to 3 inputs and one output: it has 1"),
     "weights absent": (Conv2d(), [X, None, B], Y, "there must be 2 to 3 inputs and one output: it has 3"),
-    "dtype": (Softmax(), [U8], U8, "elements must be f32, i16, or i8 that become i8 or i16: u8 become u8"),
+    "dtype": (
+        Softmax(),
+        [U8],
+        U8,
+        "elements must be f32, i16, or i8 with results of i8 or i16: u8 become u8",
+    ),
     "mixed": (
         Softmax(),
         [X],
         float32(1),
-        "elements must be f32, i16, or i8 that become i8 or i16: i8 become f32",
+        "elements must be f32, i16, or i8 with results of i8 or i16: i8 become f32",
     ),
     "hybrid": (
         Conv2d(),
@@ -67,7 +72,7 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         HybridDense(),
         [float32(1, 65_794), int8(3, 65_794)],
         float32(1, 3),
-        "a row must have at most 65,793 elements, whose sum fits 32 bits: there are 65794",
+        "a row must have at most 65,793 elements, so that its sum fits 32 bits: there are 65794",
     ),
     "bias": (
         Conv2d(),
@@ -106,14 +111,14 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         AveragePool2d(),
         [PLAIN],
         PLAIN,
-        "i8 and i16 inputs and outputs must be quantised with one scale and one zero point: "
-        "the input has no quantisation",
+        "i8 and i16 inputs and outputs must be quantized with one scale and one zero point: "
+        "the input has no quantization",
     ),
     "many scales": (
         AveragePool2d(),
         [per_channel(1, 4, 4, 2, axis=3)],
         int8(1, 2, 2, 2),
-        "i8 and i16 inputs and outputs must be quantised with one scale and one zero point: "
+        "i8 and i16 inputs and outputs must be quantized with one scale and one zero point: "
         "the input has 2 scales",
     ),
     "asymmetric weights": (
@@ -154,7 +159,7 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         AveragePool2d(),
         [X],
         int8(1, 2, 2, 2, scale=0.06),
-        "input and output must have the same quantisation: "
+        "input and output must have the same quantization: "
         "scale 0.05, zero point 0 become scale 0.06, zero point 0",
     ),
     "pool padding": (
@@ -167,8 +172,8 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Add(),
         [X, int8(1, 1, 1, 3)],
         X,
-        "the inputs must have the same shape, or are repeated along the dimensions that they have once or "
-        "lack: 1x4x4x2 and 1x1x1x3",
+        "the inputs must have the same shape, or be repeated along dimensions that are 1 or missing: "
+        "1x4x4x2 and 1x1x1x3",
     ),
     "product scales": (
         Mul(),
@@ -219,8 +224,8 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         BatchMatmul(),
         [int8(1, 2, 3, 4), int8(1, 3, 4, 2)],
         int8(1, 3, 3, 2),
-        "matrices must fit; there must be as many of both, or one of one of them, "
-        "or of the first a multiple of the second: 1x2x3x4 and 1x3x4x2",
+        "matrices must fit, and their number must be equal, or 1 for one operand, or for the first a "
+        "multiple of the second: 1x2x3x4 and 1x3x4x2",
     ),
     "recurrent types": (
         Recurrent(Cell.RNN),
@@ -232,15 +237,15 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Recurrent(gives_cell=True),
         [_GATES, int8(4, 1), None, None, int8(1, 1), _CELL],
         int16(1, 1, 1, 2),
-        "integers are for LSTMs with the usual activations that give the cell, and have scales: "
-        "of gates 2**-12, of the cell a power of two from 2**-16 to 2**-8: the gates' is 0.0005",
+        "integers are supported for LSTMs with the usual activations that return the cell; the scale of "
+        "gates must be 2**-12, of the cell a power of two from 2**-16 to 2**-8: the gates' is 0.0005",
     ),
     "recurrent integers": (
         Recurrent(clip=1.0),
         [_GATES, int8(4, 1), None, None, int8(1, 1), _CELL],
         int16(1, 1, 1, 1),
-        "integers are for LSTMs with the usual activations that give the cell, and have scales: "
-        "of gates 2**-12, of the cell a power of two from 2**-16 to 2**-8: "
+        "integers are supported for LSTMs with the usual activations that return the cell; the scale of "
+        "gates must be 2**-12, of the cell a power of two from 2**-16 to 2**-8: "
         "it is a lstm with other activations or limits",
     ),
     "recurrent sequence": (
@@ -265,13 +270,13 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Recurrent(Cell.GRU, activations=("tanh",)),
         [float32(1, 2, 1, 3), float32(1, 3)],
         float32(1, 2, 1, 1),
-        "each activation must be known, and there must be as many as the cell has: they are tanh of 2",
+        "each activation must be known, and their number must be that of the cell: they are tanh of 2",
     ),
     "recurrent cells": (
         Recurrent(Cell.GRU, cell_clip=1.0),
         [float32(1, 2, 1, 3), float32(1, 3)],
         float32(1, 2, 1, 1),
-        "only an LSTM's cell may be given, clipped or tied to its input gate: it is a gru",
+        "only the cell of an LSTM may be an output, clipped or tied to its input gate: it is a gru",
     ),
     "mean axes": (Mean((3,)), [X], X, "the axes must be rows, columns or both: they are [3]"),
     "mean scale": (
@@ -291,7 +296,7 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Pad(((1, 0), (0, 0)), 128.0),
         [X],
         int8(1, 5, 4, 2),
-        "the value must be a number that the element type has: it is 128.0",
+        "the element type must be able to hold the value: it is 128.0",
     ),
     "concatenation of nothing": (Concat(1), [], X, "there must be at least one input: it has 0"),
     "concatenation types": (

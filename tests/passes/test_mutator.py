@@ -87,7 +87,7 @@ def test_an_output_of_the_graph_is_not_removed() -> None:
     text = GRAPH.replace('"b" = unary_math(of=negate) "a" -> "b"', '"b" = unary_math(of=negate) "a" -> "y"')
     text = "\n".join(line for line in text.splitlines() if not line.startswith('"c"'))
     answer = WithoutNegation().mutate(parse_graph(text))
-    because = 'makes "y", by which name it leaves the graph'
+    because = 'computes "y", which is used outside of the graph'
     assert answer == Unchanged(f'"b" {because}', {"b": because})
 
 

@@ -29,11 +29,11 @@ def shortened(graph: Graph) -> Any:
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "fails": (fails, "the pass mine fails: ValueError: no such node"),
-    "nothing": (lambda graph: None, "the pass mine gives NoneType: it is to give Rewritten or Unchanged"),
-    "a graph": (lambda graph: graph, "the pass mine gives Graph: it is to give Rewritten or Unchanged"),
-    "takes nothing": (lambda: None, "the pass mine fails: TypeError: "),
-    "the same": (Rewritten, "answered Rewritten with the graph that it was given"),
+    "fails": (fails, "the pass mine failed: ValueError: no such node"),
+    "nothing": (lambda graph: None, "the pass mine returned NoneType, it must return Rewritten or Unchanged"),
+    "a graph": (lambda graph: graph, "the pass mine returned Graph, it must return Rewritten or Unchanged"),
+    "takes nothing": (lambda: None, "the pass mine failed: TypeError: "),
+    "the same": (Rewritten, "returned Rewritten with its unchanged input"),
     "breaks a rule": (shortened, 'broke rule "'),
     "no function": (3, 'the pass "mine" of an extension has no function mine'),
 }

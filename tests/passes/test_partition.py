@@ -78,13 +78,13 @@ def test_no_two_regions_wait_for_each_other() -> None:
     both = [*claims("npu", "ad"), *claims("dma", "bc")]
     found = partition(made, both)
     assert pieces(found) == [":c", "npu:ad", ":b"]
-    assert found.left_alone["dma"] == dict.fromkeys("bc", '"a" lies between the nodes of the region')
+    assert found.left_alone["dma"] == dict.fromkeys("bc", '"a" is between the nodes of the region')
 
 
 def test_a_claim_around_a_node_that_stays_is_left_alone() -> None:
     found = partition(graph("x", "a", "ab"), claims("npu", "ac"))
     assert pieces(found) == [":a", ":b", ":c"]
-    assert found.left_alone["npu"]["a"] == '"b" lies between the nodes of the region'
+    assert found.left_alone["npu"]["a"] == '"b" is between the nodes of the region'
 
 
 def test_regions_have_several_results_and_outputs_of_the_graph() -> None:
@@ -99,7 +99,7 @@ def test_regions_have_several_results_and_outputs_of_the_graph() -> None:
 def test_the_first_of_two_owners_has_a_node() -> None:
     found = partition(graph("x", "a", "b"), [*claims("npu", "ab"), *claims("dma", "bc")])
     assert pieces(found) == ["npu:ab", ":c"]
-    assert found.left_alone == {"npu": {}, "dma": dict.fromkeys("bc", "npu has a part of the region")}
+    assert found.left_alone == {"npu": {}, "dma": dict.fromkeys("bc", "npu owns a part of the region")}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,10 @@ def test_the_first_of_two_owners_has_a_node() -> None:
         (claims("npu", "az"), 'npu claims "z", which is not a node of g'),
         (claims("npu", ""), "npu claims a region without nodes"),
         (claims("", "a"), "a claim has no owner"),
-        ([*claims("npu", "a"), *claims("npu", "b")], "npu claims nodes twice: an owner's claims are one"),
+        (
+            [*claims("npu", "a"), *claims("npu", "b")],
+            "npu claims nodes twice: return one claim for each owner",
+        ),
     ],
 )
 def test_claims_that_cannot_be_meant_are_errors(wrong: list[Claims], message: str) -> None:

@@ -57,7 +57,7 @@ def test_a_disabled_pass_does_not_run() -> None:
 
 
 def test_a_broken_graph_is_refused_before_the_first_pass() -> None:
-    with pytest.raises(GraphRuleError, match="every value that is mentioned has a type"):
+    with pytest.raises(GraphRuleError, match="every value that is used has a type"):
         run_meaning(replace(GRAPH, outputs=("z",)))
 
 
@@ -72,8 +72,8 @@ def boasting(graph: Graph) -> Outcome:
 @pytest.mark.parametrize(
     ("run", "fault"),
     [
-        (backwards, 'broke rule "a value is read after it is made": "sum" reads "a"'),
-        (boasting, "answered Rewritten with the graph that it was given"),
+        (backwards, 'broke rule "a value is read after it is computed": "sum" reads "a"'),
+        (boasting, "returned Rewritten with its unchanged input"),
     ],
 )
 def test_a_pass_that_breaks_a_rule_is_named_with_its_table_and_those_before_it(

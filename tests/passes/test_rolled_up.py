@@ -99,4 +99,4 @@ def test_a_first_step_with_another_state_stays_before_the_layer() -> None:
 )
 def test_other_steps_are_left_alone(make: Make) -> None:
     found = roll_up_recurrences(parse_model(make().bytes(), "unrolled.onnx"))
-    assert found == Unchanged("no three steps of a known cell in a row have the same weights")
+    assert found == Unchanged("no three consecutive steps of a known cell have the same weights")

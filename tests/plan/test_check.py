@@ -114,7 +114,7 @@ def test_parts_in_order_make_a_ring() -> None:
 
 def test_a_part_read_before_its_stage_has_written_it_is_caught() -> None:
     request, plan = joining()
-    with pytest.raises(PlanError, match=r"row 2 of tensor 'z' read by stage 'y' .* by nobody yet, not"):
+    with pytest.raises(PlanError, match=r"row 2 of tensor 'z' read by stage 'y' .* by no stage yet, not"):
         check_plan(request, replace(plan, order=(0, 0, 2, 2, 2, 2, 1, 1)))
 
 
@@ -197,7 +197,7 @@ def test_a_buffer_in_a_pool_that_it_may_not_lie_in_is_caught(name: str) -> None:
     only = frozenset({"tcm", "sram"})
     tensors = tuple(replace(t, pools=only) if t.name == name else t for t in request.tensors)
     stages = tuple(replace(s, pools=only) if f"{s.name}.scratch" == name else s for s in request.stages)
-    wrong = rf"buffer '{name}' is in pool 'arena', it may lie in 'sram', 'tcm'"
+    wrong = rf"buffer '{name}' is in pool 'arena', only 'sram', 'tcm' are allowed"
     with pytest.raises(PlanError, match=wrong):
         check_plan(replace(request, tensors=tensors, stages=stages), plan)
 
@@ -208,7 +208,7 @@ def test_two_inputs_in_one_place_are_caught() -> None:
     request = net.request()
     plan = make_plan(request)
     with pytest.raises(
-        PlanError, match="row 0 of tensor 'a' there before the run was overwritten by row 0 of tensor 'b'"
+        PlanError, match="row 0 of tensor 'a' present before the run was overwritten by row 0 of tensor 'b'"
     ):
         check_plan(request, moved(plan, "b", offset=plan.buffers["a"].offset))
 
@@ -222,7 +222,7 @@ def test_a_dropped_step_is_caught() -> None:
 def test_a_reader_before_its_writer_is_caught() -> None:
     request, plan = chain()
     with pytest.raises(
-        PlanError, match=r"row 0 of tensor 'y' read by stage 'z' .* was written by nobody yet"
+        PlanError, match=r"row 0 of tensor 'y' read by stage 'z' .* was written by no stage yet"
     ):
         check_plan(request, replace(plan, order=(1, *plan.order[:-1])))
 
@@ -243,13 +243,13 @@ def test_state_replaced_before_its_old_rows_are_read_is_caught() -> None:
 
 BREAKS: dict[str, tuple[Callable[[PlannedBuffer], PlannedBuffer], str]] = {
     "is not aligned": (lambda b: replace(b, offset=b.offset + 2), "is not aligned to 4"),
-    "leaves its pool": (lambda b: replace(b, offset=b.offset + 4000), "leaves pool 'arena'"),
-    "lies below its pool": (lambda b: replace(b, offset=-4), "leaves pool 'arena'"),
-    "is in no pool": (lambda b: replace(b, pool="moon"), "in pool 'moon', which nobody offered"),
+    "leaves its pool": (lambda b: replace(b, offset=b.offset + 4000), "exceeds pool 'arena'"),
+    "lies below its pool": (lambda b: replace(b, offset=-4), "exceeds pool 'arena'"),
+    "is in no pool": (lambda b: replace(b, pool="moon"), "in pool 'moon', which is not in the request"),
     "has rows of another size": (lambda b: replace(b, row_bytes=12), "rows of tensor 'y' have 8 bytes"),
     "has no rows": (lambda b: replace(b, rows_held=0), "of 4 rows is held as 0"),
     "has too many rows": (lambda b: replace(b, rows_held=5), "of 4 rows is held as 5"),
-    "says it lives shorter": (lambda b: replace(b, last_step=b.last_step - 1), "is touched at step"),
+    "says it lives shorter": (lambda b: replace(b, last_step=b.last_step - 1), "is accessed at step"),
 }
 
 

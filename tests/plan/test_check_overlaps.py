@@ -146,7 +146,7 @@ def test_a_row_that_nobody_writes_is_not_there_after_the_run() -> None:
     (stage,) = request.stages
     only_first = replace(request, stages=(replace(stage, steps=stage.steps[:1]),))
     plan = planned((0,), ("x", 0, 2, 8), ("z", 16, 2, 8))
-    with pytest.raises(PlanError, match=r"^row 1 of tensor 'z' kept after the run is not there$"):
+    with pytest.raises(PlanError, match=r"^row 1 of tensor 'z' kept after the run does not exist$"):
         check_plan(only_first, plan)
 
 
@@ -179,7 +179,7 @@ def test_a_device_that_keeps_what_it_was_given_is_accepted(given: Rows) -> None:
 
 
 def test_a_device_that_is_given_what_nobody_keeps_is_caught() -> None:
-    with pytest.raises(PlanError, match="stage 'npu' gives tensor 'x' to a device and does not keep it"):
+    with pytest.raises(PlanError, match="stage 'npu' passes tensor 'x' to a device and does not keep it"):
         check_plan(*device(Rows(0, 2), Rows(0, 1)))
 
 

@@ -152,11 +152,11 @@ def with_steps(*steps: Step) -> PlanRequest:
         ((Step((ALL,), (ALL,)),), "stage 'device' starts a device in 1 steps, not in 2"),
         (
             (Step((ALL,), (ALL,)), Step((NO_ROWS,), (ALL,))),
-            "stage 'device' gives tensor 'x' to a device and does not keep it",
+            "stage 'device' passes tensor 'x' to a device and does not keep it",
         ),
         (
             (Step((ALL,), (ALL,)), Step((ALL,), (NO_ROWS,))),
-            "stage 'device' gives tensor 'd' to a device and does not keep it",
+            "stage 'device' passes tensor 'd' to a device and does not keep it",
         ),
     ],
 )

@@ -135,7 +135,7 @@ def test_a_pool_that_a_buffer_must_lie_in_and_that_is_too_small_is_refused() -> 
     net.window(net.input("x", 6, 80), "y", 80, 3, kind=Kind.OUTPUT)
     request = net.request(pools=(Pool("tcm", 4096), Pool("sram", 100)))
     tensors = tuple(replace(t, pools=frozenset({"sram"})) for t in request.tensors)
-    with pytest.raises(FitError, match=r"460 bytes are missing, pool 'tcm' has 4,096, pool 'sram' has 100"):
+    with pytest.raises(FitError, match=r"460 more bytes needed, pool 'tcm' has 4,096, pool 'sram' has 100"):
         make_plan(replace(request, tensors=tensors))
 
 
@@ -305,14 +305,14 @@ def test_one_byte_less_than_needed_says_how_much_is_missing_and_which_stage_is_a
     with pytest.raises(FitError) as caught:
         make_plan(in_pools(request, Pool("ram", needed - 1)))
     assert str(caught.value) == (
-        "error: the arena does not fit: 1 bytes are missing, pool 'ram' has 191\n"
+        "error: the arena does not fit: 1 more bytes needed, pool 'ram' has 191\n"
         "  peak at 'y1': 192 bytes live at once, most of them 'x', 'y1'"
     )
 
 
 def test_several_small_pools_are_all_named_when_nothing_fits() -> None:
     request = in_pools(line(16, 64, 16).request(), Pool("fast", 100), Pool("slow", 100))
-    with pytest.raises(FitError, match=r"28 bytes are missing, pool 'fast' has 100, pool 'slow' has 100"):
+    with pytest.raises(FitError, match=r"28 more bytes needed, pool 'fast' has 100, pool 'slow' has 100"):
         make_plan(request)
 
 

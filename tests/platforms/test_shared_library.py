@@ -74,8 +74,8 @@ def test_a_library_built_again_in_its_folder_is_the_new_one(
     [
         ({}, 'error: input "x" is missing\n  given: none'),
         ({"z": X}, 'error: input "x" is missing\n  given: "z"'),
-        ({"x": X[0]}, 'error: input "x" is int8[4], the model takes int8[1, 4]'),
-        ({"x": X.astype(np.int16)}, 'error: input "x" is int16[1, 4], the model takes int8[1, 4]'),
+        ({"x": X[0]}, 'error: input "x" is int8[4], the model needs int8[1, 4]'),
+        ({"x": X.astype(np.int16)}, 'error: input "x" is int16[1, 4], the model needs int8[1, 4]'),
     ],
 )
 def test_wrong_inputs_are_refused(

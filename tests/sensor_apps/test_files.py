@@ -149,7 +149,7 @@ WRONG_PICTURES: dict[str, tuple[bytes, str, str]] = {
     ),
     "16 bits": (
         b"P6 5 3 65535\n" + bytes(90),
-        "its colours are not bytes from 0 to 255",
+        "its colors are not bytes from 0 to 255",
         "",
     ),
     "cut": (ppm(colours())[:-1], "the file ends before its picture does", ""),

@@ -27,7 +27,7 @@ def with_weights_beside(data: bytes, folder: Path, file_name: str) -> bytes:
     missing = sorted({name for name in map(_file_of, outside) if not (folder / name).is_file()})
     if missing:
         raise ModelError(
-            f"its weights lie in files beside it that are not there: {', '.join(missing)}",
+            f"the model stores its weights in separate files, which are missing: {', '.join(missing)}",
             str(folder / file_name),
             "copy them to the model's folder, or export it as one file (external_data=False in PyTorch)",
         )
@@ -38,7 +38,7 @@ def with_weights_beside(data: bytes, folder: Path, file_name: str) -> bytes:
             raise ModelError(
                 f'the weights "{tensor.name}" cannot be read from {_file_of(tensor)}: {error}',
                 str(folder / file_name),
-                "get or export the model again, with the files beside it",
+                "get or export the model again, together with its weight files",
             ) from None
     return model.SerializeToString() if outside else data
 

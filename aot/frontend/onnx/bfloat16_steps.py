@@ -48,7 +48,7 @@ def softmax_by_steps(
     axis = given % len(shape)
     if shape[axis] > MOST_ADDED:
         raise place.fail(
-            f"Softmax of {shape[axis]} numbers in bfloat16 is not supported, up to {MOST_ADDED} are",
+            f"Softmax of {shape[axis]} numbers in bfloat16 is not supported, the limit is {MOST_ADDED}",
             "export the model in float32",
         )
 

@@ -17,7 +17,7 @@ from onnx import NodeProto
 
 from aot.frontend.onnx.draft import Item, NodePlace, OnnxDraft, Value
 
-_CUT = "end the model before it: the rows and their count are outputs then"
+_CUT = "end the model before this node: then the rows and their count are outputs"
 _SHAPE_OPERANDS: Mapping[str, tuple[int, ...]] = MappingProxyType(
     {"ConstantOfShape": (0,), "Expand": (1,), "Range": (0, 1, 2), "Reshape": (1,), "Slice": (1, 2, 3, 4)}
 )
@@ -135,7 +135,7 @@ def follow(
     sized = [n for n, value in enumerate(values) if value is not None and value.name in counts.sizes]
     if sized and not set(sized) <= set(_SHAPE_OPERANDS.get(node.op_type, ())):
         if any(value.name not in draft.constants for value in made):
-            raise place.fail("it computes with a number of rows that the data decides", _CUT)
+            raise place.fail("it computes with a number of rows that depends on the data", _CUT)
         counts.sizes.update(value.name for value in made)
     rows = {n: value for n, value in enumerate(values) if value is not None and value.name in counts.rows}
     if not rows:
@@ -151,7 +151,8 @@ def follow(
         axis = rule(reader) if rule is not None and len(owners) == 1 else None
         if axis is None:
             raise place.fail(
-                f'{node.op_type} would take all rows of "{owners[0]}" together, also those behind its count',
+                f'{node.op_type} would use all rows of "{owners[0]}" together, including those after '
+                "its count",
                 _CUT,
             )
         counts.add(value.name, value.order.index(axis), owners[0], counts.counts[owners[0]])

@@ -116,7 +116,7 @@ class OnnxDraft(GraphBuilder):
         name = self.value_names.unique(place.label)
         self.types[name] = result
         if len(self.nodes) >= MAX_NODES:
-            raise place.fail(f"the model has more than {MAX_NODES:,} operations, unrolled loops counted")
+            raise place.fail(f"the model has more than {MAX_NODES:,} operations, including unrolled loops")
         self.append(place.label, op, inputs, name, place.origin)
         return name
 

@@ -97,7 +97,7 @@ def array_of(tensor: TensorProto, where: str) -> Array:
     """Returns the elements of a tensor in the file, as a graph stores them."""
     if tensor.data_location == TensorProto.EXTERNAL:
         raise UnsupportedError(
-            "tensors in files beside the model are not supported",
+            "tensors in separate files are not supported here",
             where,
             "save it in one file: onnx.save(onnx.load(path), path, save_as_external_data=False)",
         )

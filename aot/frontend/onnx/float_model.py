@@ -35,9 +35,9 @@ def require_float(data: bytes, file_name: str) -> onnx.ModelProto:
     marked = next((node for node in model.graph.node if node.op_type.startswith(_MARKS)), None)
     if marked is not None:
         raise ModelError(
-            f'the model is quantised already: it has a {marked.op_type}, "{marked.name}"',
+            f'the model is already quantized: it has a {marked.op_type}, "{marked.name}"',
             file_name,
-            "deploy compile takes it as it is; give the float model to quantise it anew",
+            "compile it as it is, or give the float model to quantize it again",
         )
     return model
 

@@ -89,14 +89,14 @@ def _require_tensor(info: onnx.ValueInfoProto, names: list[str], file_name: str)
     kind = (info.type.WhichOneof("value") or "value").split("_")[0]
     if kind == "sequence":
         raise LeftOpenError(
-            f'input "{info.name}" is a sequence, how many tensors it holds must be known',
+            f'input "{info.name}" is a sequence: its number of tensors must be known',
             file_name,
-            f'give it: --shape {info.name}=1 for one, the input "{info.name}_0"',
+            f'set it: --shape {info.name}=1 for one, the input "{info.name}_0"',
             f"--shape {info.name}=1",
         )
     if kind != "tensor":
         raise ModelError(
-            f'input "{info.name}" is a {kind}, tensors are supported',
+            f'input "{info.name}" is a {kind}, only tensors are supported',
             file_name,
             "export the model with tensors only",
         )
@@ -107,7 +107,7 @@ def _open_sizes(infos: list[onnx.ValueInfoProto], file_name: str) -> LeftOpenErr
     sizes = [open_sizes.InputSizes.of(info) for info in infos]
     all_sizes = "all its sizes" if len(infos) == 1 else "all their sizes"
     return LeftOpenError(
-        f"input {shown}, {all_sizes} must be known",
+        f"input {shown}: {all_sizes} must be known",
         file_name,
         open_sizes.hint(sizes),
         open_sizes.options(sizes),
@@ -149,7 +149,7 @@ def _fixed(info: onnx.ValueInfoProto, array: Array, file_name: str) -> Array:
     try:
         return array.reshape(sizes)
     except ValueError:
-        what = f'{array.size} numbers are given for input "{info.name}" of shape [{_dims(info)}]'
+        what = f'{array.size} values were given for input "{info.name}" of shape [{_dims(info)}]'
         raise ModelError(what, file_name) from None
 
 
@@ -162,7 +162,7 @@ def _shape(info: onnx.ValueInfoProto, shapes: Shapes, file_name: str) -> tuple[i
     )
     if _has_shape(info) and not fits:
         raise ModelError(
-            f'the shape {list(given)} given for input "{info.name}" does not fit [{_dims(info)}]', file_name
+            f'shape {list(given)} for input "{info.name}" does not fit [{_dims(info)}]', file_name
         )
     return given
 

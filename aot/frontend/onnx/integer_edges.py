@@ -11,7 +11,7 @@ from onnx.numpy_helper import to_array
 
 from aot.errors import ModelError
 
-_AS_REALS = "--io float32   converts them on the board"
+_AS_REALS = "--io float32   converts on the board instead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def _integer_input(graph: Any, entry: Any, file_name: str) -> Edge:
 def _integer_output(graph: Any, entry: Any, file_name: str) -> Edge:
     makers = [node for node in graph.node if entry.name in node.output]
     if [node.op_type for node in makers] != ["DequantizeLinear"]:
-        raise _stays(f'output "{entry.name}"', "is made", makers, file_name)
+        raise _stays(f'output "{entry.name}"', "is computed", makers, file_name)
     (real,) = makers
     edge, integers = _edge(graph, entry, real, False), real.input[0]
     _rename_reads(graph, entry.name, f"{entry.name}/real")
@@ -64,7 +64,7 @@ def _integer_output(graph: Any, entry: Any, file_name: str) -> Edge:
 
 
 def _stays(what: str, how: str, nodes: list[Any], file_name: str) -> ModelError:
-    kinds = ", ".join(dict.fromkeys(node.op_type for node in nodes)) or "nobody"
+    kinds = ", ".join(dict.fromkeys(node.op_type for node in nodes)) or "no node"
     return ModelError(f"{what} cannot be int8: it {how} by {kinds}, in floats", file_name, _AS_REALS)
 
 

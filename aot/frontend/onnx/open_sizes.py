@@ -53,11 +53,14 @@ def hint(inputs: Sequence[InputSizes]) -> str:
     """Returns the options, with a line for the sizes that only the user knows."""
     named = {name: size for name, size in _guessed(inputs).items() if size != 1}
     lines = [
-        f'"{name}" = {size} is a guess: give what you run the model with' for name, size in named.items()
+        f'"{name}" = {size} is a guess: use the size that you run the model with'
+        for name, size in named.items()
     ]
     unknown = [x.name for x in inputs if _has_guess_without_name(x)]
-    lines += [f'the sizes of "{name}" are guesses: give what you run the model with' for name in unknown]
-    return "\n".join([f"give them: {options(inputs)}", *lines])
+    lines += [
+        f'the sizes of "{name}" are guesses: use the sizes that you run the model with' for name in unknown
+    ]
+    return "\n".join([f"set them: {options(inputs)}", *lines])
 
 
 def _guessed(inputs: Iterable[InputSizes]) -> dict[str, int]:

@@ -55,7 +55,7 @@ class OnnxOperator:
         item = self.item(position)
         if not isinstance(item, TensorSequence):
             what = "a tensor" if isinstance(item, Value) else "absent"
-            raise self.fail(f"input {position} is {what} where a sequence is needed", _AGAIN)
+            raise self.fail(f"input {position} is {what}, but a sequence is needed", _AGAIN)
         return item
 
     def item(self, position: int) -> Item:
@@ -68,7 +68,7 @@ class OnnxOperator:
     def tensor_of(self, item: Item) -> Value:
         if not isinstance(item, Value):
             what = "a sequence" if isinstance(item, TensorSequence) else "an absent value"
-            raise self.fail(f"it gets {what} where a tensor is needed", "export the model with tensors only")
+            raise self.fail(f"it reads {what}, but a tensor is needed", "export the model with tensors only")
         return item
 
     def optional(self, position: int) -> Value | None:
@@ -139,7 +139,7 @@ class OnnxOperator:
             return array
         sources = self._sources(value)
         options = " ".join(f"--value {name}=..." for name in sources)
-        fixed = "it" if sources == [value.name] else "what it comes from"
+        fixed = "it" if sources == [value.name] else "the inputs that it depends on"
         hint = f"fix {fixed}: {options}" if sources else "export the model without it"
         error = self.fail(f'its {what} "{value.name}" must be known when the model is compiled', hint)
         raise NeedsValueError(error, sources[0] if sources else None, options)
@@ -235,7 +235,7 @@ class OnnxOperator:
         node = onnx.helper.make_node(op_type, [""] * len(operands), names, **attributes)
         made = [value for value in self.run(node, operands, self.place)[:count] if isinstance(value, Value)]
         if len(made) < count:
-            raise self.fail(f"{op_type} gives nothing", _AGAIN)
+            raise self.fail(f"{op_type} returns nothing", _AGAIN)
         return made
 
     def constant_from(self, tensor: TensorProto) -> Value:

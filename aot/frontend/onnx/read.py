@@ -67,7 +67,7 @@ def _checked(data: bytes, file_name: str) -> ModelProto:
         model = onnx.load_model_from_string(data)
     except Exception:  # google.protobuf's own error, not a dependency of this package
         raise BrokenFileError(
-            f"this is not an ONNX model: {len(data):,} bytes that are not a protocol buffer of one",
+            f"this is not an ONNX model: its {len(data):,} bytes are not an ONNX protocol buffer",
             file_name,
             _AGAIN,
         ) from None
@@ -151,10 +151,10 @@ class _FileReader:
         }
         is_input = any(name in inputs and name != value.name for name, value in made)
         if is_input or len(outputs) != len(made) or not model.output:
-            raise self._fail("the model has no outputs, or two of one name")
+            raise self._fail("the model has no outputs, or two with the same name")
         if not outputs:
             raise self._fail(
-                "no output of the model has an element, so there is nothing to compute", "leave it out"
+                "all outputs of the model are empty, so there is nothing to compute", "leave it out"
             )
         return outputs
 
@@ -164,9 +164,9 @@ class _FileReader:
         bad = next((name for name, value in made if value.name in counts.sizes), None)
         if bad is not None:
             raise ModelError(
-                f'the output "{bad}" is a number of rows that the data decides',
+                f'the number of rows of output "{bad}" depends on the data',
                 self.file_name,
-                "leave it out: the count of the rows is an output beside them",
+                "remove this output: the row count is a separate output",
             )
         for owner in counts.owners([value.name for _, value in made]):
             yield f"{owner}_count", counts.counts[owner]
@@ -231,7 +231,7 @@ class _FileReader:
             if self.refused.is_long:
                 break
         if outer is not None and not is_whole:
-            raise AlreadyReportedError("a body holds what is not supported")
+            raise AlreadyReportedError("a body contains unsupported operators")
 
     def _delivered(self, place: NodePlace, value: Value) -> str:
         """Returns an output as in the file: in its order, with no more bits than its element type has."""
@@ -300,7 +300,7 @@ class _FileReader:
     ) -> tuple[Item | None, ...]:
         """Returns the node's results, by its importer or its function body; some may be missing."""
         if len(self.scopes) + len(self.versions) > MAX_DEPTH:
-            raise place.fail(f"functions lie more than {MAX_DEPTH} deep in each other", _AGAIN)
+            raise place.fail(f"functions are nested more than {MAX_DEPTH} deep", _AGAIN)
         known = self.functions.get((node.domain, node.op_type))
         if known is not None:
             return self._run_body(FunctionBody.of(known, node), operands, place)

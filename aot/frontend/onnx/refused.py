@@ -41,7 +41,7 @@ class Refused:
         lines = [line for name in sorted(self._places) for line in self._operator(name)]
         lines += [line for error in self._errors for line in self._told(error)]
         if self.is_long:
-            lines.append(f"the model was read up to the first {MOST_NAMED} of them")
+            lines.append(f"reading stopped after {MOST_NAMED} problems")
         kind = UnsupportedError if self._places else ModelError
         whole = kind(self._what(), "\n".join([self.file_name, *lines]), self._way_out())
         needing = next((error for error in self._errors if isinstance(error, NeedsValueError)), None)
@@ -49,7 +49,7 @@ class Refused:
 
     def _what(self) -> str:
         if not self._places:
-            return f"{len(self._errors)} things keep the model from being compiled"
+            return f"{len(self._errors)} problems prevent compilation"
         plural = "operators {} are" if len(self._places) > 1 else "operator {} is"
         return f"ONNX {plural.format(', '.join(sorted(self._places)))} not supported"
 
@@ -69,4 +69,4 @@ class Refused:
         options = [error.options for error in self._errors if isinstance(error, LeftOpenError)]
         given = " ".join(dict.fromkeys(option for option in options if option))
         listed = "deploy docs ops lists what each operator supports"
-        return f"give what the file leaves open: {given}\n{listed}" if given else listed
+        return f"set what the file leaves open: {given}\n{listed}" if given else listed

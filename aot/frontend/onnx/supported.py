@@ -26,9 +26,9 @@ def versions_of(model: ModelProto, file_name: str) -> dict[str, int]:
     is_old_but_same = 1 <= version < OLDEST and all(_is_unchanged(n, version) for n in nodes_of(model.graph))
     if not OLDEST <= version <= newest and not is_old_but_same:
         raise UnsupportedError(
-            f"the model uses operator set {version}, sets {OLDEST} to {newest} are supported",
+            f"the model uses operator set {version}; supported: {OLDEST} to {newest}",
             file_name,
-            "onnx.version_converter.convert_version(model, 17) changes it",
+            "convert it: onnx.version_converter.convert_version(model, 17)",
         )
     return versions
 

@@ -60,10 +60,10 @@ class _Opened:
         given = self.shapes.pop(name)
         if len(given) != 1 or given[0] > _MOST_TENSORS:
             raise ModelError(
-                f'the shape {list(given)} given for "{name}" is not the length of a sequence, '
+                f'the shape {list(given)} for "{name}" is not the length of a sequence, '
                 f"up to {_MOST_TENSORS:,} tensors are supported",
                 self.file_name,
-                f"give how many tensors it holds: --shape {name}=3",
+                f"set its number of tensors:  --shape {name}=3",
             )
         return given[0]
 

@@ -14,21 +14,21 @@ class Reason:
 
 
 _CUT = "end the model before it and do this in the application"
-_TEXTS = Reason("it works on texts, numbers are supported", _CUT)
-_RANDOM = Reason("it gives random numbers", "export the model for inference, or make them an input")
+_TEXTS = Reason("it works on texts, only numbers are supported", _CUT)
+_RANDOM = Reason("it generates random numbers", "export the model for inference, or make them an input")
 _TRAINING = Reason("it is for training", "export the model for inference")
 _OTHER_METHODS = Reason(
-    "it belongs to other methods than networks and trees",
+    "it belongs to methods other than networks and trees",
     "train a network or trees for the task, or run it in the application",
 )
 _FUSED = Reason(
-    "it is a fused operator of onnxruntime's optimiser", "give the model as it was before it was optimised"
+    "it is a fused operator of ONNX Runtime's optimizer", "give the model before ONNX Runtime optimized it"
 )
 _DYNAMIC_LSTM = Reason(
-    "it measures the range of its state at each step, here ranges are fixed",
-    'quantise the model without it: quantize_dynamic(..., op_types_to_quantize=["MatMul", "Conv"])',
+    "it measures the range of its state at each step, but ranges must be fixed",
+    'quantize the model without it: quantize_dynamic(..., op_types_to_quantize=["MatMul", "Conv"])',
 )
-_REGIONS = Reason("its regions take as many pixels as the data says, RoiAlign takes a fixed number", _CUT)
+_REGIONS = Reason("the size of its regions depends on the data; RoiAlign uses a fixed number of pixels", _CUT)
 _UNKNOWN = Reason(
     "", "export the model without it, or have the file define it by others (onnx.helper.make_function)"
 )
@@ -39,7 +39,7 @@ _OF_OPERATOR: Mapping[str, Reason] = MappingProxyType(
         **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _RANDOM),
         "MaxRoiPool": _REGIONS,
         "com.microsoft.DynamicQuantizeLSTM": _DYNAMIC_LSTM,
-        "ImageDecoder": Reason("it reads compressed pictures, pixels are supported", _CUT),
+        "ImageDecoder": Reason("it reads compressed images, only pixels are supported", _CUT),
     }
 )
 _OF_DOMAIN: Mapping[str, Reason] = MappingProxyType(

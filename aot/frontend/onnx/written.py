@@ -87,7 +87,7 @@ class WrittenGraph:
             raise UnwritableError("its shape does not follow from shapes and constants")
         slot = _slot(kind)
         if any(size < 1 for size in slot.shape):
-            raise UnwritableError(f"it would be {slot}, and sizes are 1 or more")
+            raise UnwritableError(f"it would be {slot}, but sizes must be at least 1")
         self.nodes.append(node)
         self._types[result] = kind
         return slot

@@ -29,5 +29,5 @@ def whole_options(operator: TfliteOperator, *names: str) -> tuple[int, ...]:
     known = custom_options(operator)
     bad = [name for name in names if not isinstance(known.get(name), int) or not 0 <= known[name] < 2**31]
     if bad:
-        raise operator.fail(f"its options {', '.join(bad)} are not whole numbers from 0 on", _CORRUPTED)
+        raise operator.fail(f"its options {', '.join(bad)} must be whole numbers, 0 or more", _CORRUPTED)
     return tuple(int(known[name]) for name in names)

@@ -147,7 +147,7 @@ class TfliteDraft(GraphBuilder):
     def _check_order(self, operator: TfliteOperator, inputs: Sequence[str | None], output: str) -> None:
         for name in inputs:
             if name in self.without_rows:
-                raise operator.fail(f'it reads "{name}", a list of no rows', FOR_RECURRENT_LAYERS)
+                raise operator.fail(f'it reads "{name}", an empty list', FOR_RECURRENT_LAYERS)
             if name is not None and name not in self.made:
                 raise operator.fail(
                     f'it reads "{name}", which no earlier operator, input or constant provides',

@@ -97,7 +97,7 @@ class _Checker:
     def _field(self, position: int, offset: int, table_bytes: int, field: Field, what: str) -> None:
         width = field.bytes if isinstance(field, Scalar) else 4
         if offset + width > table_bytes:
-            self._fail(f"{what} lies outside its table")
+            self._fail(f"{what} is outside its table")
         if isinstance(field, Scalar | Union):
             return
         target = self.follow(position + offset, what)

@@ -84,14 +84,14 @@ class Subgraph:
         count = self.table.TensorsLength()
         for index in indices:
             if not -1 <= index < count:
-                raise self.file.fail(f"tensor {index} is mentioned, the file has {count}")
+                raise self.file.fail(f"tensor {index} does not exist, the file has {count}")
         return indices
 
     def interface(self, which: str) -> tuple[int, ...]:
         indices = self.indices(self.table, which)
         is_twice = self.number == 0 and which == "inputs" and len(set(indices)) != len(indices)
         if -1 in indices or is_twice:
-            raise self.file.fail(f"the model's {which} name a tensor twice or not at all")
+            raise self.file.fail(f"the model's {which} contain a tensor twice, or an absent one")
         if not indices and self.number == 0:
             raise self.file.fail(f"the model has no {which}", "export it with inputs and outputs")
         return indices

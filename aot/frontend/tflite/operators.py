@@ -89,7 +89,7 @@ def _clamp(sheet: Sheet, node: Node) -> str | None:
     code = {Activation.RELU: "RELU", Activation.RELU6: "RELU6"}.get(node.op.activation)
     x, y = sheet.type(input_of(node)), sheet.type(node.outputs[0])
     if code is None or (code == "RELU6" and x.quant != y.quant):
-        return f"{node.op.activation.value} that stands alone"
+        return f"{node.op.activation.value} as a separate operator"
     sheet.operator(code, 2, (sheet.value(input_of(node)),), sheet.value(node.outputs[0]))
     return None
 
@@ -111,7 +111,7 @@ def _concat(sheet: Sheet, node: Node) -> str | None:
     names = [name for name in node.inputs if name is not None]
     output = node.outputs[0]
     if any(sheet.type(name).quant != sheet.type(output).quant for name in names):
-        return "its parts have other scales than the whole"
+        return "its parts and its result have different scales"
     inputs = [sheet.value(name) for name in names]
     sheet.operator("CONCATENATION", 2, inputs, sheet.value(output), "ConcatenationOptions", Axis=node.op.axis)
     return None
@@ -331,7 +331,7 @@ def _pool(code: str) -> Writer:
         if op.activation not in ACTIVATIONS:
             return f"its activation {op.activation.value}"
         if isinstance(op, AveragePool2d) and op.halves is not Halves.AWAY:
-            return f"its halves, which are rounded {op.halves.value}"
+            return f"its rounding of halves {op.halves.value}"
         least = -np.inf if tensor.dtype is DType.F32 else tensor.dtype.limits[0]
         x, padding = _window(sheet, node, op.size, op.stride, (1, 1), op.padding, float(least))
         if isinstance(op, AveragePool2d) and x != sheet.value(input_of(node)):

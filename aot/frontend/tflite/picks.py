@@ -142,7 +142,7 @@ def _gather(sheet: Sheet, node: Node) -> str | None:
     assert isinstance(node.op, Gather)
     x, indices = sheet.type(input_of(node)), sheet.array(input_of(node, 1))
     if indices is None:
-        return "its indices come with the run"
+        return "its indices are known only at run time"
     inside = np.clip(indices, 0, x.shape[node.op.axis] - 1)
     places = sheet.integers(f"{node.name}/places", inside)
     sheet.operator(

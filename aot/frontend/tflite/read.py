@@ -72,10 +72,10 @@ def _graph(file: ModelFile, draft: TfliteDraft, inputs: tuple[str, ...], outputs
         if name in draft.constants:
             raise file.fail(f'the model\'s input "{name}" is a constant')
         if name not in draft.types:
-            raise file.fail(f'the model\'s input "{name}" is the handle of a variable, and no tensor')
+            raise file.fail(f'the model\'s input "{name}" is the handle of a variable, not a tensor')
     for name in outputs:
         if name in draft.without_rows:
-            raise file.fail(f'the model\'s output "{name}" is a list of no rows', FOR_RECURRENT_LAYERS)
+            raise file.fail(f'the model\'s output "{name}" is an empty list', FOR_RECURRENT_LAYERS)
         if name not in draft.made:
             raise file.fail(f'the model\'s output "{name}" is not computed by any operator')
     return draft.graph(PurePath(file.name).stem, inputs, outputs)
@@ -103,11 +103,11 @@ def _refuse(file: ModelFile, unsupported: dict[str, list[str]], refused: list[Mo
         raise UnsupportedError(
             f"TFLite {plural.format(', '.join(sorted(unsupported)))} not supported",
             "\n".join([file.name, *listed, *told]),
-            f"deploy ops lists the {len(IMPORTERS)} operators that are   (deploy docs ops)",
+            f"see the {len(IMPORTERS)} supported operators: deploy ops   (deploy docs ops)",
         )
     if refused:
         raise UnsupportedError(
-            f"{len(refused)} operators cannot be compiled as they are",
+            f"{len(refused)} operators cannot be compiled",
             "\n".join([file.name, *told]),
             "deploy docs ops lists what each operator supports",
         )
@@ -115,8 +115,8 @@ def _refuse(file: ModelFile, unsupported: dict[str, list[str]], refused: list[Mo
 
 # Well-known custom operators: prefix of the name, and advice. The first match is used.
 _WHY = {
-    "CUSTOM FlexTensorList": f"a recurrent layer of Keras without a fixed batch, {FOR_RECURRENT_LAYERS}",
-    "CUSTOM Flex": "TensorFlow's own kernel, convert the model without SELECT_TF_OPS",
+    "CUSTOM FlexTensorList": f"a Keras recurrent layer without a fixed batch,  {FOR_RECURRENT_LAYERS}",
+    "CUSTOM Flex": "a TensorFlow kernel, convert the model without SELECT_TF_OPS",
     "CUSTOM Signal": "of an audio front end, compute the features in the application",
     "CUSTOM edgetpu": "compiled for an Edge TPU, give the file of the same name without _edgetpu",
     "CUSTOM ethos-u": "commands for an Ethos-U, give the model that Vela compiled and --accelerator ethos-u",

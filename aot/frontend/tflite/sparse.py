@@ -81,14 +81,14 @@ def dense(sparsity: Sparsity, stored: Array, shape: tuple[int, ...]) -> Array:
             f"{len(sparsity.levels)} levels do not fit {rank} dimensions and {blocks} of blocks"
         )
     if not all(0 <= dimension < rank for dimension in sparsity.block_map):
-        raise SparsityError(f"blocks of dimensions {list(sparsity.block_map)} are beyond {rank}")
+        raise SparsityError(f"blocks of dimensions {list(sparsity.block_map)} exceed rank {rank}")
     whole = np.zeros(shape, stored.dtype)
     walked = _walked(sparsity.levels, whole.size)
     if walked.shape[1] != stored.size:
         raise SparsityError(f"it stores {stored.size:,} elements, its levels have {walked.shape[1]:,}")
     at = _coordinates(sparsity, walked, rank)
     if any(((place < 0) | (place >= size)).any() for place, size in zip(at, shape, strict=True)):
-        raise SparsityError(f"an element lies outside shape {list(shape)}")
+        raise SparsityError(f"an element is outside shape {list(shape)}")
     whole[tuple(at)] = stored
     return whole
 
@@ -100,7 +100,7 @@ def _walked(levels: tuple[WalkLevel, ...], most: int) -> _Indices:
         counts = _listed(level, places) if level.is_sparse else np.full(places, max(level.size, 0))
         after = int(counts.sum())
         if after > most:
-            raise SparsityError(f"a level has {after:,} places, the tensor {most:,} elements")
+            raise SparsityError(f"a level has {after:,} positions, the tensor {most:,} elements")
         indices = np.array(level.indices) if level.is_sparse else np.tile(np.arange(level.size), places)
         coordinates = np.concatenate([np.repeat(coordinates, counts, axis=1), indices[None]])
         places = after
@@ -112,7 +112,7 @@ def _listed(level: WalkLevel, places: int) -> _Indices:
     segments, count = np.array(level.segments), len(level.indices)
     counts = np.diff(segments)
     if len(counts) != places or segments[0] != 0 or segments[-1] != count or (counts < 0).any():
-        raise SparsityError(f"{len(counts)} segments of {count} indices do not fit {places} places")
+        raise SparsityError(f"{len(counts)} segments of {count} indices do not fit {places} positions")
     return counts
 
 

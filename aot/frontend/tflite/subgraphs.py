@@ -68,11 +68,11 @@ class SubgraphReader:
         """Returns the results of the subgraph applied to values of the draft."""
         part = self._file.part(number)
         if number in self._open:
-            raise operator.fail(f"it calls subgraph {number}, which it is part of")
+            raise operator.fail(f"it calls subgraph {number}, which contains it")
         inputs = part.interface("inputs")
         if len(inputs) != len(values):
             raise operator.fail(
-                f"it calls subgraph {number}, which takes {len(inputs)} values, with {len(values)}"
+                f"it calls subgraph {number}, which has {len(inputs)} inputs, with {len(values)} values"
             )
         names = self._add_tensors(draft, part, dict(zip(inputs, values, strict=True)))
         self._read_operators(draft, part, names)
@@ -83,7 +83,9 @@ class SubgraphReader:
         for number in range(part.operator_count):
             operator = self._operator(part, number, names)
             if len(draft.nodes) > _MOST_NODES:
-                raise operator.fail(f"written out, the model has more than {_MOST_NODES:,} operators")
+                raise operator.fail(
+                    f"with all subgraphs expanded, the model has more than {_MOST_NODES:,} operators"
+                )
             self._read_operator(draft, operator)
         self._open.pop()
 

@@ -96,12 +96,12 @@ class _TensorReader:
         if table is None or table.ScaleLength() == 0 or not dtype.is_integer:
             return None
         if table.DetailsType() != tflite.QuantizationDetails.NONE:
-            raise self.fail("custom quantisation details are not supported", "use per-axis quantisation")
+            raise self.fail("custom quantization details are not supported", "use per-axis quantization")
         scales = tuple(float(scale) for scale in table.ScaleAsNumpy())
         zero_points = self._zero_points(table, dtype, len(scales))
         bad = next((scale for scale in scales if not (math.isfinite(scale) and scale > 0)), None)
         if bad is not None:
-            raise self.fail(f"quantisation scale {bad}: each must be positive")
+            raise self.fail(f"quantization scale {bad}: each must be positive")
         if len(scales) == 1:
             return Quant(scales, zero_points)
         return Quant(scales, zero_points, self._axis(table.QuantizedDimension(), shape, len(scales)))
@@ -111,10 +111,10 @@ class _TensorReader:
             return (0,) * count
         zero_points = tuple(int(zero_point) for zero_point in table.ZeroPointAsNumpy())
         if len(zero_points) != count:
-            raise self.fail(f"quantisation has {count} scales but {len(zero_points)} zero points")
+            raise self.fail(f"quantization has {count} scales but {len(zero_points)} zero points")
         smallest, largest = dtype.limits
         if not all(smallest <= zero_point <= largest for zero_point in zero_points):
-            raise self.fail(f"a quantisation zero point lies outside {dtype.value}: {zero_points[:4]}")
+            raise self.fail(f"a quantization zero point is outside {dtype.value}: {zero_points[:4]}")
         return zero_points
 
     def _axis(self, axis: int, shape: tuple[int, ...], count: int) -> int:
@@ -123,7 +123,7 @@ class _TensorReader:
         # Old converters gave a bias the axis of its weights; with one dimension the axis is clear.
         if shape == (count,):
             return 0
-        raise self.fail(f"{count} quantisation scales do not fit dimension {axis} of shape {list(shape)}")
+        raise self.fail(f"{count} quantization scales do not fit dimension {axis} of shape {list(shape)}")
 
     def data(
         self, model: tflite.Model, tensor: tflite.Tensor, tensor_type: TensorType, becomes_constant: bool
@@ -141,9 +141,9 @@ class _TensorReader:
         if index == 0 or buffer.DataLength() == 0:
             if tensor.Type() in _ONLY_CONSTANT and not becomes_constant:
                 what, hint = _ONLY_CONSTANT[tensor.Type()]
-                raise self.fail(f"{what} are supported as constants only", hint)
+                raise self.fail(f"{what} are supported for constants only", hint)
             if tensor.Sparsity() is not None:
-                raise self.fail("sparse tensors are supported as constants only", _WITHOUT_SPARSITY)
+                raise self.fail("sparse tensors are supported for constants only", _WITHOUT_SPARSITY)
             return None
         if tensor.Type() == tflite.TensorType.INT4:
             if tensor.Sparsity() is not None:

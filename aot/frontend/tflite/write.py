@@ -14,7 +14,7 @@ from aot.frontend.tflite.sheet import Sheet, Writer
 from aot.frontend.tflite.write_file import ModelSpec, write_tflite
 from aot.ir.graph import Graph, Node
 
-WRITTEN_BY = "quantised by Solder"  # the description by which such files are recognized
+WRITTEN_BY = "quantized by Solder"  # the description by which such files are recognized
 _HINT = "write the model as ONNX: -o MODEL.onnx"
 
 
@@ -38,7 +38,7 @@ def write_with(writers: Mapping[str, Writer], graph: Graph, file_name: str) -> W
     """Returns the file, written by these writers by op. ModelError names every node they cannot write."""
     sheet = Sheet(graph)
     inputs = tuple(sheet.value(name) for name in graph.inputs)
-    refused = [] if not graph.states else ["states that live from run to run"]
+    refused = [] if not graph.states else ["states that persist between runs"]
     nodes: dict[str, str] = {}
     for node in graph.nodes:
         before = len(sheet.operators)
@@ -63,4 +63,4 @@ def write_with(writers: Mapping[str, Writer], graph: Graph, file_name: str) -> W
 def _written(writers: Mapping[str, Writer], sheet: Sheet, node: Node) -> str:
     """Returns why the node cannot be written, or an empty text."""
     writer = writers.get(node.op.name)
-    return "there is no operator for it" if writer is None else writer(sheet, node) or ""
+    return "TFLite has no operator for it" if writer is None else writer(sheet, node) or ""

@@ -16,14 +16,14 @@ LARGEST = "max"  # instead of a number to divide samples by
 def require_positive(**numbers: float | None) -> None:
     for name, number in numbers.items():
         if number is not None and number <= 0:
-            raise DeclarationError(f"{name} is {number:g}, it must be more than 0")
+            raise DeclarationError(f"{name} must be more than 0, not {number:g}")
 
 
 def require_fft_length(length: int, name: str) -> None:
     is_fast = length & (length - 1) == 0
     if not 4 <= length <= (_MOST_FFT if is_fast else LONGEST) or length % 2:
         raise DeclarationError(
-            f"{name} is {length}, it must be even, from 4 to {LONGEST}, or a power of 2 up to {_MOST_FFT}"
+            f"{name} must be even and 4 to {LONGEST}, or a power of 2 up to {_MOST_FFT}, not {length}"
         )
 
 
@@ -31,25 +31,25 @@ def require_band(low_hz: float, high_hz: float, sample_rate: int, names: tuple[s
     """Requires that the filters' band is within the band of the samples."""
     if high_hz > sample_rate / 2:
         raise DeclarationError(
-            f"{names[1]} is {high_hz:g} Hz, at {sample_rate} samples a second there is nothing above "
+            f"{names[1]} is {high_hz:g} Hz, but at {sample_rate} samples a second the highest frequency is "
             f"{sample_rate / 2:g} Hz",
-            "is sample_rate that of the training data?",
+            "set sample_rate to the rate of the training data",
         )
     if not 0 <= low_hz < high_hz:
         raise DeclarationError(
-            f"{names[0]} is {low_hz:g} Hz, {names[1]} is {high_hz:g} Hz: the first must be less"
+            f"{names[0]} is {low_hz:g} Hz, {names[1]} is {high_hz:g} Hz: the first must be smaller"
         )
 
 
 def require_at_most(name: str, number: int, most: int, most_name: str) -> None:
     if number > most:
-        raise DeclarationError(f"{name} is {number}, {most_name} is {most}: it must not be more")
+        raise DeclarationError(f"{name} is {number}, but must not exceed {most_name}, which is {most}")
 
 
 def is_divided_by_largest(divide_by: str) -> bool:
     """Returns whether samples are divided by the clip's largest one; otherwise they are from -1 to 1."""
     if divide_by not in ("32768", LARGEST):
-        raise DeclarationError(f"divide_by is {divide_by}, it must be 32768 or {LARGEST}")
+        raise DeclarationError(f"divide_by must be 32768 or {LARGEST}, not {divide_by}")
     return divide_by == LARGEST
 
 
@@ -64,15 +64,15 @@ def centred_frames(win_length: int, hop_length: int, n_fft: int, center: bool, p
         return Frames(window, hop_length, before=n_fft // 2 - lead)
     if pad_mode == "reflect":
         return Frames(np.concatenate([np.zeros(lead), window]), hop_length, mirrored=n_fft // 2)
-    raise DeclarationError(f"pad_mode is {pad_mode}, it must be constant or reflect")
+    raise DeclarationError(f"pad_mode must be constant or reflect, not {pad_mode}")
 
 
 def require_hann(name: str, window: str) -> None:
     if window != "hann":
-        raise DeclarationError(f"{name} is {window}, only hann is known")
+        raise DeclarationError(f"{name} must be hann, not {window}")
 
 
 def read_power(power: float) -> int:
     if power not in (1, 2):
-        raise DeclarationError(f"power is {power:g}, it must be 1 for magnitudes or 2 for energies")
+        raise DeclarationError(f"power must be 1 (magnitudes) or 2 (energies), not {power:g}")
     return int(power)

@@ -49,7 +49,7 @@ class LibrosaMel:
         require_fft_length(self.n_fft, "n_fft")
         require_band(self.fmin, fmax, self.sr, ("fmin", "fmax"))
         if self.norm not in ("slaney", None):
-            raise DeclarationError(f"norm is {self.norm}, it must be slaney or none")
+            raise DeclarationError(f"norm must be slaney or none, not {self.norm}")
         bins = self.n_fft // 2 + 1
         return Spectrum(
             sample_rate=self.sr,
@@ -98,7 +98,7 @@ class LibrosaPcen(LibrosaMel):
                 "the first two must be 0 or more, bias more than 0"
             )
         if self.b is not None and self.b > 1:
-            raise DeclarationError(f"b is {self.b:g}, it must be above 0, at most 1")
+            raise DeclarationError(f"b must be above 0 and at most 1, not {self.b:g}")
         words = ChannelGain(self.times, self._share(), self.eps, self.gain, self.bias, self.pcen_power)
         return replace(LibrosaMel.front(self), channel_gain=words)
 

@@ -99,7 +99,7 @@ class MicroFrontend:
         limits = {"smoothing_bits": (0, 16), "scale_shift": (0, 16), "gain_bits": (18, 30)}
         for name, (low, high) in {**dict.fromkeys(shares, (0, 1)), **limits}.items():
             if not low <= getattr(self, name) <= high:
-                raise DeclarationError(f"{name} is {getattr(self, name):g}, it must be {low} to {high}")
+                raise DeclarationError(f"{name} must be {low} to {high}, not {getattr(self, name):g}")
         if not 4 <= self.window_size * self.sample_rate // 1000 <= 1 << 14:
             raise DeclarationError(
                 f"window_size is {self.window_size} ms, at {self.sample_rate} samples a second that must be "

@@ -18,7 +18,7 @@ def read_form(name: str, width: int, height: int) -> PixelForm:
     form = PixelForm(name)
     if form.mosaic and min(width, height) < LEAST_SIDE:
         raise DeclarationError(
-            f"the camera's pictures are {width}x{height}, those of format={name} have at least "
+            f"the camera's images are {width}x{height}, format={name} needs at least "
             f"{LEAST_SIDE}x{LEAST_SIDE} pixels"
         )
     return form
@@ -32,7 +32,7 @@ def centred_crop(
     wide, high = crop_width or width, crop_height or height
     for name, part, whole in (("crop_width", wide, width), ("crop_height", high, height)):
         if part > whole:
-            raise DeclarationError(f"{name} is {part}, the camera's pictures are {width}x{height}")
+            raise DeclarationError(f"{name} is {part}, the camera's images are {width}x{height}")
     return Crop(half(height - high), half(width - wide), high, wide)
 
 
@@ -40,5 +40,5 @@ def require_per_channel(name: str, numbers: tuple[float, ...], form: PixelForm) 
     if len(numbers) not in (1, 3) or (len(numbers) == 3 and form is PixelForm.GRAY):
         channels = "1" if form is PixelForm.GRAY else "1 or 3"
         raise DeclarationError(
-            f"{name} has {len(numbers)} numbers, it must have {channels}: one for each channel"
+            f"{name} has {len(numbers)} numbers, it needs {channels}, one for each channel"
         )

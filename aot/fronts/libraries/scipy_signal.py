@@ -43,7 +43,7 @@ class ScipyFilter:
     def front(self) -> Movement:
         require_positive(sample_rate=self.sample_rate, axes=self.axes, samples=self.samples, int16=self.int16)
         if self.detrend not in (None, "constant"):
-            raise DeclarationError(f"detrend is {self.detrend}, it must be constant or none")
+            raise DeclarationError(f"detrend must be constant or none, not {self.detrend}")
         sections, taps = self._filter()
         return Movement(
             sample_rate=self.sample_rate,
@@ -62,7 +62,7 @@ class ScipyFilter:
         """Returns sections, or taps. Raises DeclarationError."""
         said = [name for name in ("N", "sos", "b") if getattr(self, name)]
         if len(said) > 1:
-            raise DeclarationError(f"{' and '.join(said)} are given: there is one filter")
+            raise DeclarationError(f"{' and '.join(said)} are given: choose one way to define the filter")
         if self.N:
             return self._butterworth(self.N), None
         if self.sos:
@@ -71,17 +71,17 @@ class ScipyFilter:
 
     def _butterworth(self, order: int) -> Matrix:
         if self.btype not in TYPES:
-            raise DeclarationError(f"btype is {self.btype}, it must be {', '.join(TYPES)}")
+            raise DeclarationError(f"btype must be one of {', '.join(TYPES)}, not {self.btype}")
         edges = self.Wn
         if len(edges) != (2 if self.btype == "bandpass" else 1):
             raise DeclarationError(
-                f"Wn has {len(edges)} frequencies for {self.btype}", "Wn=3, or Wn=1/20 of a band"
+                f"Wn has {len(edges)} frequencies for {self.btype}", "write Wn=3, or Wn=1/20 for a band"
             )
         if not 1 <= order <= _MOST_ORDER:
-            raise DeclarationError(f"N is {order}, it must be 1 to {_MOST_ORDER}")
+            raise DeclarationError(f"N must be 1 to {_MOST_ORDER}, not {order}")
         if not 0 < edges[0] <= edges[-1] < self.sample_rate / 2 or (len(edges) == 2 and edges[0] == edges[1]):
             raise DeclarationError(
-                f"Wn is {'/'.join(f'{edge:g}' for edge in edges)} Hz, it must rise within 0 and "
+                f"Wn is {'/'.join(f'{edge:g}' for edge in edges)} Hz, it must rise and stay between 0 and "
                 f"{self.sample_rate / 2:g} Hz, half of sample_rate"
             )
         return butterworth(order, edges, self.btype, self.sample_rate)
@@ -107,8 +107,8 @@ class ScipyFeatures(ScipyFilter):
         wrong = next((word for word in words if word not in (*known, _WELCH)), None)
         if wrong is not None or len(set(words)) < len(words) or _WELCH in words[:-1]:
             raise DeclarationError(
-                f"features is {self.features}, it must be words out of {', '.join(known)}, each once, "
-                f"and {_WELCH} at the end",
+                f"features must be a list of {', '.join(known)} without repeats, "
+                f'with {_WELCH} last, not "{self.features}"',
                 "features=rms/skew/kurtosis/welch",
             )
         moments = tuple(Moment(word) for word in words if word != _WELCH)
@@ -127,7 +127,7 @@ class ScipyFeatures(ScipyFilter):
             ("welch_detrend", self.welch_detrend, ("constant", None)),
         ):
             if word not in words:
-                raise DeclarationError(f"{name} is {word or 'none'}, it must be {_listed(words)}")
+                raise DeclarationError(f"{name} must be {_listed(words)}, not {word or 'none'}")
         window = hann(self.nperseg, is_periodic=True) if self.window == "hann" else np.ones(self.nperseg)
         return PowerSpectrum(
             window=window,
@@ -166,14 +166,14 @@ def _read_sections(sos: tuple[float, ...]) -> Matrix:
 
 def _read_fraction(b: tuple[float, ...], a: tuple[float, ...]) -> tuple[Matrix | None, Matrix | None]:
     if a[0] == 0:
-        raise DeclarationError("a begins with 0, it must not")
+        raise DeclarationError("the first number of a must not be 0")
     if len(a) == 1:
         require_at_most("the number of b", len(b), _MOST_TAPS, "the largest")
         return None, np.array(b) / a[0]
     if len(a) > 3 or len(b) > 3:
         raise DeclarationError(
             f"a and b have {len(a)} and {len(b)} numbers, a filter with poles is given by 3 at most",
-            "scipy.signal.tf2sos(b, a) makes sections of it, for sos=...",
+            "convert it to sections: sos=scipy.signal.tf2sos(b, a)",
         )
     above, below = (np.append(np.array(part) / a[0], np.zeros(3 - len(part))) for part in (b, a))
     return np.array([[*above, *below[1:]]]), None

@@ -24,9 +24,7 @@ class TfPicture:
 
     def front(self) -> Picture:
         if self.stored and (self.scale, self.offset) != (1.0, 0.0):
-            raise DeclarationError(
-                "stored is true: scale and offset are the model's own then", "leave them out"
-            )
+            raise DeclarationError("stored=true uses the model's scale and offset", "omit scale and offset")
         crop = centred_crop(self.width, self.height, self.crop_width, self.crop_height, lambda n: n // 2)
         form = read_form(self.format, self.width, self.height)
         return Picture(self.height, self.width, form, crop, (self.scale,), (self.offset,), self.stored)

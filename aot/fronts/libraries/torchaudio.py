@@ -64,9 +64,9 @@ class TorchMel(TorchSpectrogram):
         require_positive(n_mels=self.n_mels)
         require_band(self.f_min, f_max, self.sample_rate, ("f_min", "f_max"))
         if self.mel_scale not in ("htk", "slaney"):
-            raise DeclarationError(f"mel_scale is {self.mel_scale}, it must be htk or slaney")
+            raise DeclarationError(f"mel_scale must be htk or slaney, not {self.mel_scale}")
         if self.norm not in ("slaney", None):
-            raise DeclarationError(f"norm is {self.norm}, it must be slaney or none")
+            raise DeclarationError(f"norm must be slaney or none, not {self.norm}")
         found = TorchSpectrogram.front(self)
         is_slaney, is_normed = self.mel_scale == "slaney", self.norm is not None
         filters = filters_in_hz(

@@ -41,7 +41,8 @@ class TorchPicture:
             tuple(-mean / std for mean, std in pairs),
             planes_first=True,
             may_resize=not self.antialias,
-            why_not="only Resize(antialias=False) is known: say antialias=false if the model was trained so",
+            why_not="only Resize(antialias=False) is supported: set antialias=false if the model was "
+            "trained that way",
         )
 
 

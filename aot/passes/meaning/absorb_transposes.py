@@ -33,7 +33,7 @@ def _past_transposition(node: Node, op: BatchMatmul, graph: Graph) -> Graph | Mi
     kind = graph.types[y]
     _, matrices, rows, columns = kind.shape
     if min(rows, columns) == 1:
-        return Miss("has a second factor of one row or one column, which lies alike both ways")
+        return Miss("has a second factor of one row or one column, which is stored the same when transposed")
     swapped = np.arange(kind.elements).reshape(matrices, columns, rows).swapaxes(1, 2).reshape(-1)
     found = (source for source, places in origins(graph, y) if np.array_equal(places, swapped))
     source = next(found, None)

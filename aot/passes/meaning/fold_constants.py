@@ -18,7 +18,7 @@ def fold_constants(graph: Graph) -> Outcome:
             kept.append(node)
         elif set(node.outputs) & next_values:
             kept.append(node)
-            left[node.name] = "makes the next value of a state, which cannot be a constant"
+            left[node.name] = "computes the next value of a state, which cannot be a constant"
         else:
             arrays = [None if name is None else constants[name] for name in node.inputs]
             results = node.op.reference(arrays, graph.input_types(node), graph.output_types(node))

@@ -96,10 +96,10 @@ class _Folded:
         weights = self._constants[layer.reads[1]]
         if weights.dtype != np.float32 and isinstance(op, Mul):
             kind = self._before.types[layer.reads[1]].dtype.value
-            return Miss(f'follows "{layer.name}", whose weights are {kind} and have scales of their own')
+            return Miss(f'follows "{layer.name}", whose weights are {kind} with their own scales')
         maker = self._maker(layer.reads[0])
         if maker is not None and isinstance(maker.op, DynamicQuantize):
-            return Miss(f'follows "{layer.name}", whose sums are of whole steps and so exact')
+            return Miss(f'follows "{layer.name}", whose integer sums are exact')
         return None
 
     def _layers_before(self, value: str) -> list[Node] | Miss:
@@ -113,7 +113,7 @@ class _Folded:
         while (shared := needed_elsewhere(self._before, value)) is None:
             maker = self._maker(value)
             if maker is None:
-                return Miss(f'reads "{value}", {source_of(self._before, value)}: no layer makes it')
+                return Miss(f'reads "{value}", {source_of(self._before, value)}: no layer computes it')
             if types[value].shape[-1:] != channels:
                 return Miss(f'reads a view of "{value}", which has other channels')
             if isinstance(maker.op, Conv2d | Dense | DepthwiseConv2d):
@@ -169,7 +169,7 @@ def _operands(graph: Graph, node: Node) -> tuple[str, str] | Miss:
 
 
 def _after_activation(layer: Node) -> Miss:
-    return Miss(f'follows "{layer.name}", which ends with an activation of its own')
+    return Miss(f'follows "{layer.name}", which has a fused activation')
 
 
 def _for_each_channel(graph: Graph, constant: str, value: str) -> Vector | None:

@@ -37,14 +37,14 @@ def fuse_activations(graph: Graph) -> Outcome:
         nodes[clamp.name] = replace(clamp, op=Reshape(graph.types[clamp.reads[0]].shape))
     changed = any(nodes[node.name] is not node for node in graph.nodes)
     return outcome(
-        graph, graph.with_nodes(nodes.values()) if changed else graph, left, "no clamp stands alone"
+        graph, graph.with_nodes(nodes.values()) if changed else graph, left, "there is no separate clamp"
     )
 
 
 def _ops_to_fuse(graph: Graph, nodes: Mapping[str, Node], clamp: Node) -> list[Node] | Miss:
     dtype = graph.types[clamp.outputs[0]].dtype
     if dtype is not DType.F32:
-        return Miss(f"clamps {dtype.value}, which is rounded before it")
+        return Miss(f"clamps {dtype.value}, which is rounded before the clamp")
     return _ops_before(graph, nodes, clamp.reads[0])
 
 
@@ -60,15 +60,15 @@ def _ops_before(graph: Graph, nodes: Mapping[str, Node], value: str) -> list[Nod
     """
     while (shared := needed_elsewhere(graph, value)) is None:
         if value not in graph.producers:
-            return Miss(f'reads "{value}", {source_of(graph, value)}: no node makes it')
+            return Miss(f'reads "{value}", {source_of(graph, value)}: no node computes it')
         maker = nodes[graph.producers[value].name]
         if isinstance(maker.op, Fusing):
             has_none = maker.op.activation is Activation.NONE
-            return [maker] if has_none else Miss(f'follows "{maker.name}", which has an activation already')
+            return [maker] if has_none else Miss(f'follows "{maker.name}", which already has an activation')
         if isinstance(maker.op, Concat):
             return _ops_of_parts(graph, nodes, maker)
         if not isinstance(maker.op, Reshape):
-            return Miss(f'follows "{maker.name}" ({maker.op.name}), which takes no activation')
+            return Miss(f'follows "{maker.name}" ({maker.op.name}), which accepts no activation')
         value = maker.reads[0]
     return shared
 

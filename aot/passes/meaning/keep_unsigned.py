@@ -22,7 +22,7 @@ def keep_unsigned(graph: Graph) -> Outcome:
     types = {value: unsigned for value in moved if (unsigned := _unsigned(graph.types[value]))}
     nodes = [_made_unsigned(node) if node.outputs[0] in moved else node for node in graph.nodes]
     changed = graph.with_nodes(nodes, types=types) if moved else graph
-    return outcome(graph, changed, _left_alone(graph, moved), "no unsigned byte is made signed")
+    return outcome(graph, changed, _left_alone(graph, moved), "no unsigned bytes are converted to signed")
 
 
 def _left_alone(graph: Graph, moved: frozenset[str]) -> dict[str, str]:
@@ -33,11 +33,11 @@ def _left_alone(graph: Graph, moved: frozenset[str]) -> dict[str, str]:
         if not _keeps_meaning(node, graph) or value in moved or graph.types[value].dtype is not DType.I8:
             continue
         if value in graph.kept:
-            left[node.name] = f'makes "{value}", which is signed outside of the graph'
+            left[node.name] = f'computes "{value}", which is signed outside of the graph'
             continue
         readers = [n for n in graph.readers[value] if not _moves_within(n, moved)]
         names = ", ".join(f'"{n.name}" ({n.op.name})' for n in readers if not _keeps_meaning(n, graph))
-        left[node.name] = f"makes signed bytes, which are needed signed by {names}"
+        left[node.name] = f"computes signed bytes, which {names} needs signed"
     return left
 
 

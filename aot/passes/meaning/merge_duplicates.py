@@ -32,7 +32,7 @@ def without_duplicates(graph: Graph, left: dict[str, str] | None = None) -> Grap
         else:
             renamed.update(zip(node.outputs, twin.outputs, strict=True))
         if left is not None and twin is not node and kept[-1] is node:
-            left[node.name] = f'computes the same as "{twin.name}", but makes an output or a state'
+            left[node.name] = f'computes the same as "{twin.name}", but computes an output or a state'
     return graph.with_nodes(rename_reads(kept, renamed)) if renamed else graph
 
 

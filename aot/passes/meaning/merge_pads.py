@@ -26,18 +26,18 @@ def merge_pads(graph: Graph) -> Outcome:
     """Removes pads whose result is no longer read."""
     changed, _ = rewrite(graph, _PADDED, _past_pad)
     left = {n.name: _why_left(n, n.op, changed) for n in changed.nodes if isinstance(n.op, Pad)}
-    return outcome(graph, changed, left, "nothing is padded by a node of its own")
+    return outcome(graph, changed, left, "there is no separate pad")
 
 
 def _why_left(pad: Node, op: Pad, graph: Graph) -> str:
     source, result = graph.types[pad.reads[0]], graph.types[pad.outputs[0]]
     if source.quant != result.quant:
-        return "gives its result another quantisation"
+        return "changes the quantization"
     if not _pads_with_zeros(pad, op, graph):
-        return f"pads with {op.value}, where a convolution pads with {_zero(source)}"
+        return f"pads with {op.value}, but a convolution pads with {_zero(source)}"
     (made,) = pad.outputs
     if made in graph.kept:
-        return f'makes "{made}", which leaves the graph'
+        return f'computes "{made}", which is used outside of the graph'
     others = [n for n in graph.readers[made] if not isinstance(n.op, Conv2d | DepthwiseConv2d)]
     names = ", ".join(f'"{n.name}" ({n.op.name})' for n in others)
     return f"pads for {names}, which cannot pad with zeros by itself"

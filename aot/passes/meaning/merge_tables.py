@@ -27,7 +27,7 @@ def merge_tables(graph: Graph) -> Outcome:
         index += 1
         if first is not None:
             left[node.name] = first.because
-    return outcome(before, graph, left, "no two tables of 8-bit values follow one another")
+    return outcome(before, graph, left, "no table of 8-bit values follows another")
 
 
 def _table(node: Node, graph: Graph) -> Array | None:

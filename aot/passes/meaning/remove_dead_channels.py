@@ -32,9 +32,9 @@ def remove_dead_channels(graph: Graph) -> Outcome:
     if any(mask.any() for mask in dead.values()):
         return Rewritten(_Cutter(graph, ranges, dead).graph())
     if not dead:
-        return Unchanged("no int8 value lies between layers with constant weights")
+        return Unchanged("there is no int8 value between layers with constant weights")
     values = counted(len(dead), "int8 value")
-    return Unchanged(f"each channel of {values} can change, and is read with a weight other than 0")
+    return Unchanged(f"each channel of {values} can change, and has a reader with a weight other than 0")
 
 
 class _Cutter:

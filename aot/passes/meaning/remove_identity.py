@@ -23,7 +23,9 @@ def remove_identity(graph: Graph) -> Outcome:
             kept.append(node)
             left[node.name] = why_not.because
     changed = graph.with_nodes(map(renamed.apply, kept)) if len(kept) < len(graph.nodes) else graph
-    return outcome(graph, changed, left, "no node only reshapes, requantises, or pools single pixels")
+    return outcome(
+        graph, changed, left, "no node is an identity (reshape, requantize, or pool of single pixels)"
+    )
 
 
 def _may_be_identity(node: Node) -> bool:
@@ -54,12 +56,12 @@ class _Renamed:
         source, (result,) = self(node.reads[0]), node.outputs
         x, y = graph.types[source], graph.types[result]
         if x != y:
-            return Miss(f"gives {type_text(y)} for {type_text(x)}")
+            return Miss(f"returns {type_text(y)} for {type_text(x)}")
         if result not in graph.kept:
             self._source[result] = source
             return None
         # An output keeps its name, so its producer gets the name, if possible.
         if source not in graph.producers or source in graph.kept:
-            return Miss(f'gives "{source}" the name "{result}", too, by which it leaves the graph')
+            return Miss(f'gives "{source}" a second name, "{result}", which is used outside of the graph')
         self._output[source] = result
         return None

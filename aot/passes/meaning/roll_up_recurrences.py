@@ -23,7 +23,7 @@ from aot.passes.outcome import Outcome, outcome
 from aot.passes.recurrence.chains import LEAST_STEPS, WrittenOutLayer, find_chain
 from aot.passes.recurrence.regular import loops_of
 
-_NO_STEPS = "no three steps of a known cell in a row have the same weights"
+_NO_STEPS = "no three consecutive steps of a known cell have the same weights"
 
 
 def roll_up_recurrences(graph: Graph) -> Outcome:
@@ -46,8 +46,8 @@ def _steps_in_integers(graph: Graph) -> str:
         if len(nodes) >= LEAST_STEPS and len(scales) > 1:
             return (
                 f'{len(nodes)} layers have the weights "{nodes[0].inputs[1]}", their results '
-                f"{len(scales)} scales: a step of integers has scales of its own, "
-                "and no loop computes the same bits"
+                f"{len(scales)} scales: integer steps with different scales "
+                "cannot become one loop with the same bits"
             )
     return ""
 

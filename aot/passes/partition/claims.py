@@ -82,11 +82,14 @@ def require_sound(graph: Graph, claims: Sequence[Claims]) -> None:
         raise ModelError("a claim has no owner")
     twice = next((owner for owner in owners if owners.count(owner) > 1), None)
     if twice is not None:
-        raise ModelError(f"{twice} claims nodes twice: an owner's claims are one")
+        raise ModelError(f"{twice} claims nodes twice: return one claim for each owner")
 
 
 def _unsound(owner: str, what: str) -> ModelError:
-    hint = f"a region is nodes of the graph, and each node is in one region: mend the accelerator {owner}"
+    hint = (
+        "a region consists of nodes of the graph, and each node belongs to one region: correct the "
+        f"accelerator {owner}"
+    )
     return ModelError(f"{owner} {what}", hint=hint)
 
 

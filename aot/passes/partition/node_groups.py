@@ -28,9 +28,9 @@ class NodeGroups:
         """Explains why these nodes cannot form a region; empty if they can."""
         other = next((self.owners[name] for name in region if self.owners[name] != NOBODY), None)
         if other is not None:
-            return f"{other} has a part of the region"
+            return f"{other} owns a part of the region"
         way = self._way_back({self._of[name] for name in region})
-        return f'"{way}" lies between the nodes of the region' if way else ""
+        return f'"{way}" is between the nodes of the region' if way else ""
 
     def take(self, owner: str, region: Sequence[str]) -> None:
         self._join({self._of[name] for name in region})

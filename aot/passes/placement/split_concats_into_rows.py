@@ -34,7 +34,7 @@ def split_concats_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
         else:
             graph = split
     made = graph if graph is before else without_dead_code(graph)
-    return outcome(before, made, left, "no values are joined to one vector")
+    return outcome(before, made, left, "no values are joined into one vector")
 
 
 def _makes_vector(node: Node, graph: Graph) -> bool:
@@ -46,7 +46,7 @@ def _makes_vector(node: Node, graph: Graph) -> bool:
 def _split(node: Node, graph: Graph, costs: CostModel) -> Graph | Miss:
     roots = [behind_views(value, graph) for value in node.reads]
     if not any(r in graph.producers and _row_elements(r, graph) < graph.types[r].elements for r in roots):
-        return Miss("joins nothing that layers compute row by row")
+        return Miss("joins no values that layers compute row by row")
     return _seen_by_reader(node, graph) or _seen_as_vector(node, graph, costs)
 
 
@@ -76,7 +76,7 @@ def _seen_by_reader(node: Node, graph: Graph) -> Graph | None:
 def _seen_as_vector(node: Node, graph: Graph, costs: CostModel) -> Graph | Miss:
     (made,) = node.outputs
     if made in graph.kept:
-        return Miss(f'makes "{made}", which leaves the graph as a vector')
+        return Miss(f'computes "{made}", which is used outside of the graph as a vector')
     kind = graph.types[made]
     row = gcd(*(_row_elements(behind_views(value, graph), graph) for value in node.reads))
     if row * kind.dtype.bytes < costs.min_row_bytes:

@@ -101,8 +101,8 @@ class _MatmulSplit:
         rows = next((r for r in enough if r.count <= _MAX_ROWS), None)
         if rows is None:
             return Miss(
-                f"has {height} lines of {depth * width:,} multiplications, which make no rows of "
-                f"{self.min_macs_per_row:,} or more and at most {_MAX_ROWS:,} rows"
+                f"has {height} lines of {depth * width:,} multiplications, which cannot form at most "
+                f"{_MAX_ROWS:,} rows of at least {self.min_macs_per_row:,}"
             )
         return rows, (self._seen(x, rows.of(graph.types[x])), y)
 
@@ -111,11 +111,11 @@ class _MatmulSplit:
         (out, *_) = self.graph.output_types(node)
         positions = (0,) if isinstance(node.op, Softmax | LogSoftmax) else node.op.elementwise
         if positions != tuple(range(len(node.inputs))) or prod(out.shape[:-1]) != rows.lines:
-            return Miss("does not go line by line over the rows that it reads")
+            return Miss("does not read its rows line by line")
         seen = [seen_in_rows(self.graph.types[v].shape, out.shape, rows) for v in node.reads]
         operands = [(v, s) for v, s in zip(node.reads, seen, strict=True) if s is not None]
         if len(operands) < len(seen):
-            return Miss("reads an operand whose lines recur in an order that rows cannot follow")
+            return Miss("reads an operand whose lines repeat in an order that rows cannot have")
         return rows, tuple(self._operand(v, s, rows) for v, s in operands)
 
     def _operand(self, value: str, seen: SeenInRows, rows: MatrixRows) -> str:

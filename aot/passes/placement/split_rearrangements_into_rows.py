@@ -34,14 +34,14 @@ def _image(node: Node, graph: Graph) -> Node | Miss:
     """Returns the reshape to an image that is the only reader of a rearranged vector."""
     (made,) = node.outputs
     if made in graph.kept or len(graph.readers[made]) != 1:
-        return Miss(f'makes "{made}", which not one reshape alone needs')
+        return Miss(f'computes "{made}", whose only reader is not a reshape')
     (reader,) = graph.readers[made]
     if not isinstance(reader.op, Reshape):
         return Miss(f'is read by "{reader.name}" ({reader.op.name}), not by a reshape to an image')
     shape = graph.types[reader.outputs[0]].shape
     if len(shape) == 4 and shape[0] == 1 < shape[1]:
         return reader
-    return Miss(f"is shown as {list(shape)}, which is not an image of several rows")
+    return Miss(f"is viewed as {list(shape)}, which is not an image of several rows")
 
 
 def _by_rows(node: Node, op: Rearrange, graph: Graph) -> Graph | Miss:
@@ -53,7 +53,7 @@ def _by_rows(node: Node, op: Rearrange, graph: Graph) -> Graph | Miss:
     seen = None if loops is None else _short_rows(graph.types[source], loops.strides[1])
     picked = None if loops is None else Rearrange(made.shape, made.shape, loops.strides, op.offset)
     if picked is None or seen is None or picked.picks(seen) is None:
-        return Miss(f'makes rows that are not rows of "{source}"')
+        return Miss(f'computes rows that are not rows of "{source}"')
     rows = fresh_name(f"{node.name}/rows", graph.types)
     view = Node(rows, Reshape(seen.shape), (source,), (rows,), node.origin)
     whole = replace(node, op=picked, inputs=(rows,), outputs=image.outputs)

@@ -40,7 +40,7 @@ def split_sequences_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
     """Makes rows as short as the goal allows; a streamed input arrives in as few pixels as possible."""
     rows = choose_rows(graph, goal.max_slowdown, goal.costs)
     if not rows.nodes:
-        return outcome(graph, graph, rows.left_alone, "no convolution goes along a sequence")
+        return outcome(graph, graph, rows.left_alone, "there is no convolution along a sequence")
     split = without_dead_code(_SequenceSplit(graph, rows, goal.is_streamed).run())
     return Rewritten(split, rows.left_alone)
 

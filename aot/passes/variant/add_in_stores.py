@@ -27,7 +27,9 @@ def add_in_stores(graph: Graph, goal: VariantGoal) -> Outcome:
         if isinstance(maker, Miss):
             left[node.name] = maker.because
         elif maker.name in goal.slow_sums:
-            left[node.name] = f'adds what "{maker.name}" makes and stays, since {goal.slow_sums[maker.name]}'
+            left[node.name] = (
+                f'adds the result of "{maker.name}" and is left alone, because {goal.slow_sums[maker.name]}'
+            )
         else:
             merged[node.name] = merged[maker.name] = _both(maker, node, graph)
     if not merged:
@@ -43,14 +45,14 @@ def _maker(node: Node, graph: Graph, places: dict[str, int]) -> Node | Miss:
     if constant is not None:
         return Miss(f'adds the constant "{constant}"')
     if not all(_is_image(graph.types[v], out) for v in (*node.reads, *node.outputs)):
-        return Miss("adds something else than two quantised i8 images of one shape")
+        return Miss("does not add two quantized i8 images of the same shape")
     first, second = node.reads
     if first == second:
         return Miss(f'adds "{first}" to itself')
     found = [graph.producers[v] for v in node.reads if v in graph.producers]
     makers = [maker for maker in found if isinstance(maker.op, Conv2d) and _reads_bytes(maker, graph)]
     if not makers:
-        return Miss("adds no result of a convolution of i8")
+        return Miss("adds no result of an i8 convolution")
     misses = [needed_elsewhere(graph, maker.outputs[0]) for maker in makers]
     able = [maker for maker, miss in zip(makers, misses, strict=True) if miss is None]
     if able:

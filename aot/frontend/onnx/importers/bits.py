@@ -28,7 +28,7 @@ def _bit_cast(node: OnnxOperator) -> Value:
         return cast(node, x, to)
     if {x.element, to} - {TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT32} or all(reals):
         raise node.fail(
-            f"the bits of {names[0]} read as {names[1]} are not supported, of integers and float32 they are",
+            f"the bits of {names[0]} read as {names[1]} are not supported, only integers and float32",
             "export the model without it",
         )
     if reals[1]:

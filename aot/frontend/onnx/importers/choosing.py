@@ -26,7 +26,7 @@ def _top_k(node: OnnxOperator) -> Results:
     axis = node.axis(node.integer("axis", -1), len(shape))
     size, k = shape[axis], _count(node)
     if not 0 < k <= size:
-        raise node.fail(f"the first {k} of {size} do not exist")
+        raise node.fail(f"it requests the first {k} of {size} elements")
     order = [*(a for a in range(len(shape)) if a != axis), axis]
     rows = node.do("Transpose", x, perm=order)
     if size <= _FEW_COMPARED or (k > _MOST_TURNS and size <= _MOST_COMPARED):
@@ -35,8 +35,8 @@ def _top_k(node: OnnxOperator) -> Results:
         places = _places_in_turns(node, rows, size, k)
     else:
         raise node.fail(
-            f"the first {k} of {size} are not supported, the first {_MOST_TURNS} of any number or all of "
-            f"{_MOST_COMPARED} are"
+            f"the first {k} of {size} are not supported: at most the first {_MOST_TURNS}, or all of up to "
+            f"{_MOST_COMPARED}"
         )
     values = node.do("GatherElements", rows, places, axis=-1)
     back = [order.index(a) for a in range(len(shape))]

@@ -35,7 +35,7 @@ def _scaler(node: OnnxOperator) -> Value:
 def _imputer(node: OnnxOperator) -> Value:
     """Imports Imputer: replaces missing numbers."""
     if not node.has_attribute("imputed_value_floats"):
-        raise node.fail("missing integers are not supported", "give the model floats")
+        raise node.fail("missing integers are not supported", "export the model with float inputs")
     x, missing = node.operand(0), node.real("replaced_value_float", 0.0)
     to = _along(node, "imputed_value_floats", node.shape(x)[-1])
     is_missing = (
@@ -53,7 +53,7 @@ def _normalizer(node: OnnxOperator) -> Value:
     """Divides each row by its norm; a row of zeros is unchanged."""
     x, norm = features(node), node.text("norm", "MAX")
     if norm not in _NORMS:
-        raise node.fail(f"norm {norm} is not supported", f"{', '.join(_NORMS)} are")
+        raise node.fail(f"norm {norm} is not supported", f"{', '.join(_NORMS)} are supported")
     size = node.do(_NORMS[norm], x, axes=[-1])
     is_none = node.do("Equal", size, node.number(0, x.element))
     return node.do("Div", x, node.do("Where", is_none, node.number(1, x.element), size))
@@ -89,7 +89,7 @@ def ended(node: OnnxOperator, scores: Value, last: str) -> Value:
         return node.do("Sigmoid", scores)
     if last == "SOFTMAX":
         return node.do("Softmax", scores, axis=-1)
-    raise node.fail(f"post transform {last} is not supported", "NONE, LOGISTIC and SOFTMAX are")
+    raise node.fail(f"post transform {last} is not supported", "supported: NONE, LOGISTIC, SOFTMAX")
 
 
 def _linear_regressor(node: OnnxOperator) -> Value:
@@ -99,11 +99,14 @@ def _linear_regressor(node: OnnxOperator) -> Value:
 def _linear_classifier(node: OnnxOperator) -> list[Value]:
     """Returns the label of the highest score, and the scores."""
     if not node.has_attribute("classlabels_ints"):
-        raise node.fail("labels that are texts are not supported", "train the model with numbers as labels")
+        raise node.fail("text labels are not supported", "train the model with numbers as labels")
     labels = node.integers("classlabels_ints")
     count = len(node.reals("intercepts", (0.0,) * len(labels)))
     if count != len(labels):
-        raise node.fail(f"{count} scores for {len(labels)} classes are not supported", "one for each is")
+        raise node.fail(
+            f"{count} scores for {len(labels)} classes are not supported",
+            "export the model with one score for each class",
+        )
     scores = _sums(node, count)
     best = node.do("ArgMax", scores, axis=1, keepdims=0)
     label = node.do("Gather", node.number(labels, TensorProto.INT64), best, axis=0)
@@ -132,7 +135,7 @@ def _labels(node: OnnxOperator, kind: str) -> Array:
         return np.array(node.integers(f"{kind}_int64s"), np.int64)
     if node.has_attribute(f"{kind}_floats"):
         return np.array(node.reals(f"{kind}_floats"), np.float32)
-    raise node.fail("labels that are texts are not supported", "encode them as numbers in the application")
+    raise node.fail("text labels are not supported", "encode them as numbers in the application")
 
 
 def _zip_map(node: OnnxOperator) -> Value:

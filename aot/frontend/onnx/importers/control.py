@@ -56,7 +56,7 @@ def _loop(node: OnnxOperator) -> Results:
         if (node.draft.array(goes_on) is not None or not may_end) and not _known(node, goes_on):
             break
         if turn == MAX_TURNS:
-            raise node.fail(f"a loop of more than {MAX_TURNS} turns is not supported")
+            raise node.fail(f"a loop of more than {MAX_TURNS} iterations is not supported")
         given = (node.number(turn, TensorProto.INT64), node.number(True, TensorProto.BOOL), *carried)
         condition, *results = node.run_graph(body, given, node.place)
         for stack, item in zip(stacks, results[len(carried) :], strict=True):
@@ -86,7 +86,7 @@ def _after_turn(
 
 def _stacked(node: OnnxOperator, values: list[Value], axis: int) -> Value:
     if not values:
-        raise node.fail("a loop that never turns has no results")
+        raise node.fail("a loop with 0 iterations has no results")
     place = node.number([axis], TensorProto.INT64)
     return concatenated(node, [node.do("Unsqueeze", v, place) for v in values], axis)
 
@@ -110,7 +110,9 @@ def _scan(node: OnnxOperator) -> Results:
 def _batches_scanned(node: OnnxOperator, count: int) -> Results:
     """Scans batches one by one: in operator set 8 each operand begins with a batch dimension."""
     if node.has(0):
-        raise node.fail("sequences of several lengths are not supported", "scan each in a model of its own")
+        raise node.fail(
+            "sequences of several lengths are not supported", "use a separate model for each length"
+        )
     operands = [node.operand(i) for i in range(1, len(node.operands))]
     outputs = len(node.graph("body").output) - (len(operands) - count)
     ways = _Scan((0,) * count, node.integers("directions", (0,) * count), (0,) * outputs, (0,) * outputs)

@@ -21,7 +21,7 @@ def _det(node: OnnxOperator) -> Value:
     shape = node.shape(x)
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] > _MAX_MATRIX_ROWS:
         raise node.fail(
-            f"shape {list(shape)} is not supported, up to {_MAX_MATRIX_ROWS} rows of as many columns are"
+            f"shape {list(shape)} is not supported, only square matrices of up to {_MAX_MATRIX_ROWS} rows"
         )
     size, count = shape[-1], prod(shape[:-2])
     left = node.value(node.reshaped(node.plain(x), (count, size, size)), x.element)

@@ -51,7 +51,7 @@ def _activated(node: OnnxOperator, x: Value, parameters: tuple[float, ...]) -> V
 def _matmul(node: OnnxOperator) -> Value:
     if node.integer("transBatchA", 0) or node.integer("transBatchB", 0):
         raise node.fail(
-            "a product over batches that are turned is not supported", "export the model without it"
+            "a product with transposed batch dimensions is not supported", "export the model without it"
         )
     a, b = (
         _turned(node, node.operand(at)) if node.integer(name, 0) else node.operand(at)
@@ -100,7 +100,9 @@ def _skip_layer_norm(node: OnnxOperator) -> list[Value]:
     normal = standardized(node, total, axes, node.real("epsilon", 1e-12)).value
     scaled = node.do("Mul", normal, node.operand(2))
     if any(node.proto.output[1:3]):
-        raise node.fail("mean and deviation as outputs are for training", "export the model for inference")
+        raise node.fail(
+            "the outputs mean and deviation exist in training mode only", "export the model for inference"
+        )
     made = _biased(node, scaled, 3)
     return [made, made, made, total]
 
@@ -129,10 +131,14 @@ def _matmul_n_bits(node: OnnxOperator) -> Value:
     """Multiplies by weights with few bits, in blocks along the sum, each with a scale; x is not rounded."""
     if node.integer("weight_prepacked", 0):
         raise node.fail(
-            "weights packed for one computer are not supported", "quantise the model without that"
+            "weights packed for a particular processor are not supported",
+            "quantize the model without prepacking",
         )
     if node.has(4):
-        raise node.fail("weights in another order (g_idx) are not supported", "quantise them in their order")
+        raise node.fail(
+            "weights in another order (g_idx) are not supported",
+            "quantize them without reordering (act_order=False)",
+        )
     bits, block = node.integer("bits", 4), node.integer("block_size")
     rows, depth = node.integer("N"), node.integer("K")
     blocks = -(-depth // block)

@@ -20,8 +20,8 @@ def _vectorized(node: OnnxOperator) -> Value:
     shape = node.shape(x)
     if node.has_attribute("pool_strings") or len(shape) not in (1, 2):
         raise node.fail(
-            f"texts, or tokens of shape {list(shape)}, are not supported, a line of numbers is",
-            "make numbers of the words in the application",
+            f"texts, or tokens of shape {list(shape)}, are not supported, only a vector of numbers",
+            "convert words to numbers in the application",
         )
     rows = node.value(node.reshaped(node.plain(x), (1, *shape)), x.element) if len(shape) == 1 else x
     placed = _weighted(node, _in_columns(node, [_counted(node, rows, runs) for runs in _runs(node)]))
@@ -37,7 +37,7 @@ def _runs(node: OnnxOperator) -> list[Array]:
         raise node.fail(f"{len(pool)} tokens do not fit runs that begin at {list(begins)}")
     runs: list[Array] = [part.reshape(-1, n + 1) for n, part in enumerate(parts)]
     if any(len(np.unique(each, axis=0)) != len(each) for each in runs):
-        raise node.fail("it knows a run of tokens twice")
+        raise node.fail("it lists a sequence of tokens twice")
     return runs
 
 

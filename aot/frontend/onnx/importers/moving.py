@@ -200,7 +200,7 @@ def _expand(node: OnnxOperator) -> Value:
 
 def _sizes(node: OnnxOperator, sizes: tuple[int, ...]) -> tuple[int, ...]:
     if min(sizes, default=1) < 0 or prod(sizes) > _MOST_ELEMENTS or len(sizes) > _MOST_DIMENSIONS:
-        raise node.fail(f"shape {list(sizes)} is none")
+        raise node.fail(f"{list(sizes)} is not a shape")
     return sizes
 
 

@@ -129,7 +129,7 @@ def _group_normalization(node: OnnxOperator) -> Value:
     x, groups = node.operand(0), node.integer("num_groups")
     shape = node.shape(x)
     if groups < 1 or shape[1] % groups:
-        raise node.fail(f"{shape[1]} channels are no {groups} equal groups")
+        raise node.fail(f"{shape[1]} channels cannot be split into {groups} equal groups")
     in_groups = (shape[0], groups, prod(shape[1:]) // groups)
     grouped = node.value(node.reshaped(node.plain(x), in_groups), x.element)
     made = standardized(node, grouped, (2,), node.real("epsilon", 1e-5)).value

@@ -16,7 +16,7 @@ def _has_element(node: OnnxOperator) -> Value:
 
 def _element(node: OnnxOperator) -> Item:
     if not node.has(0):
-        raise node.fail("it takes a value that is absent", "ask for OptionalHasElement first")
+        raise node.fail("it reads an optional value that is absent", "check OptionalHasElement first")
     return node.item(0)
 
 

@@ -61,7 +61,9 @@ def placed(node: OnnxOperator, x: Value, parts: Value, places: Value, axis: int)
     """Writes each part to its position along the axis, one after the other; ignores invalid positions."""
     count, size = node.shape(parts)[axis], node.shape(x)[axis]
     if count > MAX_UPDATES:
-        node.known_value(places, f"indices of {count} updates (of up to {MAX_UPDATES} they may be open)")
+        node.known_value(
+            places, f"indices of {count} updates (up to {MAX_UPDATES} may be computed by the model)"
+        )
     reduction = node.text("reduction", "none")
     along = [-1 if dimension == axis else 1 for dimension in range(len(x.order))]
     numbers = node.number(np.arange(size).reshape(along), places.element)

@@ -28,7 +28,7 @@ Reals = npt.NDArray[np.float64]
 def _read(node: OnnxOperator, x: Value) -> SpatialWindows:
     lengths = node.shape(x)[2:]
     if not lengths:
-        raise node.fail(f"shape {list(node.shape(x))} is not that of an image")
+        raise node.fail(f"shape {list(node.shape(x))} is not an image")
     windows = read_windows(node, lengths, None)
     if not node.integer("ceil_mode", 0) or node.text("auto_pad", "NOTSET") not in ("NOTSET", ""):
         return windows
@@ -168,7 +168,7 @@ def _p_norm(node: OnnxOperator, x: Value, p: int, axes: tuple[int, ...], keepdim
 
 def _spatial_axes(node: OnnxOperator, x: Value) -> tuple[int, ...]:
     if len(x.order) < 3:
-        raise node.fail(f"shape {list(node.shape(x))} is not that of an image")
+        raise node.fail(f"shape {list(node.shape(x))} is not an image")
     return tuple(range(2, len(x.order)))
 
 

@@ -131,7 +131,7 @@ def _einsum(node: OnnxOperator) -> Value:
     left, _, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(values) or len(values) > 2:
-        raise node.fail(f'equation "{text}" of {len(values)} operands is not supported, of 1 or 2 it is')
+        raise node.fail(f'equation "{text}" of {len(values)} operands is not supported, the limit is 2')
     letters = [_letters(node, t, len(v.order)) for t, v in zip(terms, values, strict=True)]
     made = _result_letters(letters, right, "->" in text)
     return _contracted(node, values, letters, made)

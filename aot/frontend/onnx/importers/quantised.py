@@ -92,7 +92,9 @@ def _softmax(node: OnnxOperator) -> Value:
     """Imports softmax; its operator set decides whether all dimensions from the axis on are one."""
     x, axis = _real(node, 0), node.integer("axis", -1)
     if node.integer("opset", 13) < 13 and axis not in (-1, len(x.order) - 1):
-        raise node.fail(f"a softmax from axis {axis} on is not supported", "along the last axis it is")
+        raise node.fail(
+            f"a softmax over all axes from {axis} is not supported", "use a softmax along the last axis"
+        )
     return _integers(node, node.do("Softmax", x, axis=axis), 3)
 
 

@@ -74,7 +74,7 @@ def _roi_align(node: OnnxOperator) -> Value:
         raise node.fail(f"regions {list(rois)} in {sizes[0]} x {sizes[1]} parts are not supported")
     if not 0 < each <= _MOST_PARTS or mode not in ("avg", "max"):
         raise node.fail(
-            f"{each} samples (sampling_ratio) by {mode} are not supported, a number known before the run is",
+            f"{each} samples (sampling_ratio) by {mode} are not supported, the number must be constant",
             "export the model with sampling_ratio=2",
         )
     images = node.value(node.reshaped(node.plain(node.operand(2)), (count, 1, 1)), node.operand(2).element)
@@ -125,7 +125,7 @@ def _deform_conv(node: OnnxOperator) -> Value:
     shape, w_shape = node.shape(x), node.shape(w)
     groups, parts = node.integer("group", 1), node.integer("offset_group", 1)
     if len(shape) != 4 or len(w_shape) != 4:
-        raise node.fail(f"weights {list(w_shape)} over shape {list(shape)} are not supported, images are")
+        raise node.fail(f"weights {list(w_shape)} over shape {list(shape)} are not supported, only images")
     windows = read_windows(node, shape[2:], w_shape[2:])
     padded = [n + sum(p) for n, p in zip(shape[2:], windows.padding, strict=True)]
     outputs, taps = windows.output_sizes(tuple(padded)), prod(w_shape[2:])

@@ -55,7 +55,7 @@ def _resized(node: OnnxOperator, x: Value) -> Value:
         if not 0 < sizes[number] * shape[axis] <= MAX_SHARES:
             raise node.fail(
                 f"a resize from {shape[axis]} to {sizes[number]} elements is not supported",
-                f"the product of both is from 1 to {MAX_SHARES:,}",
+                f"the product of both must be 1 to {MAX_SHARES:,}",
             )
         region = _region(node, number, len(axes))
         places = _places(node, shape[axis], sizes[number], scales[number], region)
@@ -138,7 +138,9 @@ def _places(node: OnnxOperator, length: int, size: int, scale: float, region: tu
     """
     mode = _transformation(node)
     if mode not in _PLACES:
-        raise node.fail(f'coordinate transformation "{mode}" is not supported', f"{', '.join(_PLACES)} are")
+        raise node.fail(
+            f'coordinate transformation "{mode}" is not supported', f"{', '.join(_PLACES)} are supported"
+        )
     i = np.arange(size, dtype=np.float32)
     found = _PLACES[mode](i, _Stretch(length, size, np.float32(scale), *map(np.float32, region)))
     return np.asarray(found, np.float32).astype(np.float64)

@@ -49,7 +49,7 @@ def _position(node: OnnxOperator, operand: int, length: int, is_between: bool = 
 
 def _within(node: OnnxOperator, place: int, places: int) -> int:
     if not 0 <= place < places:
-        raise node.fail(f"place {place} of a sequence is not one of {places}")
+        raise node.fail(f"position {place} does not exist in a sequence of {places}")
     return place
 
 
@@ -72,7 +72,7 @@ def _parts(node: OnnxOperator, size: int) -> tuple[int, ...]:
     if given.ndim == 0:
         each = parts[0]
         if each < 1 or size > each * _MOST_PARTS:
-            raise node.fail(f"{size} in parts of {each} is not supported, up to {_MOST_PARTS} parts are")
+            raise node.fail(f"{size} in parts of {each} is not supported, the limit is {_MOST_PARTS} parts")
         return tuple(min(each, size - begin) for begin in range(0, size, each))
     if sum(parts) != size or min(parts) < 0:
         raise node.fail(f"parts {list(parts)} do not make {size}")

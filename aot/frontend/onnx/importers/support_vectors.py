@@ -33,7 +33,7 @@ def _kernels(node: OnnxOperator, count: int) -> Value:
     if kind == "LINEAR":
         return products
     if kind not in ("POLY", "RBF", "SIGMOID") or len(params) != 3:
-        raise node.fail(f"kernel {kind} is not supported", "LINEAR, POLY, RBF and SIGMOID are")
+        raise node.fail(f"kernel {kind} is not supported", "supported: LINEAR, POLY, RBF, SIGMOID")
     gamma, added, degree = params
     if kind == "RBF":
         squares = node.do("ReduceSumSquare", x, axes=[1], keepdims=1)
@@ -58,7 +58,7 @@ def _regressor(node: OnnxOperator) -> Value:
     """Returns a weighted sum of kernels; for one class, 1 if it is above zero, else -1."""
     count = node.integer("n_supports", 0)
     if node.text("post_transform", "NONE") != "NONE":
-        raise node.fail(f"post transform {node.text('post_transform')} is not supported", "NONE is")
+        raise node.fail(f"post transform {node.text('post_transform')} is not supported", "supported: NONE")
     weights, rho = np.array(node.reals("coefficients"), np.float32), node.reals("rho", (0.0,))
     if weights.size != count or len(rho) != 1:
         raise node.fail(f"{weights.size} coefficients and {len(rho)} rho do not fit {count} support vectors")
@@ -92,14 +92,15 @@ def _classifier(node: OnnxOperator) -> list[Value]:
 
 def _require_plain(node: OnnxOperator) -> None:
     if not node.has_attribute("classlabels_ints"):
-        raise node.fail("labels that are texts are not supported", "train the model with numbers as labels")
+        raise node.fail("text labels are not supported", "train the model with numbers as labels")
     if node.has_attribute("prob_a"):
         raise node.fail(
-            "probabilities are not supported: they are searched for until they no longer change",
-            "train with probability=False: the labels are the same; or calibrate by CalibratedClassifierCV",
+            "probabilities are not supported: they need an iteration of unknown length",
+            "train with probability=False (the labels stay the same), or calibrate with "
+            "CalibratedClassifierCV",
         )
     if node.text("post_transform", "NONE") != "NONE":
-        raise node.fail(f"post transform {node.text('post_transform')} is not supported", "NONE is")
+        raise node.fail(f"post transform {node.text('post_transform')} is not supported", "supported: NONE")
 
 
 def _of_pairs(weights: Array, each: tuple[int, ...], pairs: list[tuple[int, int]]) -> Array:

@@ -74,7 +74,7 @@ def _reached(trees: _Trees, roots: Sequence[_Key]) -> Value:
     """Returns the number of the leaf's value in each tree: [rows, trees]."""
     node, x = trees.node, features(trees.node)
     if len(node.shape(x)) != 2:
-        raise node.fail(f"features of shape {list(node.shape(x))} are not supported, rows of them are")
+        raise node.fail(f"features of shape {list(node.shape(x))} are not supported, only a matrix of them")
     _depth(trees, roots)  # rejects cycles
     _drop_idle_branches(trees)
     depth = _depth(trees, roots)
@@ -173,7 +173,7 @@ def _depth(trees: _Trees, roots: Sequence[_Key]) -> int:
         level = {key for branch in branches for key in (branch.yes, branch.no)}
         depth += 1
         if depth > _MOST_DEEP:
-            raise trees.node.fail(f"trees of more than {_MOST_DEEP} steps are not supported")
+            raise trees.node.fail(f"trees deeper than {_MOST_DEEP} are not supported")
     reached = {key for b in trees.branches.values() for key in (b.yes, b.no)} | set(roots)
     if not roots or not reached <= trees.branches.keys() | trees.leaves.keys():
         raise trees.node.fail("its trees have no roots, or branches that lead nowhere")
@@ -189,7 +189,7 @@ def _same_length(node: OnnxOperator, *lists: Sized) -> None:
 
 def _combined(node: OnnxOperator, found: Value, how: str, base: Sequence[float]) -> Value:
     if how not in _SUMS:
-        raise node.fail(f"trees combined by {how} are not supported, {', '.join(_SUMS)} are")
+        raise node.fail(f"trees combined by {how} are not supported, only {', '.join(_SUMS)}")
     axes = node.number([1], TensorProto.INT64)
     total = node.do(_SUMS[how], found, axes, keepdims=0)
     if how == "AVERAGE":
@@ -255,7 +255,7 @@ def _add_members(
     """Adds one branch for each number of the set; keys that are pairs are free here."""
     own = members.pop(0) if members else []
     if not own:
-        raise trees.node.fail("a branch asks for the members of an empty set")
+        raise trees.node.fail("a branch tests for the members of an empty set")
     keys: list[_Key] = [number, *((number, place) for place in range(1, len(own)))]
     for key, member, after in zip(keys, own, [*keys[1:], no], strict=True):
         trees.branch(key, 4, column, member, yes, after, lost)
@@ -319,14 +319,14 @@ def _regressor(node: OnnxOperator) -> Value:
 def _classifier(node: OnnxOperator) -> list[Value]:
     """Returns the label of the highest score, and the scores."""
     if not node.has_attribute("classlabels_int64s"):
-        raise node.fail("labels that are texts are not supported", "train the model with numbers as labels")
+        raise node.fail("text labels are not supported", "train the model with numbers as labels")
     labels = node.integers("classlabels_int64s")
     trees, roots = _older(node, "class")
     ids = {target for leaf in trees.leaves.values() for target, _ in leaf}
     base, end = node.reals("base_values", ()), node.text("post_transform", "NONE")
     is_one = len(labels) == 2 and len(ids) == 1
     if len(base) not in (0, 1 if is_one else len(labels)):
-        raise node.fail(f"{len(base)} scores to begin with do not fit {len(labels)} classes")
+        raise node.fail(f"{len(base)} base scores do not fit {len(labels)} classes")
     leaves = _reached(trees, roots)
     scores = _combined(node, _describe(trees, leaves, _targets(trees, len(labels))), "SUM", base)
     if is_one:

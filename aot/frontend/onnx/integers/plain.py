@@ -47,7 +47,7 @@ def through_reals(node: OnnxOperator) -> Value | None:
         return None
     reals = [Value(node.apply(Dequantize(), v.name), v.order, TensorProto.FLOAT) for v in operands]
     (made,) = node.run(node.proto, reals, node.place)
-    assert isinstance(made, Value), "its importer gives one result"
+    assert isinstance(made, Value), "its importer returns one result only"
     to = Quantize(node.dtype(operands[0]), halves_to_even=True)
     name = node.draft.apply(node.place, to, (made.name,), quant)
     return Value(name, made.order, operands[0].element)

@@ -88,7 +88,7 @@ def _import_add_n(draft: TfliteDraft, operator: TfliteOperator) -> None:
     output = read.the_output(operator)
     declared = draft.types[output]
     if len(names) < 2:
-        raise operator.fail(f"a sum of {len(names)} terms is not supported", "sums of two or more are")
+        raise operator.fail(f"a sum of {len(names)} terms is not supported", "a sum needs at least two terms")
     if declared.quant is not None:
         _import_quantised_sum(draft, operator, names)
         return
@@ -113,8 +113,9 @@ def _import_quantised_sum(draft: TfliteDraft, operator: TfliteOperator, names: l
     quants = {(t.dtype, t.quant) for t in terms}
     if len(quants) > 1 or terms[0].dtype is not DType.I8 or len(names) > _MOST_TERMS:
         raise operator.fail(
-            f"a sum of {len(names)} quantised terms of {terms[0].dtype.value}, {len(quants)} quantisations",
-            f"up to {_MOST_TERMS} terms of i8 with one quantisation are supported",
+            f"a sum of {len(names)} quantized {terms[0].dtype.value} terms with {len(quants)} quantizations "
+            "is not supported",
+            f"supported: up to {_MOST_TERMS} i8 terms with the same quantization",
         )
     quant, plain = quant_of(terms[0]), TensorType(DType.I32, declared.shape)
     total = _summed(draft, operator, [_widened(draft, operator, name) for name in names], plain)
@@ -141,7 +142,7 @@ def _import_broadcast_args(draft: TfliteDraft, operator: TfliteOperator) -> None
     if stored.shape != other.shape or not stored.dtype.is_integer:
         raise operator.fail(
             f"shapes of {list(stored.shape)} and {list(other.shape)} dimensions are not supported",
-            "both must have as many dimensions",
+            "both must have the same number of dimensions",
         )
     one = np.ones((1,) * stored.rank, stored.dtype.numpy)
     ones = draft.add_value(f"{operator.label}/one", TensorType(stored.dtype, one.shape), one)

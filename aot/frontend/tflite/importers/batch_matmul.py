@@ -22,7 +22,7 @@ def import_batch_matmul(draft: TfliteDraft, operator: TfliteOperator) -> None:
     names = [read.operand(operator, n, "a matrix") for n in (0, 1)]
     shapes = [draft.types[name].shape for name in names]
     if min(map(len, shapes)) < 2:
-        raise operator.fail(f"shapes {[list(s) for s in shapes]}: matrices have two dimensions at least")
+        raise operator.fail(f"shapes {[list(s) for s in shapes]}: matrices need at least two dimensions")
     try:
         batch = np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2])
     except ValueError:

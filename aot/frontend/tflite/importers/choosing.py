@@ -46,7 +46,7 @@ def _import_top_k(draft: TfliteDraft, operator: TfliteOperator) -> None:
     values, places = read.outputs(operator, 2)
     shape = draft.types[x].shape
     if not shape or not 0 < k <= shape[-1]:
-        raise operator.fail(f"the {k} largest of {shape[-1] if shape else 1} do not exist")
+        raise operator.fail(f"it requests the {k} largest of {shape[-1] if shape else 1} elements")
     if shape[-1] <= _FEW or (k > _MOST_PASSES and shape[-1] <= _MOST_COMPARED):
         _by_ranks(draft, operator, x, k, values, places)
     elif k <= _MOST_PASSES:

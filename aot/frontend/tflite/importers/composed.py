@@ -19,7 +19,7 @@ def _reals(draft: TfliteDraft, operator: TfliteOperator) -> str:
     x = read.operand(operator, 0, "the data")
     if draft.types[x].dtype is not DType.F32:
         raise operator.fail(
-            f"it is supported on f32, not on {draft.types[x].dtype.value}",
+            f"it is supported for f32 only, not for {draft.types[x].dtype.value}",
             "convert this part of the model as float",
         )
     return x

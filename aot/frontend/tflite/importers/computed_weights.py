@@ -21,8 +21,8 @@ def import_computed_weights(
     declared = draft.types[read.the_output(operator)]
     if draft.types[x].elements % depth or declared.elements != draft.types[x].elements // depth * outputs:
         raise operator.fail(
-            f'its input "{x}" has {draft.types[x].elements} elements; the weights take rows of {depth} '
-            f"and make {outputs} of each, the file declares {list(declared.shape)}"
+            f'its input "{x}" has {draft.types[x].elements} elements; the weights map rows of {depth} '
+            f"to {outputs} elements, the file declares {list(declared.shape)}"
         )
     bias = _bias(draft, operator, outputs)
     is_wide = draft.types[x].dtype is DType.I16
@@ -61,8 +61,8 @@ def _bias(draft: TfliteDraft, operator: TfliteOperator, outputs: int) -> str | N
         )
     if tensor.dtype is not DType.F32:
         raise operator.fail(
-            f'its weights "{operator.inputs[1]}" are computed, and its bias "{name}" is not 0: '
-            "integers have no bias beside computed weights",
-            "add the bias behind the layer, as an operator of its own, or freeze the weights",
+            f'its weights "{operator.inputs[1]}" are computed and its bias "{name}" is not 0: '
+            "integer layers with computed weights support no bias",
+            "add the bias in a separate ADD after the layer, or freeze the weights",
         )
     return name

@@ -65,10 +65,14 @@ def _write_out(draft: TfliteDraft, operator: TfliteOperator, number: int, values
 def _deliver(draft: TfliteDraft, operator: TfliteOperator, results: Sequence[str]) -> None:
     """Gives the results the names of the operator's outputs."""
     if len(results) != len(operator.outputs):
-        raise operator.fail(f"its subgraph gives {len(results)} results, it has {len(operator.outputs)}")
+        raise operator.fail(
+            f"its subgraph returns {len(results)} results, the operator has {len(operator.outputs)} outputs"
+        )
     for result, output in zip(results, operator.outputs, strict=True):
         if result not in draft.types:
-            raise operator.fail(f'its subgraph gives "{result}", the handle of a variable, and no tensor')
+            raise operator.fail(
+                f'its subgraph returns "{result}", which is the handle of a variable, not a tensor'
+            )
         if draft.types[result].elements != draft.types[output].elements:
             draft.types[output] = replace(draft.types[output], shape=draft.types[result].shape)
             draft.restated.add(output)

@@ -150,7 +150,8 @@ def _as_rows(draft: TfliteDraft, operator: TfliteOperator, x: str, depth: int) -
         return x
     if stored.elements % depth:
         raise operator.fail(
-            f'its input "{x}" has {stored.elements} elements; the weights take rows of {depth}'
+            f'its input "{x}" has {stored.elements} elements, which is not a multiple of {depth}, the '
+            "length of a weight row"
         )
     shape = (stored.elements // depth, depth)
     rows = draft.add_value(f"{x}/rows", replace(stored, shape=shape))

@@ -61,7 +61,7 @@ def _refuse_other_forms(
 ) -> None:
     if options.get("use_regular_nms"):
         raise operator.fail(
-            "choosing the boxes of each class by themselves is not supported",
+            "non-maximum suppression for each class separately is not supported",
             "convert the model with use_regular_nms=False",
         )
     if options.get("max_classes_per_detection", 1) != 1:

@@ -104,7 +104,7 @@ def _import_framer(draft: TfliteDraft, operator: TfliteOperator) -> None:
     if not 0 < step <= size or length % step:
         raise operator.fail(
             f"frames of {size} in steps of {step} from {length} samples are not supported",
-            "a step must be at most a frame, and the samples some steps",
+            "the step must not exceed the frame, and the samples must be a multiple of the step",
         )
     before = 0 if custom_options(operator).get("prefill") else -(-size // step) - 1
     kept = steps.kept(x, before * step or size - step)
@@ -134,7 +134,7 @@ def _import_stacker(draft: TfliteDraft, operator: TfliteOperator) -> None:
     if draft.types[x].elements != channels or not 0 < every <= frames or frames > 1 << 12:
         raise operator.fail(
             f"{frames} frames of {channels} channels every {every} runs are not supported",
-            "there must be as many channels as elements, and a step of at most all frames",
+            "the channels must match the elements, and the step must not exceed the number of frames",
         )
     row = x if steps.shape(x) == (1, channels) else steps.made("row", Reshape((1, channels)), x)
     kept, runs = steps.kept(row, channels * (frames - 1)), steps.counter()

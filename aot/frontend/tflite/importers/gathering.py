@@ -83,7 +83,9 @@ def _import_mirror_pad(draft: TfliteDraft, operator: TfliteOperator) -> None:
     pairs = {axis: (amounts[2 * axis], amounts[2 * axis + 1]) for axis in range(len(shape))}
     for axis, pair in pairs.items():
         if max(pair) > shape[axis] - skip:
-            raise operator.fail(f"padding {list(pair)} is more than {shape[axis]} elements mirror")
+            raise operator.fail(
+                f"padding {list(pair)} is more than mirroring {shape[axis]} elements can fill"
+            )
     along = {axis: _mirrored(shape[axis], pair, skip) for axis, pair in pairs.items() if pair != (0, 0)}
     gathered(draft, operator, x, along or {0: np.arange(shape[0])}, read.the_output(operator))
 

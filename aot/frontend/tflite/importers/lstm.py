@@ -158,7 +158,7 @@ def _quant(types: list[TensorType]) -> Quant | None:
 def _refuse_other_forms(operator: TfliteOperator, options: tflite.UnidirectionalSequenceLSTMOptions) -> None:
     hint = "convert a Keras LSTM layer with its default options"
     if any(read.optional_operand(operator, n) is not None for n in _OTHERS):
-        raise operator.fail("peepholes, projections and layer normalisation are not supported", hint)
+        raise operator.fail("peepholes, projections and layer normalization are not supported", hint)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.TANH:
         raise operator.fail("an activation other than tanh is not supported", hint)
 

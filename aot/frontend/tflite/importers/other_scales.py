@@ -37,8 +37,8 @@ def require_movable(draft: TfliteDraft, operator: TfliteOperator, x: str, output
         return
     raise operator.fail(
         f"{_told(x, source, is_unsigned)} and {_told(output, target, is_unsigned)}; "
-        f"neither LiteRT nor TFLite Micro moves {dtype} elements from one to the other",
-        "convert the model again, so that both have one scale and one zero point",
+        f"neither LiteRT nor TFLite Micro converts {dtype} elements between the two",
+        "convert the model again, so that both have the same scale and zero point",
     )
 
 

@@ -17,7 +17,7 @@ def rearrange(draft: TfliteDraft, operator: TfliteOperator, x: str, loops: Loops
     declared = draft.types[output]
     if 0 in loops.sizes:
         raise operator.fail(
-            f"it makes shape {list(loops.sizes)}, which has no elements: a list of rows that a loop makes",
+            f"it makes shape {list(loops.sizes)}, which has no elements (an empty list)",
             FOR_RECURRENT_LAYERS,
         )
     if min(loops.sizes, default=1) < 1 or prod(loops.sizes) != declared.elements:

@@ -36,7 +36,10 @@ def import_reshape(draft: TfliteDraft, operator: TfliteOperator) -> None:
 def _import_concatenation(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.ConcatenationOptions)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.NONE:
-        raise operator.fail("a fused activation is not supported", "convert the model again: it comes apart")
+        raise operator.fail(
+            "a fused activation is not supported",
+            "convert the model again: current converters store the activation separately",
+        )
     output = read.the_output(operator)
     names = []
     for name in read.operands(operator, "a part"):
@@ -77,7 +80,10 @@ def _concatenate(draft: TfliteDraft, operator: TfliteOperator, names: list[str],
 def _import_strided_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.StridedSliceOptions)
     if options.EllipsisMask() or options.NewAxisMask():
-        raise operator.fail("an ellipsis or a new axis is not supported", "write the slice out")
+        raise operator.fail(
+            "an ellipsis or a new axis is not supported",
+            "write the slice with a begin and an end for each dimension",
+        )
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     begins, ends, steps = (read.integers(draft, operator, i, "bounds") for i in (1, 2, 3))
@@ -170,7 +176,7 @@ def _import_unpack(draft: TfliteDraft, operator: TfliteOperator) -> None:
     axis = read.axis(operator, operator.options(tflite.UnpackOptions).Axis(), len(shape))
     strides = dense_strides(shape)
     if len(operator.outputs) != shape[axis]:
-        raise operator.fail(f"{len(operator.outputs)} results do not take dimension {axis} of {list(shape)}")
+        raise operator.fail(f"{len(operator.outputs)} results do not match dimension {axis} of {list(shape)}")
     sizes = (*shape[:axis], 1, *shape[axis + 1 :])
     for index, output in enumerate(operator.outputs):
         require_movable(draft, operator, x, output)

@@ -50,7 +50,7 @@ def import_transpose_conv_bias(draft: TfliteDraft, operator: TfliteOperator) -> 
     stored = table.CustomOptionsAsNumpy().tobytes() if table.CustomOptionsLength() else b""
     if len(stored) < _WITH_BIAS.size:
         raise operator.fail(
-            f"its options have {len(stored)} bytes, {_WITH_BIAS.size} are padding and strides", CORRUPTED
+            f"its options have {len(stored)} bytes, padding and strides need {_WITH_BIAS.size}", CORRUPTED
         )
     padding, columns, rows = _WITH_BIAS.unpack_from(stored)
     if padding not in _PADDINGS:
@@ -158,7 +158,9 @@ def _cut(draft: TfliteDraft, operator: TfliteOperator, name: str, axis: int, siz
     if tensor.shape[axis] == size:
         return name
     if tensor.shape[0] != 1:
-        raise operator.fail("a batch of images whose result ends with its last pixel is not supported")
+        raise operator.fail(
+            "a batch of images is not supported if the result has no room for the last steps of the kernel"
+        )
     shape = tuple(size if a == axis else d for a, d in enumerate(tensor.shape))
     strides = tuple(int(np.prod(tensor.shape[a + 1 :])) for a in range(4))
     cut = read.value_like(draft, f"{name}/cut", tensor, shape)

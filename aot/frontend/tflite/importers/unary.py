@@ -42,7 +42,7 @@ def _import_relu6(draft: TfliteDraft, operator: TfliteOperator) -> None:
         return
     if stored.dtype is not DType.I8:
         raise operator.fail(
-            "input and output must have the same quantisation",
+            "input and output must have the same quantization",
             "convert the model again: RELU6 keeps its scale",
         )
     _import_table(draft, operator, op, x, output)
@@ -57,7 +57,7 @@ def _import_negation(draft: TfliteDraft, operator: TfliteOperator) -> None:
         return
     if stored.quant != declared.quant or any(stored.quant.zero_points):
         raise operator.fail(
-            "i8 is negated as it is stored: with a zero point, or into another scale, that is not a negation",
+            "stored i8 values can be negated only if input and output have the same scale and zero point 0",
             "convert the model again with a symmetric scale, or this part as float",
         )
     _import_table(draft, operator, UnaryMath(MathFunction.NEGATE), x, output)
@@ -83,7 +83,10 @@ def _import_leaky_relu(draft: TfliteDraft, operator: TfliteOperator) -> None:
 def _import_l2_normalization(draft: TfliteDraft, operator: TfliteOperator) -> None:
     number = operator.options(tflite.L2NormOptions).FusedActivationFunction()
     if number != tflite.ActivationFunctionType.NONE:
-        raise operator.fail("a fused activation is not supported", "convert the model again: it comes apart")
+        raise operator.fail(
+            "a fused activation is not supported",
+            "convert the model again: current converters store the activation separately",
+        )
     op = L2Norm(is_unsigned=read.operand(operator, 0, "the data") in draft.unsigned)
     draft.add_node(operator, op, operator.inputs, read.the_output(operator))
 

@@ -29,7 +29,7 @@ def _import_var_handle(draft: TfliteDraft, operator: TfliteOperator) -> None:
 def _variable(draft: TfliteDraft, operator: TfliteOperator) -> tuple[str, Variable]:
     handle = read.operand(operator, 0, "the variable")
     if handle not in draft.handles:
-        raise operator.fail(f'its variable "{handle}" comes from no VAR_HANDLE before it')
+        raise operator.fail(f'its variable "{handle}" has no VAR_HANDLE before this operator')
     key = draft.handles[handle]
     return key, draft.variables[key]
 
@@ -43,7 +43,7 @@ def _import_read_variable(draft: TfliteDraft, operator: TfliteOperator) -> None:
         if variable.initial is not None and variable.initial.shape != wanted.shape:
             raise operator.fail(
                 f"it reads shape {list(wanted.shape)}, "
-                f"the variable begins with {list(variable.initial.shape)}"
+                f"the variable's initial value has shape {list(variable.initial.shape)}"
             )
         variable.state = variable.now = draft.add_value(key.strip("/") or "variable", wanted)
         draft.made.add(variable.now)
@@ -57,14 +57,14 @@ def _import_assign_variable(draft: TfliteDraft, operator: TfliteOperator) -> Non
     if draft.is_initialising:
         variable.initial = draft.known(value)
         if variable.initial is None:
-            raise operator.fail(f'the beginning "{value}" of variable "{key}" must be constant')
+            raise operator.fail(f'the initial value "{value}" of variable "{key}" must be constant')
         return
     if value in draft.constants:
         raise operator.fail(
             f'it assigns the constant "{value}"', "assign it once, in the subgraph that CALL_ONCE names"
         )
     if value not in draft.made:
-        raise operator.fail(f'it assigns "{value}", which no earlier operator makes')
+        raise operator.fail(f'it assigns "{value}", which no earlier operator computes')
     if variable.now is not None:
         _require_same(operator, draft.types[variable.now], draft.types[value], "it assigns")
     variable.now = value
@@ -89,7 +89,7 @@ def require_tensors(draft: TfliteDraft, operator: TfliteOperator) -> None:
     read_as_tensors = () if operator.code in _PASSES_ON else operator.inputs[inputs:]
     for name in (*read_as_tensors, *operator.outputs[outputs:]):
         if name is not None and name not in draft.types:
-            raise operator.fail(f'"{name}" is the handle of a variable, and no tensor')
+            raise operator.fail(f'"{name}" is the handle of a variable, not a tensor')
 
 
 VARIABLES: dict[str, Importer] = {

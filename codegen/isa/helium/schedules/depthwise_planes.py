@@ -303,7 +303,7 @@ SCHEDULE = Schedule(
     ANY_WORDS,
     (
         BYTES,
-        Condition("windows of up to 4x4 neighbours", _is_small),
+        Condition("windows of up to 4x4 neighbors", _is_small),
         # Interleaving rows of one result costs more than it saves.
         Condition("rows of several results", lambda site: site.outputs[0].shape[2] > 1),
         Condition("one filter for each channel", lambda site: op_of(site).multiplier == 1),

@@ -51,7 +51,7 @@ SCHEDULE = Schedule(
     _lower,
     NEEDS,
     (
-        Condition("quantised results of 8 bits", is_int8),
+        Condition("quantized results of 8 bits", is_int8),
         Condition("two operands that come with the run", lambda site: len(element_requests(site)) == 2),
         Condition("operands of the result's rows", goes_by_rows),
     ),

@@ -8,7 +8,7 @@ from aot.passes.outcome import Outcome, outcome
 from solder_example.median import Median
 
 TABLE, BEFORE = "MEANING", "remove-identity"
-WHY = "before duplicates are sought: it makes the inputs of nodes equal"
+WHY = "before merge-duplicates: it makes the inputs of nodes equal"
 
 
 def median_of_equals(graph: Graph) -> Outcome:
