@@ -37,9 +37,9 @@ def read_archive(path: Path) -> Artifact:
     files = read_tar(path)
     if METADATA not in files:
         raise ArchiveError(
-            f"this tar is not an archive of a model: it has no {METADATA}",
+            f"this tar file is not a compiled model: it has no {METADATA}",
             where,
-            "deploy compile MODEL --board B -o OUT.tar writes one",
+            "create one with: deploy compile MODEL --board B -o OUT.tar",
         )
     facts, hashes = read_metadata(files.pop(METADATA), where)
     _require_same_files(files, hashes, where)
@@ -50,11 +50,11 @@ def _require_same_files(files: Mapping[str, bytes], hashes: Mapping[str, str], w
     missing = sorted(hashes.keys() - files.keys())
     if missing:
         lacks = f"{len(missing)} of its {len(hashes)} files are missing, such as {missing[0]}"
-        raise ArchiveError(f"the archive is not whole: {lacks}", where, COMPILE_AGAIN)
+        raise ArchiveError(f"the archive is incomplete: {lacks}", where, COMPILE_AGAIN)
     foreign = sorted(files.keys() - hashes.keys())
     if foreign:
         raise ArchiveError(
-            f"the archive holds {foreign[0]}, which its metadata.json does not name", where, COMPILE_AGAIN
+            f"the archive holds {foreign[0]}, which metadata.json does not list", where, COMPILE_AGAIN
         )
     for path, data in files.items():
         if hashlib.sha256(data).hexdigest() != hashes[path]:

@@ -14,7 +14,7 @@ from artifact.whole_file import write_whole
 _MODE = 0o644
 _LATEST = 8**11 - 1  # largest value in the eleven octal digits of a ustar header
 _MAGIC_AT = slice(257, 262)
-_HOW_TO_GET_ONE = "deploy compile MODEL --board B -o OUT.tar writes one"
+_HOW_TO_GET_ONE = "create one with: deploy compile MODEL --board B -o OUT.tar"
 
 
 def export_time() -> int:
@@ -57,9 +57,9 @@ def read_tar(path: Path) -> dict[str, bytes]:
             return _plain_files(tar, str(path))
     except (tarfile.TarError, ValueError, OverflowError, EOFError) as error:
         size = f"{len(data):,} bytes"
-        what = f"this is not an archive of a model ({size}, not a tar file)"
+        what = f"this is not a compiled model ({size}, not a tar file)"
         if data[_MAGIC_AT] == b"ustar":
-            what = f"the archive is damaged or not whole ({size}): {error}"
+            what = f"the archive is damaged or incomplete ({size}): {error}"
         raise ArchiveError(what, str(path), _HOW_TO_GET_ONE) from None
 
 
@@ -84,9 +84,9 @@ def _plain_files(tar: tarfile.TarFile, where: str) -> dict[str, bytes]:
         if stream is None or info.issparse() or not _stays_inside(name) or name in files:
             oddity = _oddity(info, name in files)
             raise ArchiveError(
-                f"the archive has an entry that none of Solder's has: {info.name!r}, {oddity}",
+                f"the archive has an entry that Solder never writes: {info.name!r}, {oddity}",
                 where,
-                "do not use an archive from an untrusted place; compile the model again",
+                "do not use archives from untrusted sources; compile the model again",
             )
         files[name] = stream.read()
     return files
@@ -100,7 +100,7 @@ def _stays_inside(name: str) -> bool:
 def _oddity(info: tarfile.TarInfo, twice: bool) -> str:
     if not info.isreg() or info.issparse():
         return "which is not a plain file"
-    return "which is there twice" if twice else "which would lie outside the archive's folder"
+    return "which occurs twice" if twice else "which is outside the archive's folder"
 
 
 def write_archive_file(path: Path, data: bytes) -> None:
@@ -112,12 +112,12 @@ def write_archive_file(path: Path, data: bytes) -> None:
 
 def _refuse_to_lose(path: Path) -> None:
     if path.is_dir():
-        raise OutputError("the archive cannot be written: a folder has its name", str(path), "name a file")
+        raise OutputError("the archive cannot be written: a folder has this name", str(path), "name a file")
     if not path.exists():
         return
     if not path.is_file() or not _may_be_replaced(path):
         raise OutputError(
-            "a file of that name is there already, and it is not an archive of Solder",
+            "the file exists and is not a Solder archive",
             str(path),
             "name another file, or remove this one first",
         )

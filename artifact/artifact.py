@@ -91,7 +91,7 @@ class Artifact:
             return decode(ModelFacts, json.loads(self._text(path)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ArchiveError(
-                f"{path} in the archive holds no facts of a model: {type(error).__name__} {error}",
+                f"{path} in the archive does not describe a model: {type(error).__name__} {error}",
                 f"{self.name}, written by Solder {self.facts.tool_version}",
                 "compile the model again with this version",
             ) from None

@@ -57,10 +57,10 @@ def unpack_parameters(data: bytes) -> dict[str, Array]:
     reader = _ValueReader(data)
     magic, _, count = reader.numbers("QQQ")
     if magic != _LIST_MAGIC:
-        raise ParametersError("it does not begin as a parameter file does")
+        raise ParametersError("it does not start like a parameter file")
     names = [reader.text(*reader.numbers("Q")) for _ in range(count)]
     if reader.numbers("Q") != (count,):
-        raise ParametersError("it has not as many arrays as names")
+        raise ParametersError("its numbers of arrays and names differ")
     return {name: reader.array() for name in names}
 
 
@@ -82,11 +82,11 @@ class _ValueReader:
     def array(self) -> Array:
         magic, _, _, _, rank, code, bits, _ = self.numbers("QQiiiBBH")
         if magic != _ARRAY_MAGIC or (code, bits) not in _NAMES or not 0 <= rank <= _MOST_RANK:
-            raise ParametersError("an array in it has no known form")
+            raise ParametersError("an array in it has an unknown format")
         *shape, size = self.numbers(f"{rank}qq")
         dtype = np.dtype(_NAMES[code, bits])
         if min(shape, default=0) < 0 or np.prod(shape, dtype=object) * dtype.itemsize != size:
-            raise ParametersError("an array in it is not as long as its shape")
+            raise ParametersError("the length of an array in it does not match its shape")
         elements = np.frombuffer(self._bytes(size), dtype.newbyteorder("<"))
         return elements.astype(dtype).reshape(shape)
 

@@ -29,9 +29,9 @@ def write_whole(path: Path, data: bytes, what: str = "the file") -> None:
 
 def _way_out(path: Path, error: OSError) -> str:
     if path.is_dir():
-        return f"that is a folder: name a file in it, such as {path / 'out'}"
+        return f"this is a folder: name a file in it, such as {path / 'out'}"
     if not path.parent.is_dir():
-        return f"make the folder first: mkdir -p {path.parent}"
+        return f"create the folder first: mkdir -p {path.parent}"
     if error.errno == errno.ENOSPC:
-        return "make room, or name a file elsewhere"
-    return "choose a folder that you may write to"
+        return "free some space, or name a file elsewhere"
+    return "choose a writable folder"

@@ -47,7 +47,7 @@ def measure(case: Case) -> Result:
 
 
 def _cycles(compiled: Compiled, board: Board) -> int | None:
-    """The count by the model, of memory that never waits; None for a core without a table."""
+    """The count by the model, of memory without wait states; None for a core without a table."""
     if lacks(board):
         return None
     return model_cycles(compiled.artifact, board, None, LineOptions(), layers=False).run.count

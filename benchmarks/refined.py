@@ -49,7 +49,7 @@ def refined_rows() -> Iterator[str]:
 
 
 def keyword_clips() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Features as the model takes them, and the place of the word of each."""
+    """Features as the model needs them, and the place of the word of each."""
     stored = np.load(SHARED / "datasets" / "kws_500.npz")
     numbers = (stored["x_int8"].astype(np.float32) - _ZERO_POINT) * np.float32(_SCALE)
     return numbers, stored["y"]

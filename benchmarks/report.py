@@ -56,7 +56,7 @@ def _how(results: Sequence[Result]) -> str:
     return (
         "Printed by `python -m benchmarks report` from `results.json`, which `make bench` measures. The\n"
         "columns are instructions of one inference, counted exactly in QEMU, and cycles by the model of\n"
-        "the core, if there is one (docs/cycles.md), for memory that never waits. Sizes are in bytes:\n"
+        "the core, if there is one (docs/cycles.md), for memory without wait states. Sizes are in bytes:\n"
         "arena (with inputs and outputs), stack as painted on the board (with the timing loop), code\n"
         "(firmware that only runs the model, with C library and startup, without constants) and\n"
         "constants.\n\n"

@@ -109,7 +109,7 @@ class Board:
         """Returns the counter that measures time on the device. Raises BoardError if it is unknown."""
         if self.own_counter is None:
             raise BoardError(
-                f"{self.name} has no table [counter]: firmware cannot be run there",
+                f"{self.name} has no table [counter], which is needed to run firmware",
                 hint="deploy docs adding-a-board lists every key",
             )
         return self.own_counter

@@ -145,7 +145,9 @@ def _core_of(toml: str, file: Path) -> Core:
 def _check(core: Core, place: FilePlace) -> None:
     both = sorted(core.has & core.can_have)
     if both:
-        raise BoardFileError(f"what a core always has is not optional: {', '.join(both)}", str(place))
+        raise BoardFileError(
+            f"a feature that the core always has cannot be optional: {', '.join(both)}", str(place)
+        )
     optional = sorted(core.can_have)
     legal = {*optional, *(_NOT + name for name in optional)}
     for family, options in core.options.items():
@@ -153,7 +155,7 @@ def _check(core: Core, place: FilePlace) -> None:
             foreign = sorted(set(part[1].split(",")) - legal)
             if foreign:
                 raise BoardFileError(
-                    f'"{part[0]}" asks for "{foreign[0]}", which is not a choice of this core',
+                    f'"{part[0]}" requires "{foreign[0]}", which is not an option of this core',
                     str(place.inside("options")),
                     f"in {family}; known: {', '.join(sorted(legal)) or 'none'}",
                 )

@@ -31,7 +31,7 @@ def load_board(name: str, sections: Sections) -> Board:
     if name.endswith(".toml"):
         return _read_board(Path(name), sections)
     if not name:  # for example, from an unset variable in a script
-        raise UnknownBoardError("the board's name is empty", hint="deploy boards list   names them all")
+        raise UnknownBoardError("the board's name is empty", hint="list them with: deploy boards list")
     file = find_file(name)
     if file is not None:
         return _read_board(file, sections)
@@ -39,9 +39,9 @@ def load_board(name: str, sections: Sections) -> Board:
         f'board "{name}" not found{_nearest(name, sections)}',
         hint="\n".join(
             (
-                "deploy boards list   names them all",
-                f"your own: boards/{name}.toml, or --board FILE.toml",
-                *(f"not read: {_line_of(error)}" for error in broken_boards(sections)),
+                "list them with: deploy boards list",
+                f"for your own board: boards/{name}.toml, or --board FILE.toml",
+                *(f"ignored: {_line_of(error)}" for error in broken_boards(sections)),
             )
         ),
     )

@@ -63,7 +63,7 @@ def read_parts(text: str, where: str) -> tuple[PackPart, ...]:
     nothing = PackPart("", pack, {}, (), ())
     parts = [part for family in package.iterfind("devices/family") for part in _parts_in(family, nothing)]
     if not parts:
-        raise BoardError("the pack describes no parts", where, "a device family pack (DFP) does")
+        raise BoardError("the pack describes no parts", where, "use a device family pack (DFP)")
     return tuple(sorted(parts, key=lambda part: part.name))
 
 
@@ -128,7 +128,7 @@ def chip_of(part: PackPart, processor: str | None = None) -> Chip:
     found = core_name(facts.get("Dcore", ""))
     if found not in core_names():
         raise BoardError(
-            f"{part.name} has a {facts.get('Dcore', 'nameless core')}, which is not a core of ours",
+            f"{part.name} has a {facts.get('Dcore', 'nameless core')}, which Solder does not know",
             str(part.pack),
             f"known: {', '.join(core_names())}",
         )

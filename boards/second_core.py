@@ -22,8 +22,8 @@ class SecondCore:
         """Returns why it cannot assist a first core with these features, or "" if it can."""
         missing = ", ".join(sorted(features - self.features))
         wrong: tuple[tuple[bool, Callable[[], str]], ...] = (
-            (not self.shares_memory, lambda: f"its second, a {self.core}, has flash and RAM of its own"),
-            (self.core != core, lambda: f"its second is a {self.core} and no {core}"),
+            (not self.shares_memory, lambda: f"its second, a {self.core}, has separate flash and RAM"),
+            (self.core != core, lambda: f"its second is a {self.core}, not a {core}"),
             (bool(missing), lambda: f"its second, a {self.core}, has no {missing}"),
             (not self.start, lambda: f"its second is not started: {self.reason}"),
         )

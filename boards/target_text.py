@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from boards.board import Board
 
 FORM = "CORE[+FEATURE...][,ram=SIZE][,flash=SIZE]"
-_REASON = "it is a target that was given as text"
+_REASON = "it is a target without a board"
 _ORIGINS = {"ram": 0x20000000, "flash": 0}  # for memories given by size only
 # Compiler names of features, if they differ from ours.
 _FEATURES: Mapping[str, tuple[str, ...]] = {
@@ -70,7 +70,7 @@ def read_target(text: str) -> Board:
         if not _NO_CORE.fullmatch(word):
             _read_word(word, said)
     if not said.core:
-        raise said.wrong("the target names no core", f"{FORM}\ncores: {', '.join(core_names())}")
+        raise said.wrong("the target has no core", f"{FORM}\ncores: {', '.join(core_names())}")
     core = core_called(said.core, f"in the target {text}")
     features = core.has | _chosen(core, said)
     regions = tuple(
@@ -114,7 +114,7 @@ def _read_word(word: str, said: _Said) -> None:
         known = ["-mcpu=", "-march=", "-mattr=", "-mfpu=", "-mfloat-abi=", "-mthumb"]
         name, has_value, _ = word.partition("=")
         near = did_you_mean(f"{name}{has_value}", known)
-        raise said.wrong(f'"{word}" says nothing of a target{near}', f"known: {', '.join(known)}")
+        raise said.wrong(f'"{word}" is not part of a target{near}', f"known: {', '.join(known)}")
     kind, value = (found[1] or found[3], found[2]) if found else ("", word)
     match kind:
         case "mthumb":

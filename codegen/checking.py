@@ -43,7 +43,7 @@ def _check_step(step: PassStep, model: str, known: dict[int, Outputs]) -> None:
                 f'the pass {step.what.name} changes what the model computes: output "{name}", '
                 f"{_first_difference(wanted, after[name])}",
                 model,
-                f"--disable {step.what.name} leaves it out",
+                f"--disable {step.what.name} skips it",
             )
 
 
@@ -78,7 +78,7 @@ def _check_kernel(kernel: Kernel, layer: str) -> None:
                 f"the schedule {kernel.schedule} changes what {its.meaning.name} computes: "
                 f"{_first_difference(wanted, after[name])}",
                 layer,
-                "this is a mistake of Solder: please tell",
+                "this is a bug in Solder: please report it",
             )
 
 
@@ -94,5 +94,5 @@ def _first_difference(wanted: Array, found: Array) -> str:
     at = tuple(np.argwhere(differs)[0].tolist())
     return (
         f"{np.count_nonzero(differs)} of {differs.size} elements, first at {list(at)}: "
-        f"{found[at]}, before it {wanted[at]}"
+        f"{found[at]}, instead of {wanted[at]}"
     )

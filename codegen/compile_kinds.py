@@ -106,7 +106,7 @@ PASSES = NameList(
     refused=REQUIRED,
     in_archive={
         "type": "array",
-        "description": "rewritings of the graph that were left out",
+        "description": "graph rewrites that were skipped",
         "items": {"type": "string"},
     },
 )

@@ -37,7 +37,7 @@ class Level:
 
 LEVELS: Mapping[int, Level] = {
     0: Level(
-        "plain, for a debugger: the model's operators one after the other, loops as they are meant, plain C",
+        "plain, for a debugger: the model's operators one after the other, unscheduled loops, plain C",
         has_passes=False,
         has_rows=False,
         has_schedules=False,
@@ -46,7 +46,7 @@ LEVELS: Mapping[int, Level] = {
         stack_times=2,  # variables are in memory; tests compare it with measured stack
     ),
     1: Level("passes, rows and tiles, in plain C: no intrinsics, no assembly", has_instructions=False),
-    DEFAULT: Level("all that is fast, in the core's instructions"),
+    DEFAULT: Level("the fastest kernels, in the core's instructions"),
     3: Level("as 2, and a solver improves the plan or proves it, which takes longer", is_exact=True),
 }
 

@@ -386,7 +386,7 @@ class NameList(OptionKind[tuple[str, ...]]):
             wrong = f"{_shown(given)} is not a known {self.thing}{near}"
             raise WrongValueError(wrong, f"known: {', '.join(known)}")
         if given in self.refused:
-            raise WrongValueError(f'"{given}" cannot be disabled, since {self.refused[given]}')
+            raise WrongValueError(f'"{given}" cannot be disabled: {self.refused[given]}')
         return given
 
 

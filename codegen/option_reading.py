@@ -30,7 +30,7 @@ def require_known(given: Mapping[str, object], options: Mapping[str, Option]) ->
     for name in given:
         if name not in options:
             near, known = did_you_mean(name, options), ", ".join(options)
-            raise TypeError(f'"{name}" is not an option here{near}; these are: {known}')
+            raise TypeError(f'"{name}" is not an option here{near}; known: {known}')
 
 
 def _read(option: Option, value: object) -> Any:

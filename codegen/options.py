@@ -113,7 +113,7 @@ class CompileOptions:
         True,
         Choice({"with rows": True, "without rows": False}),
         "",
-        "whether tensors may be held row by row; without, only to compare with",
+        "whether tensors may be held row by row (off only for comparison)",
         in_archive=WrittenWhen.ALWAYS,
     )
     exact: bool = option(
@@ -224,7 +224,7 @@ class CompileOptions:
     )
     front: str | None = option(
         None,
-        Declared("what stands before the model", read_front),
+        Declared("what comes before the model", read_front),
         "--front",
         "Add preprocessing, named as in the training library. It becomes layers that read samples of "
         "a microphone (tf.signal.mfcc:sample_rate=16000,...) or pixels of a camera "
@@ -234,7 +234,7 @@ class CompileOptions:
     )
     back: str | None = option(
         None,
-        Declared("what stands behind the model", read_back),
+        Declared("what comes after the model", read_back),
         "--back",
         "Add postprocessing that turns the output into a decision. "
         "classes:average=4,threshold=0.7,hold=8, anomaly:measure=rmse,threshold=2.5 or boxes "
@@ -280,7 +280,7 @@ class CompileOptions:
         (),
         OwnScheduleList(),
         "--schedules",
-        "Prefer your own schedules, from a Python file",
+        "Prefer custom schedules from a Python file",
         group="Kernels",
         in_archive=WrittenWhen.NEVER,  # its layers list their kernels
     )

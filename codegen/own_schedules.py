@@ -60,5 +60,5 @@ def _read_one(given: Any) -> UserSchedules:
         return read_schedules(given)
     found = as_own(given)
     if found is None:
-        raise WrongValueError(f"{given!r} is neither a file nor made by lang.layer_schedule")
+        raise WrongValueError(f"{given!r} is neither a Python file nor a lang.layer_schedule")
     return found

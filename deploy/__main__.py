@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         status = _report_machine(error)
     except MemoryError:
-        print_error(shown(MachineError("this computer has too little memory for that")))
+        print_error(shown(MachineError("this computer does not have enough memory for this command")))
         status = USERS_PROBLEM
     except Exception:  # any other exception is a bug in this program
         # NumPy turns an interrupt during its import into an ImportError.
@@ -192,8 +192,8 @@ def _report_bug() -> int:
         print_error(f"\n{shown(blamed)}")
         return USERS_PROBLEM
     print(
-        f"\nThis is a bug in Solder {VERSION}, not in what you did.\n"
-        "Please report it: the lines above, and what `deploy bug-report -- YOUR COMMAND LINE` prints.",
+        f"\nThis is a bug in Solder {VERSION}, not a mistake of yours.\n"
+        "Please report it with the lines above and the output of `deploy bug-report -- YOUR COMMAND LINE`.",
         file=sys.stderr,
     )
     return OUR_BUG

@@ -46,13 +46,15 @@ _CHIP_FILES = {  # by Core.machine
     "avr": ("port_avr.c", "deadline_avr.c"),
     "xtensa": ("port_xtensa.c",),
 }
-_FILES_SAID = {"deadline_avr.c": "ends a run that takes too long"}  # their descriptions in the file list
+_FILES_SAID = {
+    "deadline_avr.c": "ends a run that exceeds its deadline"
+}  # their descriptions in the file list
 _COUNTERS = {"arm": ("dwt", "register"), "avr": ("timer1",), "xtensa": ("ccount",)}  # supported by them
 ONCE = "examples/once/once.ino"
 SKETCHES = {App.RPC: "server", App.STANDALONE: "once", **{app: app.value for app in SENSOR_APPS}}
 _PURPOSE = {
     App.RPC: "The firmware answers `deploy run`, `verify` and `bench` over the serial port.",
-    App.STANDALONE: "It is a start for your own program.",
+    App.STANDALONE: "It is a starting point for your own program.",
     **{app: f"{each.says} continuously and reports its decisions." for app, each in SENSOR_APPS.items()},
 }
 # Arduino_OV767X's constants for picture sizes.
@@ -72,7 +74,7 @@ FQBN = r"[\w.-]+:\w+:\w+(:\w+=\w+(,\w+=\w+)*)?"  # Arduino's fully qualified boa
 def _lacks(board: Board) -> Iterator[str]:
     machine = board.core.machine
     if machine not in _COUNTERS:
-        yield f"a core of a machine that it knows ({', '.join(_COUNTERS)}), not {board.core.name}"
+        yield f"a core of a supported architecture ({', '.join(_COUNTERS)}), not {board.core.name}"
     elif board.own_counter is None or board.own_counter.driver not in _COUNTERS[machine]:
         yield f"a [counter] with driver = {' or '.join(map(json.dumps, _COUNTERS[machine]))}"
 
@@ -141,10 +143,10 @@ def require_near_flash(source: ProjectSource, target: Target, where: str) -> Non
     """Raises FitError if an AVR cannot address all constants."""
     if target.constant_space and source.constants_bytes > NEAR_FLASH_BYTES:
         raise FitError(
-            f"the constants of {source.name} take {source.constants_bytes:,} bytes, "
-            f"an AVR's 16-bit addresses reach {NEAR_FLASH_BYTES:,} of its flash",
+            f"the constants of {source.name} need {source.constants_bytes:,} bytes, "
+            f"but an AVR's 16-bit addresses reach only {NEAR_FLASH_BYTES:,} of its flash",
             where,
-            "a smaller model, or a board with a 32-bit core",
+            "use a smaller model, or a board with a 32-bit core",
         )
 
 
@@ -156,7 +158,8 @@ def _require_stack(program: Path, board: Board) -> None:
             f"the firmware's variables take {taken:,} of the {there:,} bytes of RAM of {board.name}, "
             f"{there - taken:,} are left to a stack of {AVR_STACK_BYTES} at least",
             program.name,
-            "deploy new --app standalone leaves out the server and its buffers; or a board with more RAM",
+            "use deploy new --app standalone, which omits the server and its buffers, or a board with "
+            "more RAM",
         )
 
 
@@ -219,7 +222,7 @@ def _sensor_sketch(source: ProjectSource, board: Board, app: App, baud: int) -> 
         if size is None or form is None:
             sizes = ", ".join(f"{width}x{height}" for width, height in _CAMERA_SIZES)
             raise InputError(
-                f"the front end takes pictures of {pipeline.camera.width}x{pipeline.camera.height}, "
+                f"the front end needs images of {pipeline.camera.width}x{pipeline.camera.height}, "
                 f"{pipeline.camera.form.value}; Arduino's camera gives {sizes}, gray or rgb565_high_first",
                 hint="deploy compile --front tf.image:width=160,height=120,format=rgb565_high_first,...",
             )

@@ -106,14 +106,14 @@ def find_arduino_tool(core: str, prefer: str | None = None) -> ArduinoTool:
     """Returns the preferred program, or the first with the core "package:architecture". Raises ToolError."""
     if prefer is not None and prefer not in _TOOLS:
         raise ToolError(
-            f'toolchain "{prefer}" does not build sketches{did_you_mean(prefer, _TOOLS)}',
+            f'toolchain "{prefer}" cannot build sketches{did_you_mean(prefer, _TOOLS)}',
             hint=f"known for Arduino: {', '.join(_TOOLS)}",
         )
     wanted = [prefer] if prefer else list(_TOOLS)
     there = [name for name in wanted if shutil.which(name)]
     if not there:
         raise MissingToolError(
-            "no program that builds sketches was found", f"looked for {', '.join(wanted)}", WAY_OUT
+            "no program to build sketches was found", f"looked for {', '.join(wanted)}", WAY_OUT
         )
     found = next((name for name in there if core in _TOOLS[name].cores()), None)
     if found is None:

@@ -36,7 +36,7 @@ def arena_words(source: ProjectSource) -> dict[str, Any]:
 
 def _purpose(source: ProjectSource, arena: Arena) -> str:
     if len(source.arenas) > 1:
-        return f"what the model works in, for {arena.region}"
+        return f"the model's working memory, for {arena.region}"
     if source.beside:
-        return "of the model that needs most: all of them work in it"
-    return "all the memory the model works in"
+        return "of the model that needs most: all models share it"
+    return "all working memory of the model"

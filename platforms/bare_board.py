@@ -46,14 +46,14 @@ def lacks_for_chip(board: Board) -> Iterator[str]:
     if board.own_counter is None or board.own_counter.driver not in _TICKS:
         yield f"a [counter] with driver = {' or '.join(map(_quoted, _TICKS))}"
     if board.core.machine != "arm":
-        yield f"a Cortex-M for a chip, not {board.core.name}"
+        yield f"a Cortex-M core for a chip, not {board.core.name}"
     missing = [key for key in ("uart", "tx", "rx") if not table.get(key)]
     if missing:
-        yield f"{' and '.join(missing)} beside chip: the UART that the chip is to use, and its pins"
+        yield f"{' and '.join(missing)} in addition to chip: the UART and its pins"
         return
     chip = load_chip(table["chip"], board.name)
     if chip.family not in FAMILIES:
-        yield f"a chip of a family that it has ({', '.join(FAMILIES)}), not {_quoted(chip.family)}"
+        yield f"a chip of a supported family ({', '.join(FAMILIES)}), not {_quoted(chip.family)}"
         return
     family = FAMILIES[chip.family]
     unsaid = [key for key in family.clock_keys if key not in chip.clock]
@@ -71,10 +71,10 @@ def _lacks_uart(chip: BareChip, family: ChipFamily, name: str) -> Iterator[str]:
         return
     uart = chip.uarts[name]
     if uart.driver not in (known := uart_drivers()):
-        yield f"a uart with a driver that it has ({', '.join(known)}), not {_quoted(uart.driver)}"
+        yield f"a uart with a supported driver ({', '.join(known)}), not {_quoted(uart.driver)}"
     if uart.clock not in family.uart_clocks:
         clocks = ", ".join(map(_quoted, family.uart_clocks))
-        yield f"a uart with a clock that its family has ({clocks}), not {_quoted(uart.clock)}"
+        yield f"a uart with a clock of its family ({clocks}), not {_quoted(uart.clock)}"
 
 
 def _quoted(text: str) -> str:

@@ -41,8 +41,8 @@ _ABILITIES = ("-DSOLDER_RATE",)
 _TELLS_ADDRESSES = ("-DSOLDER_INPUT_ADDRESS",)
 _TAKES_CODE = ("-DSOLDER_SLOT",)  # RAM is executable on all of these boards
 _WITHOUT_END = """\
-Runs the model without end, on zeros once a second, and sleeps in between: a start for a program of your own.
-Functions of yours below `src/` take the place of the weak ones: `app_inputs` (of a streamed model `app_row`),
+Runs the model on zeros once a second and sleeps in between: a starting point for your own program.
+Your functions in `src/` replace the weak ones: `app_inputs` (for a streamed model `app_row`),
 `app_outputs`, `app_error` and `app_sleep` of `src/main.c`, `board_interrupt` and `board_on_fault`."""
 _PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # template folder by Core.machine
 _ZIG = "python -m ziglang cc"
@@ -55,13 +55,13 @@ def _lacks(board: Board) -> Iterator[str]:
         yield from lacks_for_chip(board)
         return
     if board.core.machine not in _PROCESSOR:
-        yield f"a core of a machine that it knows ({', '.join(_PROCESSOR)}), not {board.core.name}"
+        yield f"a core of a supported architecture ({', '.join(_PROCESSOR)}), not {board.core.name}"
     if board.own_counter is None or board.own_counter.driver != "register":
         yield 'a [counter] with driver = "register"'
     if board.uart is None:
         yield "a table [uart]"
     elif board.uart.driver not in (known := _uart_drivers()):
-        yield f'a [uart] with a driver that it has ({", ".join(known)}), not "{board.uart.driver}"'
+        yield f'a [uart] with a supported driver ({", ".join(known)}), not "{board.uart.driver}"'
 
 
 SECTION = Section({key: Key(text, "") for key in ("chip", "uart", "tx", "rx")}, _lacks)
@@ -133,7 +133,7 @@ class Baremetal(CompilerPlatform):
             folders={
                 "src/board/": "this board: startup, faults, UART",
                 "board.ld": "the memory layout, for the linker",
-                "freestanding/": "headers for compilers that come without a C library",
+                "freestanding/": "headers for compilers without a C library",
             },
             compile_flags={"gcc": abilities, "zig": (*abilities, *_ZIG_FLAGS)},
             link_flags={"gcc": ("-nostartfiles", *link, "-Wl,-Map=build/firmware.map", "-lm"), "zig": link},
@@ -220,7 +220,7 @@ def _constant_place(source: ProjectSource, board: Board, name: str) -> dict[str,
     region = next((r for r in board.regions if r.name == name), None)
     if region is None:
         raise BoardError(
-            f"constants of {source.name} are to lie in {name}, which {board.name} has not",
+            f"constants of {source.name} were planned for {name}, which {board.name} does not have",
             f"its memories: {', '.join(r.name for r in board.regions)}",
             f"deploy compile MODEL --board {board.name}",
         )
@@ -253,7 +253,7 @@ def _arena_region(
     offered = [region for region in by_speed if arena.region in ("", region.name)]
     if not offered:
         raise BoardError(
-            f"{arena.name} of {source.name} was planned for {arena.region}, which {board.name} has not",
+            f"{arena.name} of {source.name} was planned for {arena.region}, which {board.name} does not have",
             f"its RAM: {', '.join(region.name for region in by_speed)}",
             f"deploy compile MODEL --board {board.name}",
         )

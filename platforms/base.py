@@ -174,6 +174,6 @@ def compiler_platform_of(board: Board) -> CompilerPlatform:
         raise BoardError(
             f"kernels cannot be tuned on {board.name}",
             f"platforms: {', '.join(board.platforms) or 'none'}",
-            "tune on an emulated board with the same core: its records serve this board too",
+            "tune on an emulated board with the same core: its records apply to this board too",
         )
     return found

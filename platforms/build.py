@@ -156,7 +156,7 @@ def _taken_by(directory: Path, argv: Sequence[str]) -> Iterator[str]:
             return
         taken[part] = flash + size.flash, ram + size.ram
     for part, (flash, ram) in sorted(taken.items()):
-        yield f"{part}: {flash:,} bytes of flash, {ram:,} of RAM, with parts that the linker leaves out"
+        yield f"{part}: {flash:,} bytes of flash, {ram:,} of RAM, including parts that the linker removes"
     script = directory / "board.ld"
     stack = _STACK.search(script.read_text(encoding="utf-8")) if script.is_file() else None
     if stack:

@@ -58,8 +58,8 @@ def read_pin(family: ChipFamily, text: str) -> Pin | None:
 
 def _unreachable(chip: BareChip, hz: int, why: str) -> BoardError:
     return BoardError(
-        f"{chip.title} cannot run at {hz:,} Hz on bare metal: {why}",
-        hint="clock_hz of the board's file says at how much it is to run",
+        f"{chip.title} cannot run at {hz:,} Hz: {why}",
+        hint="set clock_hz in the board file",
     )
 
 
@@ -71,7 +71,9 @@ def _pll(
         if vco_hz[0] <= hz * divider <= vco_hz[1] and hz * divider % in_hz == 0:
             return hz * divider // in_hz, divider
     raise _unreachable(
-        chip, hz, f"its PLL makes multiples of {in_hz:,} Hz between {vco_hz[0]:,} and {vco_hz[1]:,}, divided"
+        chip,
+        hz,
+        f"its PLL generates multiples of {in_hz:,} Hz between {vco_hz[0]:,} and {vco_hz[1]:,}, divided",
     )
 
 
@@ -79,13 +81,13 @@ def _bus_divider(chip: BareChip, hz: int, most_hz: int) -> int:
     for divider in _DIVIDER_CODES:
         if hz <= most_hz * divider:
             return divider
-    raise _unreachable(chip, hz, f"a bus takes {most_hz:,} Hz at most")
+    raise _unreachable(chip, hz, f"the limit of a bus is {most_hz:,} Hz")
 
 
 def _require_most(chip: BareChip, hz: int) -> None:
     most = chip.clock["most_hz"]
     if hz > most:
-        raise _unreachable(chip, hz, f"{most:,} is the most")
+        raise _unreachable(chip, hz, f"the limit is {most:,} Hz")
 
 
 def _stm32f4(power: str, power_state: str, caches: int) -> Callable[[BareChip, ChipUart, int], Words]:
@@ -166,7 +168,9 @@ def _rp2(chip: BareChip, _uart: ChipUart, hz: int) -> Words:
         and hz * first * second % crystal_hz == 0
     ]
     if not choices:
-        raise _unreachable(chip, hz, f"its PLL makes multiples of {crystal_hz:,} Hz, divided by two numbers")
+        raise _unreachable(
+            chip, hz, f"its PLL generates multiples of {crystal_hz:,} Hz, divided by two numbers"
+        )
     post1, post2 = max(
         choices, key=lambda pair: (pair[0] * pair[1], pair[0])
     )  # a fast oscillator has the least jitter

@@ -155,4 +155,4 @@ def _open(file: Any, program: Path) -> Any:
     try:
         return ELFFile(file)
     except ELFError as error:
-        raise ToolError(f"not an ELF file: {error}", str(program), "deploy build makes one") from error
+        raise ToolError(f"not an ELF file: {error}", str(program), "create one with: deploy build") from error

@@ -35,7 +35,9 @@ def write_project(directory: Path, files: Mapping[str, str | bytes]) -> None:
         directory.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     except OSError as error:
-        raise OutputError(f"the project folder cannot be made: {error.strerror}", str(directory)) from error
+        raise OutputError(
+            f"the project folder cannot be created: {error.strerror}", str(directory)
+        ) from error
     try:
         _write_all(partial, files)
         partial.chmod(0o755)  # mkdtemp makes folders private
@@ -51,12 +53,12 @@ def write_project(directory: Path, files: Mapping[str, str | bytes]) -> None:
 def _refuse_occupied(directory: Path) -> None:
     if directory.is_dir() and any(directory.iterdir()):
         raise OutputError(
-            "the folder is not empty, and nothing in it will be overwritten",
+            "the folder is not empty, and deploy does not overwrite files",
             str(directory),
-            "name a new folder, or empty this one",
+            "choose a new folder, or empty this one",
         )
     if directory.exists() and not directory.is_dir():
-        raise OutputError("a file is where the project folder should be", str(directory), "name a new folder")
+        raise OutputError("a file has the name of the project folder", str(directory), "choose a new folder")
 
 
 def _write_all(root: Path, files: Mapping[str, str | bytes]) -> None:
@@ -77,7 +79,7 @@ def read_project(directory: Path) -> ProjectInfo:
         facts = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise OutputError(
-            f"not a project folder: it has no {PROJECT_FILE}", str(directory), "deploy new makes one"
+            f"not a project folder: it has no {PROJECT_FILE}", str(directory), "create one with: deploy new"
         ) from error
     except (ValueError, RecursionError) as error:
         raise OutputError(f"{PROJECT_FILE} is damaged: {error}", str(file)) from error

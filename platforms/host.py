@@ -29,9 +29,10 @@ class Host(CompilerPlatform):
     def toolchain(self, board: Board, prefer: str | None = None) -> Toolchain:
         if not hasattr(os, "fork"):
             raise MissingToolError(
-                "firmware for this computer needs signals, terminals and sockets of POSIX, not of Windows",
+                "firmware for this computer needs POSIX signals, terminals and sockets, which Windows does "
+                "not have",
                 hint=f"--board mps2-an386 runs in an emulator: {pip_install('zig', 'unicorn')}\n"
-                "or take WSL; models are compiled for the host and built by your own project all the same",
+                "or use WSL. You can still compile models for the host and build them in your own project",
             )
         return super().toolchain(board, prefer)
 

@@ -29,7 +29,7 @@ PROJECT_FILE = "project.json"
 LINE_KEY_FILE = "src/line_key.c"
 PROJECT_FORMAT = 1
 _BUILD_DIGITS = 16
-_BEHIND = " /* what the model works in, and behind it inputs and outputs that have no place there */"
+_BEHIND = " /* the model's working memory, then inputs and outputs that are not in it */"
 STANDALONE_HEADERS = ("solder_model.h", "solder_port.h")
 _CARTRIDGES_ALIGN = ("__attribute__((aligned(32)))",)  # for models that are not known yet
 _COMPILE = (
@@ -44,7 +44,7 @@ _COMPILE = (
 )
 PURPOSE = {
     App.RPC: "Serves the model over a serial line: `deploy run`, `verify` and `bench` talk to it.",
-    App.STANDALONE: "Runs the model once and prints its outputs: a start for your own program.",
+    App.STANDALONE: "Runs the model once and prints its outputs: a starting point for your own program.",
     **{
         app: f"{sensor_app.says} continuously and reports its decisions."
         for app, sensor_app in SENSOR_APPS.items()
@@ -57,9 +57,9 @@ TRY_IT = {
 }
 _MAIN_SAYS = {
     App.RPC: "starts the server",
-    App.STANDALONE: "calls the model; change it as you like",
+    App.STANDALONE: "calls the model; yours to change",
     **dict.fromkeys(
-        SENSOR_APPS, "reads rows from `sensor.c`, reports decisions of `decision.c`; change it as you like"
+        SENSOR_APPS, "reads rows from `sensor.c`, reports decisions of `decision.c`; yours to change"
     ),
 }
 

@@ -32,4 +32,4 @@ def loaded(files: Sequence[CFile]) -> ctypes.CDLL:
 def _run(argv: Sequence[str], folder: str) -> None:
     built = subprocess.run(argv, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
     if built.returncode != 0:
-        raise BuildError("a device's model does not compile on this computer", built.stderr.strip())
+        raise BuildError("the C model of a device does not compile on this computer", built.stderr.strip())

@@ -11,8 +11,8 @@ from aot.errors import BoardError, MissingToolError, ToolError, did_you_mean
 from boards.pack_index import PackPart, core_name, find_part, read_parts
 
 _NOT_THERE = (
-    "connect this computer to the internet once, then the index stays here\n"
-    "or take the .pdsc file out of the chip's pack: deploy boards add PART --pack FILE.pdsc"
+    "connect this computer to the internet once; the index is then kept\n"
+    "or extract the .pdsc file from the chip's pack: deploy boards add PART --pack FILE.pdsc"
 )
 
 
@@ -51,7 +51,7 @@ def part_of_index(name: str) -> PackPart:
     if not listed:
         raise BoardError(
             f'part "{name}" is in no pack of the index{did_you_mean(name.upper(), index)}',
-            hint=f"deploy boards search {name[:7]}   shows what there is",
+            hint=f"deploy boards search {name[:7]}   lists similar parts",
         )
     pdsc = Path(cache.data_path) / "{vendor}.{pack}.{version}.pdsc".format(**index[listed[0]]["from_pack"])
     return find_part(read_pack(pdsc), name, str(pdsc))
@@ -89,7 +89,9 @@ def _index(cache: Any) -> Mapping[str, Any]:
 
 def _no_index(cache: Any, reason: str) -> ToolError:
     return MissingToolError(
-        "the index of CMSIS packs cannot be had", f"{reason}, and {cache.index_path} is empty", _NOT_THERE
+        "the index of CMSIS packs cannot be downloaded",
+        f"{reason}, and {cache.index_path} is empty",
+        _NOT_THERE,
     )
 
 

@@ -74,11 +74,11 @@ class Poisoned:
             wrong = np.flatnonzero(free & (arena[: len(free)] != self._pattern))
             if len(wrong) and self._outside is None:
                 end, name = self._end_before(pool, int(wrong[0]))
-                where = f"the first is byte {wrong[0]} of {pool}, {wrong[0] - end} behind the end of {name}"
+                where = f"the first is byte {wrong[0]} of {pool}, {wrong[0] - end} after the end of {name}"
                 self._outside = self._error(layer, len(wrong), where)
         broken = sum(self.host.broken_guards())
         if broken and self._outside is None:
-            self._outside = self._error(layer, broken, "they lie beside the arena")
+            self._outside = self._error(layer, broken, "they are next to the arena")
         self._before = position
         self._poison()
 
@@ -117,7 +117,7 @@ class Poisoned:
         return CheckError(
             f'{layer.op} "{layer.name}"{whose} writes outside its buffers: {counted(count, "byte")}',
             where,
-            f"mend {layer.kernel}: what it may write are its results, its scratch and its state",
+            f"correct {layer.kernel}: it may write only its results, its scratch and its state",
         )
 
 

@@ -163,13 +163,13 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(
-            f'two of the models are called "{twice}": their C names would be the same',
-            hint="a model is called as its file: rename one and compile it again",
+            f'two of the models are named "{twice}", so their C names would clash',
+            hint="a model is named after its file: rename one and compile it again",
         )
     foreign = next((source for source in others if source.c_flags != first.c_flags), None)
     if foreign is not None:
         raise InputError(
-            f"{first.name} wants to be compiled with {' '.join(first.c_flags)}, "
+            f"{first.name} must be compiled with {' '.join(first.c_flags)}, "
             f"{foreign.name} with {' '.join(foreign.c_flags)}",
             hint="compile all of them with --optimize size, or none",
         )
@@ -195,7 +195,7 @@ def with_lenders(source: ProjectSource, lenders: Sequence[ProjectSource]) -> Pro
     without = next((lender.name for lender in lenders if not lender.kernels), None)
     if without is not None:
         raise InputError(
-            f"tables cannot run the kernels of {without}", hint="deploy compile --tables makes them so"
+            f"tables cannot use the kernels of {without}", hint="compile it with deploy compile --tables"
         )
     return replace(
         source,
@@ -213,7 +213,7 @@ def _together(files: Sequence[Mapping[str, str]]) -> dict[str, str]:
         if found.setdefault(name, text) != text:
             raise InputError(
                 f"two of the models come with different files {name}",
-                hint="compile all of them by one version of what they come from",
+                hint="compile all of them with the same version of the source of these files",
             )
     return found
 
@@ -226,8 +226,8 @@ def _shared_arenas(sources: Sequence[ProjectSource]) -> tuple[Arena, ...]:
         ours = [arena.region for arena in most[: len(theirs)]]
         if theirs not in (ours, [""]):
             raise InputError(
-                f"{source.name} works in {' and '.join(theirs)}, "
-                f"another model of this firmware in {' and '.join(arena.region for arena in most)}",
+                f"{source.name} uses {' and '.join(theirs)}, "
+                f"another model of this firmware {' and '.join(arena.region for arena in most)}",
                 hint="compile all of them with the same --pool options",
             )
     sizes = [max(s.arenas[n].bytes for s in sources if len(s.arenas) > n) for n in range(len(most))]
@@ -239,34 +239,34 @@ def _shared_constants(sources: Sequence[ProjectSource]) -> Mapping[str, int]:
     return {region: sum(source.constants_in.get(region, 0) for source in sources) for region in regions}
 
 
-_ELSEWHERE = "a board with the platform baremetal, or the board host"
+_ELSEWHERE = "use a board with the platform baremetal, or the board host"
 
 
 def require_no_functions(source: ProjectSource, platform: str) -> None:
     """Raises InputError if there are functions called by name, which the platform does not support."""
     if source.functions:
         where = ", ".join(source.functions)
-        raise InputError(f"functions are not called by name on the platform {platform}", where, _ELSEWHERE)
+        raise InputError(f"calling functions is not supported on the platform {platform}", where, _ELSEWHERE)
 
 
 def require_no_cartridges(source: ProjectSource, platform: str) -> None:
     """Raises InputError if there are cartridge slots, which the platform does not support."""
     if source.cartridges:
-        raise InputError(f"cartridges are not taken on the platform {platform}", hint=_ELSEWHERE)
+        raise InputError(f"cartridges are not supported on the platform {platform}", hint=_ELSEWHERE)
 
 
 def require_no_line_key(source: ProjectSource, platform: str) -> None:
     """Raises InputError if there is a line key, which the platform's server does not support."""
     if source.line_key:
-        raise InputError(f"the line cannot be locked on the platform {platform}", hint=_ELSEWHERE)
+        raise InputError(f"locking the line is not supported on the platform {platform}", hint=_ELSEWHERE)
 
 
 def require_one_core(source: ProjectSource, platform: str) -> None:
     """Raises InputError for a dual-core model, which the platform's programs do not support."""
     if source.on_two_cores:
         raise InputError(
-            f"{source.name} was compiled for 2 cores, and programs of the platform {platform} use 1",
-            hint="--cores 1, or the platform baremetal: deploy new --platform baremetal",
+            f"{source.name} was compiled for 2 cores, but programs of the platform {platform} use 1",
+            hint="compile with --cores 1, or use deploy new --platform baremetal",
         )
 
 

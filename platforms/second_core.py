@@ -8,7 +8,9 @@ from aot.errors import BoardError
 from boards.board import Board
 from platforms.templates import c_files, filled
 
-COUNTED = "none on two cores; instructions are those of each step's longer half, and of handing over"
+COUNTED = (
+    "no stack figure on two cores; instructions are those of each step's longer half and of the handover"
+)
 _ITS_STACK = "board_second_stack_low"  # symbol in board.ld
 _TEMPLATES, _BEGIN = "baremetal", "second_core_"
 
@@ -24,8 +26,8 @@ def second_core_files(board: Board) -> dict[str, str]:
     second = board.second_core
     if second is None or second.start not in (known := starts()):
         raise BoardError(
-            f"firmware for {board.name} starts one core, and the model was compiled for 2",
-            hint="deploy compile --cores 1",
+            f"firmware for {board.name} starts one core, but the model was compiled for 2",
+            hint="compile again with --cores 1",
         )
     in_turn = board.counter.instruction_ns is not None
     return {

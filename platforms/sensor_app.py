@@ -35,8 +35,8 @@ SENSOR_APPS: Mapping[App, SensorApp] = {
     App.KWS: SensorApp(
         "Listens for words", "classes", ("classes",), (SensorKind.SOUND, SensorKind.NUMBERS), 2
     ),
-    App.IMAGE: SensorApp("Classifies pictures", "classes", ("classes",), (SensorKind.PICTURE,), 1),
-    App.DETECT: SensorApp("Finds objects in pictures", "boxes", _BOXES, (SensorKind.PICTURE,), 1),
+    App.IMAGE: SensorApp("Classifies images", "classes", ("classes",), (SensorKind.PICTURE,), 1),
+    App.DETECT: SensorApp("Finds objects in images", "boxes", _BOXES, (SensorKind.PICTURE,), 1),
     App.MOTION: SensorApp("Recognizes movements", "classes", ("classes",), (SensorKind.NUMBERS,), 2),
     App.ANOMALY: SensorApp(
         "Detects anomalies", "anomaly", ("anomaly",), (SensorKind.SOUND, SensorKind.NUMBERS), 1

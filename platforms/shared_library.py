@@ -107,7 +107,7 @@ class HostModel:
         if len(arrays) != len(names):
             listed = ", ".join(f'"{name}"' for name in names)
             given = counted(len(arrays), "array")
-            raise InputError(f"{given} given, the model takes {counted(len(names), 'input')}: {listed}")
+            raise InputError(f"{given} given, the model needs {counted(len(names), 'input')}: {listed}")
         return dict(zip(names, arrays, strict=True))
 
     def invoke(self) -> None:

@@ -84,7 +84,7 @@ class _CallWalk:
         path, name = place
         if place in self.above:
             chain = " > ".join(name for _, name in (*self.above, place))
-            raise ToolError(f"{chain} is a recursion: no stack is known to suffice")
+            raise ToolError(f"{chain} is recursive, so its stack has no bound")
         if place not in self.known:
             self.above.append(place)
             below = [self._below(path, other) for other in sorted(self.calls.get(place, ()))]

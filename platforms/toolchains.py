@@ -71,8 +71,8 @@ def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
     names = [c.name for c in known]
     if not names:
         raise ToolError(
-            f"no C compiler for {target.core} is called directly",
-            hint="the Arduino tools compile for it: a board with the platform arduino",
+            f"no C compiler for {target.core} can be called directly",
+            hint="use a board with the platform arduino, whose tools compile for it",
         )
     prefer = prefer or _preferred_by_environment(names)
     if prefer is not None and prefer not in names:
@@ -148,9 +148,9 @@ def cpu_flags(target: Target, family: str) -> tuple[str, ...]:
     if spelling not in core.options:
         known = ", ".join(core.options) or "none"
         raise ToolError(
-            f"no options of {spelling} are known for {core.name}",
-            f"compilers that are known for it: {known}",
-            f"boards/core/{core.name}.toml holds them",
+            f"no {spelling} options are known for {core.name}",
+            f"compilers with known options: {known}",
+            f"add them to boards/core/{core.name}.toml",
         )
     return core.compiler_options(spelling, target.features)
 

@@ -192,11 +192,11 @@ def _fault_files(board: Board) -> dict[str, str]:
 
 
 _LINE = (
-    "The console's UART is the line: nothing else may speak there.",
+    "The console's UART is the line: nothing else may use it.",
     ["CONFIG_SERIAL=y", "CONFIG_UART_CONSOLE=n", "CONFIG_PRINTK=n", "CONFIG_BOOT_BANNER=n"],
 )
 _CONSOLE = (
-    "The console's UART is the program's: printk() writes there.",
+    "The program uses the console's UART: printk() writes there.",
     ["CONFIG_SERIAL=y", "CONFIG_PRINTK=y"],
 )
 
@@ -207,13 +207,13 @@ def _settings(source: ProjectSource, board: Board, app: App) -> list[tuple[str, 
     settings = [
         _CONSOLE if app is App.STANDALONE else _LINE,
         ("The model runs on the main thread.", [f"CONFIG_MAIN_STACK_SIZE={(stack_bytes + 63) // 64 * 64}"]),
-        ("How much of that stack is used can be asked for.", ["CONFIG_THREAD_STACK_INFO=y"]),
+        ("Lets the program query how much of that stack is used.", ["CONFIG_THREAD_STACK_INFO=y"]),
         ("A reset on request, and after a fault.", ["CONFIG_REBOOT=y"]),
     ]
     if _is_usb(board):
         settings.append(
             (
-                "The console is a USB port; what waits there to be sent may not be dropped.",
+                "The console is a USB port; data waiting to be sent must not be dropped.",
                 [*_USB_STACK, f"CONFIG_USB_CDC_ACM_RINGBUF_SIZE={USB_BYTES}"],
             )
         )
@@ -223,7 +223,7 @@ def _settings(source: ProjectSource, board: Board, app: App) -> list[tuple[str, 
     if "math.h" in source.c_headers:
         settings.append(
             (
-                "The model includes math.h, which Zephyr's own C library has next to nothing of.",
+                "The model includes math.h, of which Zephyr's minimal C library has very little.",
                 ["CONFIG_REQUIRES_FULL_LIBC=y"],
             )
         )

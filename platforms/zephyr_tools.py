@@ -15,7 +15,7 @@ OLDEST = (3, 7)
 RENAMED = (4, 0)
 WAY_OUT = (
     "pip install west; get Zephyr 3.7 or newer and a toolchain: docs.zephyrproject.org, Getting Started\n"
-    f"and say where the tree is: export {BASE_VARIABLE}=.../zephyr"
+    f"and set its path: export {BASE_VARIABLE}=.../zephyr"
 )
 
 
@@ -27,12 +27,12 @@ def find_west(prefer: str | None = None) -> Toolchain:
     west, base = shutil.which("west"), os.environ.get(BASE_VARIABLE)
     if west is None or not base:
         lacks = "west was not found" if west is None else f"{BASE_VARIABLE} is not set"
-        raise MissingToolError("Zephyr applications cannot be built here", lacks, WAY_OUT)
+        raise MissingToolError("cannot build for Zephyr", lacks, WAY_OUT)
     version = tree_version(Path(base))
     if version < OLDEST:
         shown = ".".join(map(str, version))
         raise MissingToolError(
-            f"Zephyr {shown} is older than 3.7, the oldest that is supported", base, WAY_OUT
+            f"Zephyr {shown} is older than 3.7, the oldest supported version", base, WAY_OUT
         )
     variant = os.environ.get("ZEPHYR_TOOLCHAIN_VARIANT", "the Zephyr SDK")
     return Toolchain("west", "zephyr", (west,), f"Zephyr {'.'.join(map(str, version))} at {base}, {variant}")
@@ -50,7 +50,7 @@ def tree_version(base: Path) -> tuple[int, ...]:
         text = (base / "VERSION").read_text(encoding="utf-8")
     except OSError as error:
         raise MissingToolError(
-            "there is no Zephyr tree", str(base), f"{BASE_VARIABLE} says that there is one"
+            "there is no Zephyr tree", str(base), f"{BASE_VARIABLE} points there"
         ) from error
     found = dict(re.findall(r"^(\w+) *= *(\d+)", text, re.MULTILINE))
     return tuple(int(found.get(part, 0)) for part in ("VERSION_MAJOR", "VERSION_MINOR", "PATCHLEVEL"))

@@ -38,7 +38,7 @@ def past_input_view(graph: Graph) -> Graph | Miss:
         return Miss(f'the input "{value}" is read as it is, by {names}')
     (view,) = readers[0].outputs
     if view in graph.kept:
-        return Miss(f'the reshape "{readers[0].name}" makes "{view}", which is an output')
+        return Miss(f'the reshape "{readers[0].name}" computes "{view}", which is an output')
     nodes = rename_reads((node for node in graph.nodes if node is not readers[0]), {view: value})
     types = {name: kind for name, kind in graph.types.items() if name != view}
     return replace(graph, nodes=nodes, types={**types, value: graph.types[view]})

@@ -25,7 +25,8 @@ class AcceleratorList(OptionKind[tuple[str, ...]]):
     def schema(self) -> Mapping[str, object]:
         return {
             "type": "array",
-            "description": "what computes layers in place of generated kernels, the first that can",
+            "description": "accelerators that compute layers instead of generated kernels; the first that "
+            "can is used",
             "items": {"type": "string"},
         }
 

@@ -29,8 +29,8 @@ def guarded(name: str, accelerator: Accelerator) -> Accelerator:
 
 def _claims(name: str, regions: Regions) -> Callable[[str, Graph], Claims]:
     def claims(owner: str, graph: Graph) -> Claims:
-        made = _told(name, f"claims nodes of {graph.name}", regions.claims, owner, graph)
-        return _of_kind(name, f"its claims of nodes of {graph.name} are", made, Claims)
+        made = _told(name, f"claiming nodes of {graph.name}", regions.claims, owner, graph)
+        return _of_kind(name, f"claims of nodes of {graph.name}", made, Claims)
 
     return claims
 
@@ -41,11 +41,11 @@ def _schedules(name: str, schedules: tuple[Schedule, ...]) -> tuple[Schedule, ..
 
 def _schedule(name: str, known: Schedule) -> Schedule:
     def lower(site: Site, *formats: Any) -> Kernel:
-        made = _told(name, f'lowers "{site.node.name}"', known.lower, site, *formats)
-        return _of_kind(name, f'what it makes of "{site.node.name}" is', made, Kernel)
+        made = _told(name, f'lowering "{site.node.name}"', known.lower, site, *formats)
+        return _of_kind(name, f'the kernel for "{site.node.name}"', made, Kernel)
 
     def asked(function: Callable[[Site], Any]) -> Callable[[Site], Any]:
-        return lambda site: _told(name, f'is asked about "{site.node.name}"', function, site)
+        return lambda site: _told(name, f'answering about "{site.node.name}"', function, site)
 
     return replace(
         known,
@@ -65,7 +65,7 @@ def _told(name: str, done: str, function: Callable[..., Any], *arguments: Any) -
     except Exception as error:  # an external function may raise anything
         line = traceback.extract_tb(error.__traceback__)[-1]
         raise ExtensionError(
-            f"the accelerator {name} fails as it {done}: {type(error).__name__}: {error}",
+            f"the accelerator {name} failed while {done}: {type(error).__name__}: {error}",
             f"{line.filename}:{line.lineno}: {line.line}",
         ) from error
 
@@ -73,7 +73,7 @@ def _told(name: str, done: str, function: Callable[..., Any], *arguments: Any) -
 def _of_kind(name: str, what: str, made: object, kind: type[T]) -> T:
     if not isinstance(made, kind):
         raise ExtensionError(
-            f"the accelerator {name} is wrong: {what} {type(made).__name__}, and must be {kind.__name__}",
+            f"the accelerator {name} is wrong: {what} must be {kind.__name__}, not {type(made).__name__}",
             hint="deploy docs adding-an-accelerator",
         )
     return made

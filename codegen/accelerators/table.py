@@ -27,7 +27,7 @@ def accelerators() -> Mapping[str, Accelerator]:
     added = {name: _accelerator(name, value) for name, value in loaded(GROUP).items()}
     taken = next((name for name in added if name in ACCELERATORS), None)
     if taken is not None:
-        raise ExtensionError(f'the extension "{taken}" has the name of an accelerator of Solder')
+        raise ExtensionError(f'the extension "{taken}" has the same name as an accelerator of Solder')
     return {**_ours(), **added}
 
 
@@ -115,7 +115,7 @@ def without_schedules(words: Sequence[str], op: Op) -> tuple[PassedOver, ...]:
     if isinstance(op, DeviceRegion):
         return ()
     return tuple(
-        PassedOver(name, f"it computes no {op.name}", name)
+        PassedOver(name, f"it does not support {op.name}", name)
         for name, each in asked_for(words).items()
         if op.name not in each.schedules and (each.regions is None or each.schedules)
     )

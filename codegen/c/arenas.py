@@ -51,7 +51,7 @@ def chosen_pools(target: Target, requested: Sequence[Pool]) -> tuple[Pool, ...]:
         if pool.name not in regions:
             raise BoardError(
                 f'"{pool.name}" is not a RAM region of this board{did_you_mean(pool.name, list(regions))}',
-                hint=f"--pool takes: {', '.join(regions) or 'nothing, name a board'}",
+                hint=f"--pool accepts: {', '.join(regions) or 'nothing without a board'}",
             )
     sizes = {pool.name: pool.bytes for pool in requested}
     rooms = _rooms(target)

@@ -90,8 +90,8 @@ def emit_sources(parts: SourceParts) -> Mapping[str, str]:
     for file in (file for library in parts.library.libraries for file in library.files):
         if generated.setdefault(file.name, file.text) != file.text:
             raise ModelError(
-                f"there are two different files {file.name} beside {name}.c",
-                hint="rename the model's file: its C is called as it is",
+                f"two different files are called {file.name}",
+                hint="rename the model file: the C files take its name",
             )
     return generated
 

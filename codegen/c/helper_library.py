@@ -49,7 +49,7 @@ def _add(helper: AnyHelper, found: dict[str, AnyHelper], needs: set[Feature]) ->
     for called in helper.calls:
         _add(called, found, needs)
     known = found.setdefault(helper.name, helper)
-    assert known.definition == helper.definition, f"two functions are called {helper.name}"
+    assert known.definition == helper.definition, f"two functions are named {helper.name}"
     if not isinstance(helper, Helper):
         needs.update(helper.needs)
 

@@ -83,17 +83,17 @@ def structure_of(sources: Mapping[str, str], model: str) -> str:
 def require_possible(options: CompileOptions, constant_space: str) -> None:
     """Raises InputError if weights cannot be external."""
     for is_so, what in (
-        (bool(constant_space), f"constants of this core lie in {constant_space or 'flash'} and nowhere else"),
-        (options.dialect is CDialect.STRICT, "standard C has no word for their alignment"),
-        (bool(options.constants), "--constants says already where they lie"),
-        (options.place, "--place puts some of them into RAM"),
-        (bool(options.accelerators), "accelerators have forms of their own for them"),
+        (bool(constant_space), f"constants of this core must be in {constant_space or 'flash'}"),
+        (options.dialect is CDialect.STRICT, "standard C cannot align them"),
+        (bool(options.constants), "--constants already places them"),
+        (options.place, "--place moves some of them to RAM"),
+        (bool(options.accelerators), "accelerators use their own weight formats"),
     ):
         if is_so:
-            raise InputError(f"--weights external is not possible: {what}", hint="leave --weights out")
+            raise InputError(f"--weights external is not possible: {what}", hint="omit --weights external")
 
 
 def require_some(layout: WeightsLayout | None) -> WeightsLayout:
     if layout is None:
-        raise InputError("the model has no weights that could be external", hint="leave --weights out")
+        raise InputError("the model has no weights that could be external", hint="omit --weights external")
     return layout

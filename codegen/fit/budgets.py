@@ -147,8 +147,8 @@ def _require_room_for_inputs(job: Job, graph: Graph, limit: int | None) -> None:
     if limit is None or job.options.stream or job.options.io_apart or inputs <= limit:
         return
     raise FitError(
-        f"the inputs alone take {inputs:,} bytes, {inputs - limit:,} more than {_says(job, limit)}",
-        hint="--io caller keeps them out of the arena, --stream takes an image row by row",
+        f"the inputs alone need {inputs:,} bytes, {inputs - limit:,} more than {_says(job, limit)}",
+        hint="--io caller keeps them out of the arena, --stream reads an image row by row",
     )
 
 
@@ -218,7 +218,7 @@ def _no_memories(members: Sequence[Member], job: Job) -> FitError:
         in_memories(min(members, key=lambda m: m.arena_bytes).planned, job)
     except FitError as error:
         return error
-    return FitError("no plan has room in the memories of --pool beside the rest", hint=MORE_ROOM)
+    return FitError("no plan fits the memories of --pool", hint=MORE_ROOM)
 
 
 def _no_arena(least: Member, job: Job, limit: int) -> FitError:

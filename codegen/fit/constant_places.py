@@ -38,12 +38,12 @@ def _names(rule: ConstantRule, number: int, stage: LoweredStage) -> bool:
 
 def _require_region(rule: ConstantRule, target: Target) -> None:
     if target.constant_space:
-        raise BoardError("the constants of this board's core lie in its flash and nowhere else")
+        raise BoardError("the constants of this board's core must be in flash")
     known = [region.name for region in target.regions]
     if rule.region not in known:
         raise BoardError(
             f'"{rule.region}" is not a memory of this board{did_you_mean(rule.region, known)}',
-            hint=f"--constants takes: {', '.join(known) or 'nothing, name a board'}",
+            hint=f"--constants accepts: {', '.join(known) or 'nothing without a board'}",
         )
 
 
@@ -54,6 +54,7 @@ def _require_layer(rule: ConstantRule, stages: Sequence[LoweredStage]) -> None:
         ops = ", ".join(sorted({stage.op for _, stage in there})) or "none"
         raise InputError(
             f'no layer with constants is called "{rule.pattern}"',
-            f"their kinds: {ops}",
-            "a kind, a layer's name or layer3, with * for any letters: deploy inspect MODEL --layers",
+            f"layers with constants: {ops}",
+            "give an op, a layer's name or layer3, with * as a wildcard; deploy inspect MODEL --layers "
+            "lists them",
         )

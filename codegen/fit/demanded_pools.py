@@ -22,8 +22,8 @@ def pools_demanded(
     for stage in demanding:
         if not stage.kernel.demand.memories & names:
             raise BoardError(
-                f"{stage_label(stage)} works in {' or '.join(sorted(stage.kernel.demand.memories))}, "
-                f"{'which --pool leaves out' if chosen else 'which this board does not have'}",
+                f"{stage_label(stage)} needs memory in {' or '.join(sorted(stage.kernel.demand.memories))}, "
+                f"{'which --pool does not list' if chosen else 'which this board does not have'}",
                 hint=f"there is {', '.join(pool.name for pool in offered) or 'none: name a board'}",
             )
     return offered if demanding else ()

@@ -123,7 +123,7 @@ def cycle_table(target: Target) -> CycleTable:
     if target.core in tables:
         return replace(tables[target.core], asked={})
     alike = next((t for t in tables.values() if t.features and t.features == deciding(target)), None)
-    unknown = f"nothing is measured for {target.core}"
+    unknown = f"no measurements for {target.core}"
     if alike is None:
         return CycleTable(f"counted from loops: {unknown}")
     return replace(alike, source=f"{alike.source}: {unknown}", asked={})

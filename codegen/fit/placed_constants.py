@@ -82,11 +82,11 @@ def _why_not(job: Job) -> str:
     target = job.target
     waits = target.flash_reads.wait_cycles if target.flash_reads else 0
     reasons = (
-        (bool(target.constant_space), "the constants of this core lie in its flash and nowhere else"),
-        (job.options.dialect is CDialect.STRICT, "standard C has no word for the section of a constant"),
-        (not target.by_speed("ram"), "no RAM of this target is known"),
-        (target.flash_reads is None, "nothing is known of how long this board's flash waits"),
-        (not waits, "the flash of this board never waits at its clock"),
+        (bool(target.constant_space), "the constants of this core must be in flash"),
+        (job.options.dialect is CDialect.STRICT, "standard C cannot choose the section of a constant"),
+        (not target.by_speed("ram"), "the target has no RAM size"),
+        (target.flash_reads is None, "the flash wait states of this board are not known"),
+        (not waits, "the flash of this board has no wait states at its clock"),
     )
     return next((why for is_so, why in reasons if is_so), "")
 
@@ -100,17 +100,16 @@ def _notes(
     rules, stages = plan.job.options.constants, plan.lowered.stages
     named = [n for n, stage in enumerate(stages) if stage.kernel.constants and is_named(n, stage, rules)]
     if named:
-        yield f"{_layers(named)} as --constants says"
+        yield f"{_layers(named)} placed by --constants"
     if not found and not named:
-        yield "no layer is known to wait for its constants"
+        yield "no layer waits for its constants"
     if left:
         free = " and ".join(f"{room:,} bytes of {region}" for region, room in rooms.items())
-        yield (
-            f"{_layers([each.layer for each in left])} in flash: no room in the {free} that arena, stack and "
-            "firmware leave"
-        )
+        stay = "stays in flash: it does" if len(left) == 1 else "stay in flash: they do"
+        layers = _layers([each.layer for each in left])
+        yield f"{layers} {stay} not fit the {free} left by arena, stack and firmware"
 
 
 def _layers(numbers: Sequence[int]) -> str:
     names = ", ".join(str(number) for number in numbers)
-    return f"layers {names} lie" if len(numbers) > 1 else f"layer {names} lies"
+    return f"layers {names}" if len(numbers) > 1 else f"layer {names}"

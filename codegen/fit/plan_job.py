@@ -28,8 +28,9 @@ def plan_job(job: Job) -> CompiledPlan:
     """
     if is_open(job.options.shapes):
         raise InputError(
-            "one size of each input is compiled at a time, and --shape gives several",
-            hint="--shape x=1,3,32,32; deploy compile, run, verify and connect take several",
+            "this command needs one size for each input, and --shape gives several",
+            hint="choose one, for example --shape x=1,3,32,32; deploy compile, run, verify and connect "
+            "accept several",
         )
     meaning = with_regions(run_meaning(job.model.graph, job.options.left_out_passes), job)
     plan = _planned(meaning, job)

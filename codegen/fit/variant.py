@@ -34,7 +34,7 @@ from codegen.model import PlacementInRam
 from codegen.options import TWO, CompileOptions
 
 MOST_ROWS = 1_000_000  # planned in about a second, with 250 MB
-MORE_ROOM = "a larger --pool, one more of them, or --optimize ram"
+MORE_ROOM = "enlarge the pool, add another --pool, or use --optimize ram"
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _require_plannable(tensors: Sequence[PlanTensor]) -> None:
     if rows > MOST_ROWS:
         most = max(tensors, key=lambda tensor: tensor.rows)
         raise ModelError(
-            f"the tensors have {rows:,} rows in all, the limit is {MOST_ROWS:,}",
+            f"the tensors have {rows:,} rows in total, the limit is {MOST_ROWS:,}",
             f'most of them are in "{most.name}": {most.rows:,} of {most.row_bytes:,} bytes',
-            "a model for microcontrollers has thousands: cut the input into parts",
+            "models for microcontrollers have thousands of rows: split the input",
         )

@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 ISAS: Mapping[str, str] = MappingProxyType(
     {
-        "rvv": "anywhere: no core has both these vectors and another's",
-        "helium": "before dsp: a core with vectors has the DSP extension, too",
-        "dsp": "before fpu: integers are its own",
-        "fpu": "after them: none of those computes floats",
-        "unaligned": "last: any of the others may read words at any address, too",
+        "rvv": "anywhere: no core has these vectors and others",
+        "helium": "before dsp: a core with Helium also has the DSP extension",
+        "dsp": "before fpu: it computes integers only",
+        "fpu": "after them: none of them computes floats",
+        "unaligned": "last: the others may read unaligned words, too",
     }
 )

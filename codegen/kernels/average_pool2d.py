@@ -52,9 +52,9 @@ def _has_one_row(site: Site) -> bool:
     return op.size[0] == rows > 1 and op.padding == NO_PADDING
 
 
-ONE_ROW = Condition("windows over all rows of an image", _has_one_row)
+ONE_ROW = Condition("windows that span all rows of an image", _has_one_row)
 NO_ROWS_AROUND = Condition[RowFormats](
-    "results without rows around them", lambda rows: not (rows.output.top or rows.output.bottom)
+    "results without padding rows", lambda rows: not (rows.output.top or rows.output.bottom)
 )
 
 
@@ -87,7 +87,7 @@ def _by_windows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
     proc = Proc(name, (xs, ys) if even else (xs, ys, count), (loops,))
     return Kernel(
         schedule="windows",
-        why="each result by itself",
+        why="one result at a time",
         proc=scheduled_pool(proc, site),
         summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.said}.",
         access=pool_access(site),
@@ -109,7 +109,7 @@ def rows_added(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     stored = Store(at(ys, result_element(y)), Apply(_clamp(site), (mean,)))
     return Kernel(
         schedule="by-rows",
-        why=f"the {op.size[0]} rows of the image are added as they come",
+        why=f"the {op.size[0]} rows of the image are added as they arrive",
         proc=add,
         summary=f"Means of {op.size[0]}x{op.size[1]}, {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),

@@ -83,7 +83,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
     return Kernel(
         schedule="columns",
-        why="as it is meant" if site.is_plain else f"{_TOGETHER} results side by side",
+        why="unscheduled" if site.is_plain else f"{_TOGETHER} results side by side",
         proc=proc if site.is_plain else _tiled(proc),
         summary=f"A product of matrices: {rows}x{depth} by {depth}x{columns}.",
         access=tuple(o.access for o in operands if o.access is not None),

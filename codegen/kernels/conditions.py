@@ -35,8 +35,8 @@ def requantised_in_lanes(tail_of: Callable[[Site], Requantised]) -> Condition[Si
 
 
 F32_INPUTS = Condition[Site]("floats", lambda site: site.input(0).dtype is DType.F32)
-NOT_FOR_SIZE = Condition[Site]("code that need not be small", lambda site: site.optimize is not Optimize.SIZE)
+NOT_FOR_SIZE = Condition[Site]("--optimize other than size", lambda site: site.optimize is not Optimize.SIZE)
 INTEGERS = Condition("integers", _are_integers)
 BYTES = Condition("data, weights and results of 8 bits", _are_bytes)
-ADDS_NOTHING = Condition("results that nothing is added to", _adds_nothing)
+ADDS_NOTHING = Condition("results without a fused addition", _adds_nothing)
 AS_TFLM_ROUNDS = Condition("results that are rounded twice, as by --rounding tflm", _is_rounded_twice)

@@ -90,7 +90,7 @@ def _by_rows(
     start, finish = _start(w.shape[0]), _finish(site, y, tail)
     return Kernel(
         schedule=f"{made.schedule}-by-rows",
-        why=f"the {rows} rows of the image are added as they come",
+        why=f"the {rows} rows of the image are added as they arrive",
         proc=made.proc,
         summary=f"One row of {length} of a dense layer of {w.shape[1]} -> {w.shape[0]}.",
         access=_ROWS,

@@ -173,7 +173,7 @@ def _schedule_plain(proc: Proc, rows: int, columns: int, small: bool) -> Proc:
 def _lower_nest(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     tail = fitted_tail_of(site)
     proc = depthwise_nest(site, inputs[0], output, tail)
-    made = DepthwiseRows("nest", "as it is meant", proc, filters_of(site).reshape(-1))
+    made = DepthwiseRows("nest", "unscheduled", proc, filters_of(site).reshape(-1))
     return depthwise_kernel(site, output, tail, made)
 
 

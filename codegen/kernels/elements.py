@@ -105,7 +105,7 @@ def _kernel(
 ) -> Kernel:
     return Kernel(
         schedule="flat" if in_one_piece else "plain",
-        why="rows of the operands do not match" if in_one_piece else "one at a time",
+        why="the operands' rows do not match" if in_one_piece else "one at a time",
         proc=Proc(f"{site.node.op.name}_{size}", (*(o.buffer for o in operands), y), body),
         summary=summary,
         access=tuple(o.access for o in operands if o.access is not None),

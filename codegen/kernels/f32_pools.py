@@ -99,7 +99,7 @@ def _average_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Ke
     buffers = (xs, ys) if even else (xs, ys, count)
     return Kernel(
         schedule="reals",
-        why="each result by itself",
+        why="one result at a time",
         proc=Proc(_average_name(site, y), buffers, (every_pixel(y, *body),)),
         summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.said}.",
         access=pool_access(site),
@@ -119,7 +119,7 @@ def _average_by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     stored = Store(at(ys, pixel_element(y)), _clamped(site, Apply(mean, (load(sums, place.index),))))
     return Kernel(
         schedule="reals-by-rows",
-        why=f"the {op.size[0]} rows of the image are added as they come",
+        why=f"the {op.size[0]} rows of the image are added as they arrive",
         proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, *taps),)),
         summary=f"Means of {op.size[0]}x{op.size[1]}, {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),

@@ -302,7 +302,7 @@ def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     add = For("o", outputs, grow)
     return Kernel(
         schedule="reals-by-rows",
-        why=f"the {rows} rows of the image are added as they come",
+        why=f"the {rows} rows of the image are added as they arrive",
         proc=Proc(f"{name}_add", (_x(x), sums, ws), (add,)),
         summary=f"One row of {length} of a dense layer of {w.shape[1]} -> {outputs}.",
         access=_ONE_ROW,

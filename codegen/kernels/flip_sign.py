@@ -40,7 +40,7 @@ def flip_sign_kernel(site: Site, position: int, x: RowFormat, y: RowFormat) -> K
     by_words = site.math.flipped_bytes
     return Kernel(
         schedule="plain" if by_words is None else "words",
-        why="words are read at their own addresses only" if by_words is None else "four bytes at a time",
+        why="the core reads aligned words only" if by_words is None else "four bytes at a time",
         proc=proc if by_words is None else tensorize(proc, "i", [by_words(to.dtype, count)]),
         summary=f"One row of bytes to {to.dtype.value}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),

@@ -78,7 +78,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     kind = "rows" if are_rows else "columns"
     return Kernel(
         schedule=kind,
-        why=f"{kind} of an image, known beforehand",
+        why=f"{kind} of an image, known at compile time",
         proc=Proc(
             f"gather_{kind}_{y.channels}_by_{y.width}",
             (xs, ys) if are_rows else (xs, picks, ys),

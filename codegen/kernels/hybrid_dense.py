@@ -230,7 +230,7 @@ def _asymmetric(ends: tuple[Expr, Expr]) -> tuple[Stmt, ...]:
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     layer = _HybridLayer(site, inputs[0], output)
-    why = "as it is meant" if site.is_plain else f"{_OUTPUTS} outputs at a time"
+    why = "unscheduled" if site.is_plain else f"{_OUTPUTS} outputs at a time"
     return _kernel(layer, "plain", why, layer.proc if site.is_plain else _tiled(layer.proc), {})
 
 

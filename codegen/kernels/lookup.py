@@ -36,7 +36,7 @@ def lookup_kernel(site: Site, table: Array, x: RowFormat, y: RowFormat) -> Kerne
     result = Element(at(entries), number)
     return Kernel(
         schedule="table",
-        why="256 results, known beforehand",
+        why="256 results, known at compile time",
         proc=Proc(
             f"lookup_{y.channels}_by_{y.width}",
             (xs, ys, entries),

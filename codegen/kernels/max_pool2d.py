@@ -60,7 +60,7 @@ def maxima(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     name = f"max_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}"
     return Kernel(
         schedule="plain",
-        why="each result by itself",
+        why="one result at a time",
         proc=scheduled_pool(Proc(name, (xs, ys), (loops,)), site),
         summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.said}.",
         access=pool_access(site),

@@ -55,7 +55,7 @@ def _at_once(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     )
     return Kernel(
         schedule="plain",
-        why="each result by itself",
+        why="one result at a time",
         proc=Proc(_name(site, x, y), (xs, ys), (every_pixel(y, *body),)),
         summary=f"Means of {rows}x{_taps(site, x)}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=rows),),
@@ -72,7 +72,7 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     stored = Store(at(ys, pixel_element(y)), Apply(_mean(site), (load(sums, place.index),)))
     return Kernel(
         schedule="by-rows",
-        why=f"the {rows} rows of the image are added as they come",
+        why=f"the {rows} rows of the image are added as they arrive",
         proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, *taps),)),
         summary=f"Means of {rows}x{_taps(site, x)}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),

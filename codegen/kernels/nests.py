@@ -15,7 +15,7 @@ from codegen.kernels.table import KERNELS
 
 
 def _unscheduled(_site: Site, p: DotProblem) -> ScheduledDot:
-    return ScheduledDot("plain", "as it is meant", dot_nest(p, p.w_dtype))
+    return ScheduledDot("plain", "unscheduled", dot_nest(p, p.w_dtype))
 
 
 # Op -> the schedule without steps, if the plain schedule has some.

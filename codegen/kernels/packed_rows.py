@@ -41,7 +41,7 @@ def packed_rows(site: Site, p: DotProblem) -> ScheduledDot:
     space = _space(site, p)
     point = space.chosen(site.tuned)
     order = tap_order(site.constants[1], point["taps"])
-    assert order is not None, "points without an order are none of the space"
+    assert order is not None, "a point without an order is outside the search space"
     proc = split(packed_nest(p, point["pixels"], order), "o", point["channels"], "ob", "oi")
     proc = unroll(privatize(proc, (*ends_of(p).locals, "sum"), "oi"), "oi")
     proc = reorder(proc, "oi", "n")

@@ -40,7 +40,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     copy = Store(at(ys, pixel_element(y)), load(xs, element))
     return Kernel(
         schedule="copy",
-        why="its readers cannot pad by themselves",
+        why="its readers cannot pad",
         proc=Proc(f"pad_{y.channels}_by_{y.width}", (xs, ys), (every_pixel(y, copy),)),
         summary=f"One row copied with its padding: {y.said}.",
         access=(RowAccess(stride=1, first=-top, count=1),),

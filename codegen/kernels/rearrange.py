@@ -97,7 +97,7 @@ def _spread(site: Site, spread: RowSpread, x: RowFormat) -> Kernel:
     copy = Store(at(ys, nest.element(1)), load(xs, source))
     return Kernel(
         schedule="spread",
-        why="each row goes to its places as it comes",
+        why="each row is scattered on arrival",
         proc=Proc(f"spread_{x.channels}_by_{x.width}", (xs, ys), nest.loops(copy)),
         summary=f"One row put to its places in a whole: {x.said}.",
         access=(RowAccess(spread.stride, spread.first, 1),),

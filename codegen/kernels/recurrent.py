@@ -41,7 +41,7 @@ def unscheduled_steps(site: Site, step: RecurrentStep | IntegerLstmStep) -> Kern
     name = f"{cell.value}_{count}x{step.units}"
     return Kernel(
         schedule="steps",
-        why="of all steps only the last one's states are kept",
+        why="only the states of the last step are kept",
         proc=Proc(name, step.params, (For("n", count, step.body),)),
         summary=f"A step of {cell.value}: {count} x {step.units} units.",
         access=tuple(_SAME_ROW if i else _NEXT_ROW for i in _moving(site)),

@@ -35,7 +35,7 @@ def lacking(tensor: TensorType, source: RowFormat, request: RowRequest) -> str:
     if request.whole:
         return "rows without gaps" if source != target else "a copy"
     is_short = source.row_elements < target.row_elements
-    return padding or ("room behind each row" if is_short else "a copy")
+    return padding or ("space after each row" if is_short else "a copy")
 
 
 def _lacks_padding(tensor: TensorType, source: RowFormat, request: RowRequest) -> bool:
@@ -71,7 +71,7 @@ def copy_constant(tensor: TensorType, data: Array) -> Kernel:
     element = variable("i")
     return Kernel(
         schedule="copy",
-        why="its value is known beforehand",
+        why="its value is known at compile time",
         proc=Proc("copy", (x, y), (For("i", tensor.elements, (Store(at(y, element), load(x, element)),)),)),
         summary=f"{tensor.elements} elements copied.",
         access=(),
@@ -89,7 +89,7 @@ def copy_constant_rows(tensor: TensorType, data: Array, target: RowFormat) -> Ke
     loops = For("column", target.width, (For("c", target.channels, (copy,)),))
     return Kernel(
         schedule="copy",
-        why="its values are known beforehand",
+        why="its values are known at compile time",
         proc=Proc(f"copy_constant_{target.channels}_by_{target.width}", (x, y), (loops,)),
         summary=f"One row of constants copied: {target.said}.",
         access=(),

@@ -88,7 +88,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     given = tuple(zip(rows.first.tolist(), rows.second.tolist(), strict=True))
     return Kernel(
         schedule="between",
-        why="a row lies between two",
+        why="a row is interpolated from two",
         proc=_written_out(site, Proc(f"resize_{y.channels}_by_{y.width}", (xs, *stored.values(), ys), body)),
         summary=f"One row between two: {y.said}.",
         access=(RowAccess(0, 0, 2, given=given),),

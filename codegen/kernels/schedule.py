@@ -80,9 +80,9 @@ class Schedule:
     def slow_sum(self, site: Site) -> str:
         """Returns why its store should not compute a sum; empty if it may."""
         if self.adds_in_store is None:
-            return f"the schedule {self.name} makes no sums"
+            return f"the schedule {self.name} computes no sums"
         broken = _first_broken(self.adds_in_store, site)
-        return f"the schedule {self.name} makes sums {broken}" if broken else ""
+        return f"the schedule {self.name} computes sums {broken}" if broken else ""
 
 
 def _first_broken(conditions: Sequence[Condition[T]], place: T) -> str:
@@ -147,7 +147,7 @@ class ChosenSchedule:
                 except UnfitRowsError as error:
                     reason = str(error)
             passed.append(PassedOver(schedule.name, reason))
-        raise AssertionError(f"{site.node.op.name}: no schedule takes any rows")
+        raise AssertionError(f"{site.node.op.name}: no schedule accepts any rows")
 
 
 def choose_schedule(schedules: Sequence[Schedule], site: Site) -> ChosenSchedule:
@@ -162,4 +162,4 @@ def choose_schedule(schedules: Sequence[Schedule], site: Site) -> ChosenSchedule
             passed.append(PassedOver(schedule.name, reason, schedule.device))
         if fitting and fitting[-1].takes_any_rows:
             return ChosenSchedule(site, tuple(fitting), tuple(passed))
-    raise AssertionError(f"{site.node.op.name}: the last schedule must fit everywhere and take any rows")
+    raise AssertionError(f"{site.node.op.name}: the last schedule must fit everywhere and accept any rows")

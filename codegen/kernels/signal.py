@@ -60,7 +60,7 @@ def _of_each_row(site: Site) -> bool:
 
 def _headroom(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     if _of_each_row(site):
-        return last_axis_kernel(site, inputs, output, _row_headroom(site), "the bits that are free")
+        return last_axis_kernel(site, inputs, output, _row_headroom(site), "the unused bits")
     xs, i = operand(site, 0, "x"), variable("i")
     largest = Buffer("largest", DType.I16, 1, Role.LOCAL)
     body: tuple[Stmt, ...] = (
@@ -69,7 +69,7 @@ def _headroom(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
         For("i", xs.elements, (Store(at(largest), Apply(signal.LOUDER, (load(largest), load(xs, i)))),)),
         Store(at(result(site)), Apply(signal.FREE_BITS, (load(largest),))),
     )
-    return flat_kernel(site, (xs,), body, "the bits that are free above the loudest")
+    return flat_kernel(site, (xs,), body, "the unused bits above the loudest sample")
 
 
 def _row_headroom(site: Site) -> Body:

@@ -27,7 +27,7 @@ _EXAMPLE = (
     '"cost": 1, "default_cost": 2}'
 )
 
-_WRITES = "deploy tune MODEL --board B -o FILE writes them"
+_WRITES = "create them with: deploy tune MODEL --board B -o FILE"
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _record(line: str, where: str) -> TuningRecord:
         return _checked(found)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise InputError(
-            "this is not a tuning record", where, f"a record is a line such as\n{_EXAMPLE}"
+            "this is not a tuning record", where, f"a record is a line like this one:\n{_EXAMPLE}"
         ) from None
 
 

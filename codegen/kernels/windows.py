@@ -47,7 +47,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     return Kernel(
         schedule="copy",
-        why="pixels that lie together are computed faster than one at a time",
+        why="adjacent pixels are computed faster than one at a time",
         proc=Proc(f"windows_{y.channels}_by_{y.width}", (xs, ys), tuple(_copies(site, x, y, xs, ys))),
         summary=f"One row cut out of a line: {y.said}.",
         access=(access,),

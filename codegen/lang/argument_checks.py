@@ -20,7 +20,7 @@ from codegen.lang.misuse import line_of_user, misuse
 _SAID: Mapping[object, str] = {
     int: "a whole number",
     float: "a number",
-    str: "a word",
+    str: "a string",
     bool: "True or False",
     type(None): "None",
     "LoopSchedule": "a schedule",
@@ -85,7 +85,7 @@ def _checked(called: str, function: Callable[P, T]) -> Callable[P, T]:
             except _OtherKindError as other:
                 wrong = other.value if is_many else value
                 raise misuse(
-                    f"{called}: {name} is {_SHORT.repr(wrong)}, and must be {_describe(kinds[name])}",
+                    f"{called}: {name} is {_SHORT.repr(wrong)}, but must be {_describe(kinds[name])}",
                     _as_called(called, signature),
                 ) from None
         try:

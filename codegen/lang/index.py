@@ -106,9 +106,9 @@ class Axis(Position):
 
     def __init__(self, name: str, extent: int) -> None:
         if not name.isidentifier():
-            raise misuse(f'"{name}" is not a name of an axis', "a name is an identifier of Python")
+            raise misuse(f'"{name}" is not a valid axis name', "use a Python identifier")
         if not 1 <= extent <= _MOST_TURNS:
-            raise misuse(f"the axis {name} has the extent {extent}: it must be from 1 to {_MOST_TURNS:,}")
+            raise misuse(f"the extent of axis {name} must be 1 to {_MOST_TURNS:,}, not {extent}")
         super().__init__(variable(name), {name: extent})
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "extent", extent)
@@ -122,4 +122,4 @@ def to_position(value: Position | int) -> Position:
         return value
     if isinstance(value, Integral) and not isinstance(value, bool):
         return Position(to_affine(int(value)))
-    raise misuse(f"{value!r} is not an index", "an index is a number or a sum of axes times numbers")
+    raise misuse(f"{value!r} is not an index", "use a number, or a sum of axes times numbers")

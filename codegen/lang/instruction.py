@@ -42,7 +42,7 @@ def instruction(
     proc = parse(textwrap.dedent(meaning).strip())
     beyond = goes_beyond(proc)
     if beyond:
-        raise misuse(beyond, "the extents of the loops decide which elements are touched")
+        raise misuse(beyond, "the extents of the loops determine which elements are accessed")
     _require_known(call, proc)
     pointers = {p.name: _pointer(p) for p in proc.params if p.role is not Role.LOCAL}
     known = {feature: feature for feature in FEATURES}
@@ -77,12 +77,12 @@ def _require_known(call: str, proc: Proc) -> None:
         element = rest.rstrip("]")
         if param in sizes and _stands_as_elements(proc.param(param)) and not element.isdigit():
             raise misuse(
-                f"the call of {proc.name} has {{{name}}}, and {param} is local: it stands as its elements",
+                f"the call of {proc.name} has {{{name}}}, and {param} is local: name its elements",
                 f"{{{param}[0]}}",
             )
         if param not in sizes:
             raise misuse(
-                f"the call of {proc.name} has {{{name}}}, and its meaning no {param}",
+                f"the call of {proc.name} has {{{name}}}, but its meaning has no {param}",
                 f"there are {', '.join(sizes)}",
             )
         if element.isdigit() and int(element) >= max(sizes[param], proc.param(param).rows):

@@ -75,22 +75,22 @@ def layer_schedule(
     """
     unknown = next((op for op in ops if op not in KERNELS), None)
     if unknown is not None or not ops:
-        raise misuse(f'there is no op "{unknown}"' if ops else "it is for no op", "deploy ops lists them")
+        raise misuse(f'there is no op "{unknown}"' if ops else "it names no op", "deploy ops lists all ops")
     if row_bits is not None and row_bits not in _WIDTHS:
-        raise misuse(f"rows of {row_bits} bits are not made", "8 or 16")
+        raise misuse(f"rows of {row_bits} bits do not exist", "use 8 or 16")
     if group < 1:
-        raise misuse(f"a group of {group} elements is none", "1 or more")
+        raise misuse(f"a group must have at least 1 element, not {group}", "1 or more")
     known = {str(feature): feature for feature in FEATURES}
     missing = next((name for name in needs if name not in known), None)
     if missing is not None:
-        raise misuse(f'there is no feature "{missing}" of a core', f"there are {', '.join(sorted(known))}")
+        raise misuse(f'no core has a feature "{missing}"', f"there are {', '.join(sorted(known))}")
 
     @checks_arguments_as("layer_schedule")
     def made(template: Template) -> LayerSchedule:
         require_template(template)
         features = frozenset(known[name] for name in needs)
         text = (template.__doc__ or "").strip().splitlines()
-        says = text[0].rstrip(".") if text else "a schedule of your own"
+        says = text[0].rstrip(".") if text else "a custom schedule"
         return LayerSchedule(template.__name__, ops, template, features, row_bits, group, says)
 
     return made
@@ -159,6 +159,6 @@ def _with_loops(kernel: Kernel, made: LoopSchedule) -> Kernel:
 def _failed(own: LayerSchedule, site: Site, error: Exception) -> InputError:
     line = traceback.extract_tb(error.__traceback__)[-1]
     return InputError(
-        f"the schedule {own.name} fails on {site.node.name}: {type(error).__name__}: {error}",
+        f"the schedule {own.name} failed on {site.node.name}: {type(error).__name__}: {error}",
         f"{line.filename}:{line.lineno}: {line.line}",
     )

@@ -162,7 +162,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     moving = len(made.given) - len(constants)
     return Kernel(
         schedule="own",
-        why="scheduled by hand" if made.scheduled != made.meaning else "as it is meant",
+        why="scheduled by hand" if made.scheduled != made.meaning else "unscheduled",
         proc=over_rows(made.scheduled),
         summary=f"All of {made.meaning.name}: {math.prod(op.shape)} elements.",
         access=(RowAccess(stride=1, first=0, count=1),) * moving,

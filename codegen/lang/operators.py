@@ -7,7 +7,7 @@ from typing import Any
 
 from codegen.lang.misuse import misuse
 
-_OWN = "a function(...) of your own"
+_OWN = "a function(...)"
 OF_VALUES: Mapping[str, tuple[str, str]] = {
     "truediv": ("divided by /", f"x // 3 rounds down; multiply by a float, or {_OWN}"),
     "divmod": ("divided by divmod", "x // 3 and x % 3"),

@@ -30,14 +30,12 @@ def padded(proc: Proc, loop: str, multiple: int, zeros: str) -> tuple[Proc, Pack
         raise ScheduleError(f"there are loops {loop} of several lengths" if longer else f"no loop {loop}")
     sums = [stmt for each in longer for stmt in walk(each.body) if not isinstance(stmt, For)]
     if not all(isinstance(stmt, Accumulate) and stmt.place.buffer.dtype.is_integer for stmt in sums):
-        raise ScheduleError(f"loop {loop} must only add up integers to be lengthened")
+        raise ScheduleError(f"loop {loop} must only add up integers to be extended")
     kept = next(
         (stmt for stmt in sums if isinstance(stmt, Accumulate) and not _is_nothing(stmt.value, zeros)), None
     )
     if kept is not None:
-        raise ScheduleError(
-            f"what loop {loop} adds up is not a product with {zeros}: a zero there is not nothing"
-        )
+        raise ScheduleError(f"loop {loop} does not add up products with {zeros}: zeros would change the sum")
     made = pad_reduction(proc, loop, multiple, zeros)
     order = list(dict.fromkeys(each.var for each in loops))
     made, packing = pack(made, zeros, order, variable(loop), longer[0].extent)

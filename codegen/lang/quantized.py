@@ -34,9 +34,11 @@ def quantized(dtype: str, scale: float, zero_point: int = 0) -> QuantizedType:
     """Returns a quantized type for placeholders and results. Results are rounded to it."""
     kind = dtype_of(dtype)
     if not kind.is_integer:
-        raise misuse(f"{dtype} holds floats as they are", "a quantized type is one of integers")
+        raise misuse(f"{dtype} holds unquantized floats", "a quantized type needs integers")
     if not 0 < scale < math.inf:
-        raise misuse(f"a scale of {scale} stands for nothing", "a scale is more than 0, and finite")
+        raise misuse(
+            f"the scale must be finite and more than 0, not {scale}", "a scale is finite and more than 0"
+        )
     low, high = kind.limits
     if not low <= zero_point <= high:
         raise misuse(f"{dtype} does not hold the zero point {zero_point}: it goes from {low} to {high}")
@@ -66,9 +68,7 @@ def rounded_to(name: str, value: ElementValue, kind: QuantizedType, rounding: st
     from codegen.isa.plain.requantise import Requant, store_quantised
 
     if value.scale is None:
-        raise misuse(
-            f"{name} is quantized, and its value has no scale", "make it of elements that are quantized"
-        )
+        raise misuse(f"{name} is quantized, but its value has no scale", "compute it from quantized elements")
     dtype, factor = dtype_of(kind.dtype), value.scale / kind.scale
     if dtype not in _RESULTS:
         raise misuse(
@@ -77,7 +77,7 @@ def rounded_to(name: str, value: ElementValue, kind: QuantizedType, rounding: st
     if not factor < _MOST_FACTOR:
         raise misuse(
             f"a value of scale {value.scale:.6g} is {factor:.6g} times the scale {kind.scale:.6g} of {name}",
-            f"it can be less than {_MOST_FACTOR:,} times",
+            f"the ratio must be less than {_MOST_FACTOR:,}",
         )
     mult, shift = quantize_multiplier(factor)
     low, high = dtype.limits

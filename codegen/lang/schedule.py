@@ -173,7 +173,7 @@ class LoopSchedule:
     def reorder(self, *loops: str) -> None:
         """Reorders perfectly nested loops, outermost first."""
         if len([self.loops[loop] for loop in loops]) < 2:
-            raise misuse("reorder puts two loops or more into an order", f"loops: {', '.join(self.loops)}")
+            raise misuse("reorder needs at least two loops", f"loops: {', '.join(self.loops)}")
         self._step("reorder", loops, lambda p: in_order(p, loops))
 
     @checks_arguments
@@ -190,7 +190,7 @@ class LoopSchedule:
         With `statements`, unrolls as far as the body stays within that many statements.
         """
         if times is not None and statements is not None:
-            raise misuse("unroll takes times or statements, not both")
+            raise misuse("unroll accepts times or statements, not both")
         if statements is not None:
             budget = statements
             self._step(
@@ -210,7 +210,7 @@ class LoopSchedule:
     def annotate(self, loop: str, note: str) -> None:
         """Adds a comment above a loop, in the text and in C."""
         if not note.isprintable():
-            raise misuse(f"the note {note!r} does not fit a line of comment in C")
+            raise misuse(f"the note {note!r} does not fit a one-line C comment")
         self._step("annotate", (loop, note), lambda p: primitives.annotate(p, loop, note))
 
     @checks_arguments
@@ -261,7 +261,7 @@ class LoopSchedule:
         """
         lacking = next((name for name in buffers if name not in self.locals), None)
         if not buffers or lacking is not None:
-            what = "no local is named" if lacking is None else f"{self.proc.name} has no local {lacking}"
+            what = "no local is given" if lacking is None else f"{self.proc.name} has no local {lacking}"
             raise misuse(f"privatize {loop}: {what}", f"locals: {', '.join(self.locals) or 'none'}")
         before = self.proc
         self._step("privatize", (loop, *buffers), lambda p: primitives.privatize(p, buffers, loop))
@@ -301,7 +301,7 @@ class LoopSchedule:
             return made
 
         if multiple < 1:
-            raise misuse(f"{loop} has no multiple of {multiple} turns", "1 or more")
+            raise misuse(f"{loop} has no multiple of {multiple} iterations", "1 or more")
         self._step("pad_reduction", (loop, multiple, zeros), change, lambda: {zeros: found[-1]})
 
     @checks_arguments
@@ -323,7 +323,7 @@ class LoopSchedule:
     def tensorize(self, loop: str, *instructions: Instruction) -> None:
         """Replaces each loop of that name by the first instruction with the same meaning."""
         if not instructions:
-            raise misuse(f"tensorize {loop}: no instruction is given", "lang.instruction(...) makes one")
+            raise misuse(f"tensorize {loop}: no instruction given", "create one with lang.instruction(...)")
         self._step("tensorize", (loop, *instructions), lambda p: tensorize(p, loop, instructions))
 
     @checks_arguments
@@ -366,7 +366,7 @@ class LoopSchedule:
             if not np.array_equal(wanted, after[name]):
                 raise misuse(
                     f"{step} changes what {self.proc.name} computes",
-                    "this is a mistake of Solder: please tell",
+                    "this is a bug in Solder: please report it",
                 )
 
     def _packed_twice(self, constant: str, packing: Packing) -> Packing:
@@ -377,7 +377,7 @@ class LoopSchedule:
         param = next((p for p in self.proc.params if p.name == name), None)
         if param is None or param.role is not Role.CONSTANT:
             raise misuse(
-                f"{name} is not a constant of {self.proc.name}", "only constants are known when it is built"
+                f"{name} is not a constant of {self.proc.name}", "only constants are known at compile time"
             )
 
     def _inner_factor(self, loop: str, factor: int | tuple[int | None, int | None]) -> int:
@@ -390,7 +390,7 @@ class LoopSchedule:
         if known < 1:
             raise misuse(f"{known} is not a factor of {loop}: it must be at least 1")
         if known > turns:
-            raise misuse(f"{loop} has {turns} turns, fewer than a factor of {known}")
+            raise misuse(f"{loop} has {turns} iterations, fewer than a factor of {known}")
         is_outer = isinstance(factor, tuple) and factor[1] is None
         return -(-turns // known) if is_outer else known
 
@@ -399,4 +399,4 @@ class LoopSchedule:
         alike = (stmt for stmt in walk(self.proc.body) if isinstance(stmt, For) and stmt.var == loop)
         turns = [self.loops[loop], *(each.extent for each in alike)]
         if most > max(turns):
-            raise misuse(f"{loop} has {max(turns)} turns, fewer than {most}")
+            raise misuse(f"{loop} has {max(turns)} iterations, fewer than {most}")

@@ -14,14 +14,14 @@ from aot.extensions import SCHEDULES, loaded
 from codegen.kernels.schedules_outside import UserSchedules
 from codegen.lang.layer_schedule import LayerSchedule
 
-_HINT = "deploy docs language: a function behind @lang.layer_schedule(...)"
+_HINT = "decorate a function with @lang.layer_schedule(...): deploy docs language"
 
 
 def read_schedules(path: str | os.PathLike[str]) -> UserSchedules:
     """Runs the file and returns the schedules that it defines, in order."""
     found = _schedules_in(_module(Path(path)))
     if not found:
-        raise InputError("the file makes no schedule of layers", str(path), _HINT)
+        raise InputError("the file defines no layer schedule", str(path), _HINT)
     return _by_op(str(path), found)
 
 
@@ -35,7 +35,7 @@ def installed_schedules() -> Iterable[UserSchedules]:
     for name, module in loaded(SCHEDULES).items():
         found = _schedules_in(module)
         if not found:
-            raise ExtensionError(f'the extension "{name}" makes no schedule of layers', hint=_HINT)
+            raise ExtensionError(f'the extension "{name}" defines no layer schedule', hint=_HINT)
         yield _by_op(name, found)
 
 
@@ -67,5 +67,5 @@ def _module(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:  # a user's file may raise anything
         lines = [line for line in traceback.extract_tb(error.__traceback__) if line.filename == spec.origin]
         where = f"{path}:{lines[-1].lineno}: {lines[-1].line}" if lines else str(path)
-        raise InputError(f"the file does not run: {type(error).__name__}: {error}", where) from error
+        raise InputError(f"the file raised an error: {type(error).__name__}: {error}", where) from error
     return module

@@ -50,8 +50,8 @@ def _within(span: Range, dtype: DType) -> Range | None:
         return None
     if not dtype.limits[0] <= least <= most <= dtype.limits[1]:
         raise misuse(
-            f"a result can be from {least:,} to {most:,}, beyond the {8 * dtype.bytes} bits of {dtype.value}",
-            'cast("i64", x) computes in 64 bits; clamp(x, low, high) makes a value less',
+            f"a result can reach {least:,} to {most:,}, outside the {8 * dtype.bytes} bits of {dtype.value}",
+            'cast("i64", x) computes in 64 bits; clamp(x, low, high) limits a value',
         )
     return span
 

@@ -35,10 +35,10 @@ class TemplateKnobs:
         if len(set(values)) < len(values):
             raise misuse(f"the knob {name} has a value twice: {', '.join(map(str, values))}")
         if self.asked.setdefault(name, tuple(values)) != tuple(values):
-            raise misuse(f"the knob {name} is asked for twice, with other values")
+            raise misuse(f"the knob {name} is requested twice, with different values")
         chosen = self.point.get(name, values[0])
         if chosen not in values:
-            raise misuse(f"the knob {name} is {chosen}, and can be {', '.join(map(str, values))}")
+            raise misuse(f"the knob {name} must be one of {', '.join(map(str, values))}, not {chosen}")
         return chosen
 
     @checks_arguments
@@ -70,7 +70,7 @@ class TemplateKnobs:
         known = ("none", "unroll", *isas_with_lanes())
         unknown = next((each for each in ways if each not in known), None)
         if unknown is not None:
-            raise misuse(f'nothing is done to a loop by "{unknown}"', f"there are {', '.join(known)}")
+            raise misuse(f'"{unknown}" is not a loop transformation', f"there are {', '.join(known)}")
         way = ways[self.choose(name, range(len(ways)))]
         if way == "unroll":
             schedule.unroll(loop)
@@ -88,7 +88,7 @@ def require_template(template: Template) -> None:
     if len(taken) != _TEMPLATE_PARAMETERS:
         name = getattr(template, "__name__", "template")
         raise misuse(
-            f"{name} has {counted(len(taken), 'parameter')}, a template has two",
+            f"{name} has {counted(len(taken), 'parameter')}, a template needs two",
             f"def {name}(schedule, knobs):".replace("<lambda>", "template"),
         )
 
@@ -107,7 +107,7 @@ def template_space(task: str, template: Template, schedule: LoopSchedule) -> Spa
     """
     space = space_of(task, template, schedule)
     if not space.knobs:
-        raise misuse("the template asks for no knobs", 'such as rows = knobs.choose("rows", (1, 2, 4))')
+        raise misuse("the template requests no knobs", 'for example rows = knobs.choose("rows", (1, 2, 4))')
     return space
 
 

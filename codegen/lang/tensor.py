@@ -65,7 +65,7 @@ class TensorExpression(WholeOperators["TensorExpression"]):
     def __getitem__(self, key: Operand | tuple[Operand, ...]) -> ElementValue:
         indices = key if isinstance(key, tuple) else (key,)
         if len(indices) != len(self.shape):
-            raise misuse(f"{self.name} has {len(self.shape)} axes, {len(indices)} indices are given")
+            raise misuse(f"{self.name} has {len(self.shape)} axes, but {len(indices)} indices were given")
         if self.is_inlined and self.body is not None:
             return to_value(self.body(*indices))
         _reading.append(self)
@@ -114,11 +114,11 @@ class TensorExpression(WholeOperators["TensorExpression"]):
     def _require_within(self, number: ElementValue) -> None:
         """Raises InputError if a computed index is always out of range."""
         if number.dtype is DType.F32:
-            raise misuse(f"the computed index of {self.name} is a float", 'cast("i32", x) makes it whole')
+            raise misuse(f"the computed index of {self.name} is a float", 'cast("i32", x) converts it')
         least, most = number.span or type_range(number.dtype)
         if least < 0 or most >= self.shape[-1]:
             raise misuse(
-                f"a computed index of {self.name} is from {least:,} to {most:,}: its last axis has "
+                f"a computed index of {self.name} ranges from {least:,} to {most:,}, but its last axis has "
                 f"{self.shape[-1]} elements",
                 f"clamp(n, 0, {self.shape[-1] - 1})",
             )
@@ -126,18 +126,18 @@ class TensorExpression(WholeOperators["TensorExpression"]):
     def _inside(self, axis: int, index: Operand) -> Position:
         if isinstance(index, float):
             raise misuse(
-                f"{index} is not a place along axis {axis} of {self.name}", "an axis or a whole number"
+                f"{index} is not a position along axis {axis} of {self.name}", "use an axis or a whole number"
             )
         if isinstance(index, ElementValue):
             raise misuse(
                 f"axis {axis} of {self.name} has a computed index",
-                "only the last axis can have one; another is indexed by a sum of axes times numbers",
+                "only the last axis can have one; index the others by a sum of axes times numbers",
             )
         place = to_position(index)
         if place.least < 0 or place.most >= self.shape[axis]:
             raise misuse(
                 f"axis {axis} of {self.name} has {self.shape[axis]} elements, "
-                f"it is read from {place.least} to {place.most}"
+                f"but is read from {place.least} to {place.most}"
             )
         return place
 
@@ -172,7 +172,7 @@ def _elementwise(
         shape = np.broadcast_shapes(one.shape, other.shape)
     except ValueError:
         raise misuse(
-            f"{one.name} {list(one.shape)} and {other.name} {list(other.shape)} do not go together"
+            f"{one.name} {list(one.shape)} and {other.name} {list(other.shape)} cannot be combined"
         ) from None
 
     def body(*indices: Position) -> ElementValue:
@@ -208,9 +208,9 @@ def placeholder(
 def sizes_of(name: str, shape: Sequence[int]) -> tuple[int, ...]:
     """Returns the checked sizes of a tensor."""
     if not shape or min(shape) < 1:
-        raise misuse(f"{name} has the shape {list(shape)}: each size must be 1 or more")
+        raise misuse(f"{name} has the shape {list(shape)}: each size must be at least 1")
     if math.prod(shape) > _MOST_ELEMENTS:
-        raise misuse(f"{name} has {math.prod(shape):,} elements, a tensor can have {_MOST_ELEMENTS:,}")
+        raise misuse(f"{name} has {math.prod(shape):,} elements, the limit is {_MOST_ELEMENTS:,}")
     return tuple(shape)
 
 
@@ -243,7 +243,7 @@ def compute(
     require_rounding(rounding)
     names = _parameters(name, body)
     if len(names) != len(shape):
-        raise misuse(f"{name} has {len(shape)} axes, its body takes {len(names)}")
+        raise misuse(f"{name} has {len(shape)} axes, but its body accepts {len(names)}")
     if not isinstance(dtype, QuantizedType):
         return replace(_computed(name, names, shape, body, dtype), is_stored=stored)
     quant = dtype
@@ -261,7 +261,7 @@ def _parameters(name: str, body: Callable[..., Operand]) -> list[str]:
         taken = inspect.signature(body).parameters.values()
         return [each.name for each in taken if each.default is inspect.Parameter.empty]
     except ValueError:
-        raise misuse(f"the body of {name} does not say what it takes", "lambda i, j: ...") from None
+        raise misuse(f"the body of {name} does not name its indices", "write lambda i, j: ...") from None
 
 
 def _computed(
@@ -307,9 +307,7 @@ def _require_known_axes(name: str, value: ElementValue, axes: Sequence[Axis]) ->
         inside = [axis.name for axis in reduction.axes]
         hidden = sorted(own & {*inside})
         if hidden:
-            raise misuse(
-                f"{name} has an axis {hidden[0]} already", "give the axis of the reduction another name"
-            )
+            raise misuse(f"{name} already has an axis {hidden[0]}", "rename the axis of the reduction")
         used += [(own, reduction.start.expr), (own | {*inside}, reduction.value.expr)]
     for known, expr in used:
         body = (Store(at(Buffer(name, value.dtype, 1, Role.OUTPUT)), expr),)

@@ -42,10 +42,10 @@ def proc(name: str, inputs: Sequence[TensorExpression], output: Outputs) -> Proc
     require_name(name, "a kernel")
     outputs = outputs_of(output)
     if not outputs:
-        raise misuse(f"{name} has no output: there is nothing to do")
+        raise misuse(f"{name} has no output, so there is nothing to compute")
     for each in outputs:
         if each.value is None:
-            raise misuse(f"{each.name} is given, not computed: there is nothing to do")
+            raise misuse(f"{each.name} is an input, so there is nothing to compute")
     stages = _stages(outputs)
     given = {tensor for stage in stages for tensor in stage.reads if tensor.value is None}
     missing = sorted(tensor.name for tensor in given - {*inputs})
@@ -54,7 +54,7 @@ def proc(name: str, inputs: Sequence[TensorExpression], output: Outputs) -> Proc
     names = [tensor.name for tensor in (*inputs, *stages)]
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice is not None:
-        raise misuse(f"two tensors are called {twice}")
+        raise misuse(f"two tensors are named {twice}")
     results = {each.name: replace(each.buffer, role=Role.OUTPUT) for each in outputs}
     buffers = {stage.name: results.get(stage.name, stage.buffer) for stage in stages}
     taken: set[str] = {*names}

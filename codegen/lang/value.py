@@ -111,7 +111,7 @@ class ElementValue(WholeOperators["ElementValue"]):
 
     def __bool__(self) -> bool:
         raise misuse(
-            "a value is not known while the expression is made", "where(a < b, x, y) chooses when it runs"
+            "a value is not known while the expression is built", "where(a < b, x, y) chooses at run time"
         )
 
 
@@ -125,16 +125,16 @@ def to_value(given: Operand) -> ElementValue:
     if isinstance(given, Position):
         low, high = DType.I32.limits
         if not low <= given.least <= given.most <= high:
-            raise misuse(f"a place from {given.least:,} to {given.most:,} is not a number of 32 bits")
+            raise misuse(f"a position from {given.least:,} to {given.most:,} does not fit 32 bits")
         return ElementValue(Index(given.affine), DType.I32, span=(given.least, given.most))
     if isinstance(given, bool) or not isinstance(given, Real):
-        raise misuse(f"{given!r} is not a value", "values are elements of tensors, axes and numbers")
+        raise misuse(f"{given!r} is not a value", "use elements of tensors, axes or numbers")
     if not isinstance(given, Integral):
         return ElementValue(Const(float(given)), DType.F32)
     number = int(given)
     kind = next((kind for kind in _WHOLE if kind.limits[0] <= number <= kind.limits[1]), None)
     if kind is None:
-        raise misuse(f"{number} is beyond 64 bits", "numbers are whole and of up to 64 bits, or real")
+        raise misuse(f"{number} does not fit 64 bits", "use integers of up to 64 bits, or floats")
     return ElementValue(Const(number), kind, span=(number, number))
 
 
@@ -152,11 +152,11 @@ def _whole(op: str, left: Operand, right: Operand) -> ElementValue:
     a, b = to_value(left), to_value(right)
     for value in (a, b):
         if value.dtype is DType.F32:
-            raise misuse(f"floats are not {_DONE[op]}", 'cast("i32", x) makes a number whole')
+            raise misuse(f"floats are not {_DONE[op]}", 'cast("i32", x) converts to an integer')
         if value.scale is not None:
             raise misuse(
-                f"a value {_scale_text(value)} is not {_DONE[op]}: it stands for a real value",
-                "a placeholder of a plain type has whole numbers",
+                f"a value {_scale_text(value)} is not {_DONE[op]}: it represents a float",
+                "use a placeholder with an unquantized type",
             )
     a, b = (a, b) if op in SHIFTS else _of_one_sign(a, b)
     kind = common_type(a.dtype, DType.I32 if op in SHIFTS else b.dtype)
@@ -190,7 +190,7 @@ def _holds(dtype: DType, value: ElementValue) -> bool:
 def _inverted(value: ElementValue) -> ElementValue:
     """Inverts each bit of the type."""
     if value.dtype is DType.BOOL or _is_asked(value.expr):
-        raise misuse("~ turns bits round, and a comparison is 1 or 0", "1 - c is the opposite of c")
+        raise misuse("~ inverts all bits, but a comparison is 1 or 0", "use 1 - c for the opposite")
     high = value.dtype.limits[1] if value.dtype is DType.U8 or value.dtype in _UNSIGNED else -1
     return _whole("^", value, high)
 
@@ -219,7 +219,8 @@ def _of_one_sign(a: ElementValue, b: ElementValue) -> tuple[ElementValue, Elemen
                 else "what can be less than 0"
             )
             raise misuse(
-                f"{kind.value} and {said} do not go together", 'cast("i64", x), or cast both to one type'
+                f"{kind.value} and {said} cannot be combined",
+                'cast both to one type, for example cast("i64", x)',
             )
     return a, b
 
@@ -249,7 +250,7 @@ def _same_scale(a: ElementValue, b: ElementValue) -> float | None:
     if a.scale is None or b.scale is None or not math.isclose(a.scale, b.scale, rel_tol=_SAME):
         said = " and one ".join(map(_scale_text, (a, b)))
         raise misuse(
-            f"a value {said} do not go together",
+            f"a value {said} cannot be combined",
             "compute one of them into a tensor of the other's scale first",
         )
     return a.scale
@@ -282,7 +283,7 @@ def equal(left: Operand, right: Operand) -> ElementValue:
 @checks_arguments
 def clamp(value: Operand, low: Operand, high: Operand) -> ElementValue:
     if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
-        raise misuse(f"nothing is between {low} and {high}", "clamp(value, low, high)")
+        raise misuse(f"no value is between {low} and {high}", "clamp(value, low, high)")
     return maximum(minimum(value, high), low)
 
 
@@ -310,7 +311,7 @@ def cast(dtype: str, value: Operand) -> ElementValue:
 def require_name(name: str, what: str) -> None:
     """Raises InputError if a name is not a Python identifier."""
     if not name.isidentifier() or iskeyword(name):
-        raise misuse(f'"{name}" is not a name of {what}', "a name is an identifier of Python")
+        raise misuse(f'"{name}" is not a valid name for {what}', "use a Python identifier")
 
 
 def dtype_of(name: str) -> DType:
@@ -360,13 +361,13 @@ def _reduced(
 ) -> ElementValue:
     inner = to_value(value)
     if not axes:
-        raise misuse("a reduction needs axes to go over", 'such as k = reduce_axis("k", 64)')
+        raise misuse("a reduction needs axes", 'for example k = reduce_axis("k", 64)')
     names = [axis.name for axis in axes]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise misuse(f"a reduction goes over {twice} twice", "two axes have two names")
+        raise misuse(f"a reduction has the axis {twice} twice", "give each axis its own name")
     if inner.reductions or (start is not None and start.reductions):
-        raise misuse("a reduction of what is reduced itself is not one step", "compute the inner one first")
+        raise misuse("a reduction cannot contain another one", "compute the inner one first")
     dtype = common_type(inner.dtype, DType.I32)
     if start is not None:
         _same_scale(start, inner)

@@ -63,7 +63,7 @@ def _is_loop(stmt: Stmt, var: str) -> bool:
 def _in_loops(proc: Proc, var: str, local: str, change: Callable[[Body], Body]) -> Proc:
     """Returns the proc with the body of every loop of that name changed."""
     if any(isinstance(s, Declare) and s.buffer.name == local for s in walk(proc.body)):
-        raise ScheduleError(f"{proc.name} has a buffer {local} already")
+        raise ScheduleError(f"{proc.name} already has a buffer {local}")
     if not any(_is_loop(s, var) for s in walk(proc.body)):
         raise ScheduleError(f"{proc.name} has no loop {var}")
 
@@ -81,9 +81,9 @@ def _with_copy_out(body: Body, buffer: Buffer, local: str) -> Body:
         return body
     inner = _extents(body)
     if any(isinstance(s, Invoke) and any(w.buffer == buffer for w in s.windows) for s in walk(body)):
-        raise ScheduleError(f"an instruction writes {buffer.name}: copy it before instructions are there")
+        raise ScheduleError(f"an instruction writes {buffer.name}: copy it before adding instructions")
     if len(places) > 1 or any(place.row != Affine() for place in places):
-        raise ScheduleError(f"{buffer.name} is written at several places, which one copy does not hold")
+        raise ScheduleError(f"{buffer.name} is written at several positions, which one copy cannot hold")
     (place,) = places
     walked = sorted(
         ((v, f) for v, f in place.index.terms if inner.get(v, 1) > 1), key=lambda term: abs(term[1])
@@ -91,7 +91,7 @@ def _with_copy_out(body: Body, buffer: Buffer, local: str) -> Body:
     covered, at, count = 0, Affine(), 1
     for loop, factor in walked:
         if abs(factor) <= covered:
-            raise ScheduleError(f"{buffer.name}[{place.index}] is one element in several turns")
+            raise ScheduleError(f"{buffer.name}[{place.index}] is the same element in several iterations")
         covered += abs(factor) * (inner[loop] - 1)
         at, count = at + variable(loop) * count, count * inner[loop]
     near = Buffer(local, buffer.dtype, count, Role.LOCAL)
@@ -118,7 +118,7 @@ def _with_copy(body: tuple[Stmt, ...], buffer: Buffer, local: str) -> tuple[Stmt
         return body
     begins = {_outside(place.index, inner) for place in places}
     if len(begins) > 1:
-        raise ScheduleError(f"{buffer.name} is read from several places, which one copy does not hold")
+        raise ScheduleError(f"{buffer.name} is read from several positions, which one copy cannot hold")
     (begin,) = begins
     offsets = [place.index - begin for place in places]
     first = min(least(offset, inner) for offset in offsets)

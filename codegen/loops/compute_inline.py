@@ -39,7 +39,7 @@ def compute_inline(proc: Proc, tensor: str) -> Proc:
         case (Store(_, value),):
             pass
         case _:
-            raise ScheduleError(f"{tensor} is more than a value for each element: it has sums")
+            raise ScheduleError(f"{tensor} contains a sum, so it cannot be inlined")
     rest = proc.body[: stage.position] + proc.body[stage.position + 1 :]
     require_same_later(stage, proc.body[stage.position + 1 :])
     require_plain_reads(rest, stage.buffer)

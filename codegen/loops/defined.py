@@ -75,7 +75,7 @@ def undefined(proc: Proc) -> str:
     begun.extend(scope.values())
     for stmt, turn, known in _timed(proc.body, _Turn(1), scope, begun):
         if stmt.place.buffer.role in _GIVEN:
-            return f"{proc.name} writes {stmt.place.buffer.name}, which is given"
+            return f"{proc.name} writes {stmt.place.buffer.name}, which is an input"
         _note(stmt, turn, known)
     touched = {w.buffer.name for s in walk(proc.body) if isinstance(s, Invoke) for w in s.windows}
     for times in begun:
@@ -83,9 +83,9 @@ def undefined(proc: Proc) -> str:
         early = np.argwhere((times.read != _NEVER) & (times.read <= times.written))
         lacking = np.argwhere(times.written == _NEVER)
         if name not in touched and early.size:
-            return f"{proc.name} reads element {early[0][-1]} of {name} before anything is stored there"
+            return f"{proc.name} reads element {early[0][-1]} of {name} before it is written"
         if name not in touched and times.buffer.role is Role.OUTPUT and lacking.size:
-            return f"{proc.name} stores nothing in element {lacking[0][-1]} of {name}"
+            return f"{proc.name} does not write element {lacking[0][-1]} of {name}"
     return ""
 
 

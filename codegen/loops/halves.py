@@ -63,15 +63,15 @@ def halves_of(proc: Proc) -> Shares | str:
     if shared is not None:
         return f"{_BUSY}{shared.role.value}"
     if any(p.may_alias for p in proc.params):
-        return "its result may lie where an operand lies"
+        return "its result may share memory with an operand"
     loops = [stmt for stmt in proc.body if isinstance(stmt, For)]
     if len(loops) < len(proc.body):
         return f"{_BUSY}variables"
     if not any(map(is_cut, loops)):
-        return "its outermost loop has a single turn"
+        return "its outermost loop has a single iteration"
     touched = [_touched(loops, half) for half in (FIRST, SECOND)]
     if sum(places.elements for half in touched for places in half) > _MOST_ELEMENTS:
-        return "its results are too many to list"
+        return "it has too many results to list"
     written, used = zip(*map(_listed, touched), strict=True)
     if written[FIRST] & used[SECOND] or written[SECOND] & used[FIRST]:
         return f"{_BUSY}results"

@@ -195,7 +195,7 @@ def _cell(place: BufferPlace) -> _Cell:
 def _outside(name: str, rows: Rows, number: int, index: int) -> IndexError:
     if not 0 <= number < len(rows):
         return IndexError(f"{name} has no row {number}, only {len(rows)}")
-    return IndexError(f"{name}[{index}] lies outside its {rows[number].size} elements")
+    return IndexError(f"{name}[{index}] is outside its {rows[number].size} elements")
 
 
 def _affine(affine: Affine) -> Callable[[_Loops], int]:
@@ -303,7 +303,7 @@ def _in_type(expr: Binary) -> Callable[[Any, Any, Any], int | float]:
         def in_signed_type(a: Any, b: Any, made: Any) -> Any:
             if low <= made <= high:
                 return made
-            raise OverflowError(f"{a} {op} {b} is beyond the {bits} bits of {kind.value}")
+            raise OverflowError(f"{a} {op} {b} does not fit the {bits} bits of {kind.value}")
 
         return in_signed_type
 
@@ -315,7 +315,7 @@ def _in_type(expr: Binary) -> Callable[[Any, Any, Any], int | float]:
         if low == 0 or op == "<<":
             return wrapped(int(made), kind)
         if not low <= made <= high:
-            raise OverflowError(f"{a} {op} {b} is beyond the {bits} bits of {kind.value}")
+            raise OverflowError(f"{a} {op} {b} does not fit the {bits} bits of {kind.value}")
         return made
 
     return in_type

@@ -49,11 +49,11 @@ def vectorize(proc: Proc, var: str, lanes: Lanes) -> Proc:
         if loop.extent == 1:
             return (loop,)
         if loop.extent != lanes.count:
-            raise ScheduleError(f"{lanes.isa} has {lanes.count} lanes, {var} has {loop.extent} turns")
+            raise ScheduleError(f"{lanes.isa} has {lanes.count} lanes, {var} has {loop.extent} iterations")
         require_own_outputs(loop)
         shared = [b.name for b in read(loop.body) & written(loop.body) if b.role is not Role.LOCAL]
         if shared:
-            raise ScheduleError(f"turns of {var} read {min(shared)}, which they write")
+            raise ScheduleError(f"iterations of {var} read {min(shared)}, which they also write")
         declared = [stmt.buffer for stmt in loop.body if isinstance(stmt, Declare)]
         lanes_of = {buffer: _side_by_side(buffer, loop.body, lanes) for buffer in declared}
         if any(buffer.elements != 1 for buffer in declared):
@@ -74,7 +74,7 @@ def vectorize(proc: Proc, var: str, lanes: Lanes) -> Proc:
         made = wide
     left = next((s for s in walk(made.body) if isinstance(s, For) and s.var == var and s.extent > 1), None)
     if left is not None:
-        raise ScheduleError(f"{lanes.isa} has no instruction for what turns of {var} do to {_target(left)}")
+        raise ScheduleError(f"{lanes.isa} has no instruction for what {var} does to {_target(left)}")
     return made
 
 

@@ -13,7 +13,7 @@ def in_order(proc: Proc, loops: Sequence[str]) -> Proc:
     while (pair := _misplaced(proc, loops)) is not None:
         proc = reorder(proc, *pair)
     if not _has_nest(proc.body, loops):
-        raise ScheduleError("these loops are not nested with nothing between them")
+        raise ScheduleError("these loops are not perfectly nested")
     return proc
 
 

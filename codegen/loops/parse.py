@@ -71,8 +71,8 @@ def parse_proc(text: str, named: Mapping[str, Named] | None = None) -> Proc:
     except ValueError as error:  # null bytes
         raise InputError(f"not Python: {error}") from None
     except RecursionError:
-        raise InputError("an expression of the text is nested too deeply to be read") from None
-    raise InputError("the text of a proc is one function", hint="def name(x: input(i8[4]), ...): ...")
+        raise InputError("an expression is nested too deeply") from None
+    raise InputError("the text of a proc must be one function", hint="def name(x: input(i8[4]), ...): ...")
 
 
 @dataclass
@@ -92,9 +92,9 @@ class _Reader:
     def proc(self, function: ast.FunctionDef) -> Proc:
         given = function.args
         if given.defaults or given.vararg or given.kwonlyargs or given.kwarg or given.posonlyargs:
-            raise self.wrong(function, "a proc has plain parameters only, each with its annotation")
+            raise self.wrong(function, "a proc needs plain parameters, each with an annotation")
         if function.decorator_list or function.returns:
-            raise self.wrong(function, "a proc has no decorators, and gives nothing back")
+            raise self.wrong(function, "a proc must have no decorators and no return type")
         params = tuple(self.declared(arg, arg.arg, arg.annotation) for arg in function.args.args)
         return Proc(function.name, params, self.body(function.body))
 
@@ -110,17 +110,17 @@ class _Reader:
             ) if role in _ROLES and dtype in _DTYPES:
                 more = {str(word.arg): self.literal(word.value) for word in keywords}
             case _:
-                hint = f"such as {name}: input(i8[16]); known: {', '.join(_ROLES)}; {', '.join(_DTYPES)}"
+                hint = f"for example {name}: input(i8[16]); known: {', '.join(_ROLES)}; {', '.join(_DTYPES)}"
                 raise self.wrong(
-                    node, f"{name} has no annotation that says its owner, type and elements", hint
+                    node, f"{name} needs an annotation with its role, type and number of elements", hint
                 )
         unknown = set(more) - {"rows", "may_alias", "vector_type"}
         if unknown:
             raise self.wrong(node, f"a buffer has no {min(unknown)}", "known: rows, may_alias, vector_type")
         if name in self.loops or (name in self.buffers and _ROLES[role] is not Role.LOCAL):
-            raise self.wrong(node, f"{name} has a meaning already", "give the buffer another name")
+            raise self.wrong(node, f"{name} is already defined", "rename the buffer")
         if name in self.buffers and self.buffers[name].role is not Role.LOCAL:
-            raise self.wrong(node, f"{name} is a parameter already", "give the local another name")
+            raise self.wrong(node, f"{name} is already a parameter", "rename the local")
         made = Buffer(
             name,
             _DTYPES[dtype],
@@ -141,7 +141,7 @@ class _Reader:
 
     def size(self, node: ast.AST, found: float | str) -> int:
         if isinstance(found, bool) or not isinstance(found, int) or found < 0:
-            raise self.wrong(node, f"a buffer has {found!r} elements or rows", "a whole number")
+            raise self.wrong(node, f"a buffer cannot have {found!r} elements or rows", "a whole number")
         return found
 
     # ---- statements ----
@@ -172,7 +172,7 @@ class _Reader:
             case _:
                 raise self.wrong(
                     node,
-                    "a proc has no such statement",
+                    "this statement is not supported in a proc",
                     "known: for i in range(4), for i in unrolled(4), a: local(i32[1]), a[0] = ..., "
                     "a[0] += ..., instruction(a[0:], ...)",
                 )
@@ -187,7 +187,7 @@ class _Reader:
     def loop(self, node: ast.For, loop: For) -> For:
         var, extent = loop.var, loop.extent
         if var in self.loops or var in self.buffers:
-            raise self.wrong(node, f"{var} has a meaning already", "give the loop another name")
+            raise self.wrong(node, f"{var} is already defined", "rename the loop")
         if extent < 0:
             raise self.wrong(node, f"a loop cannot run {extent} times")
         self.loops.append(var)
@@ -198,9 +198,9 @@ class _Reader:
     def invoke(self, node: ast.stmt, name: str, arguments: Sequence[ast.expr]) -> Invoke:
         instruction = self.known(node, name)
         if not isinstance(instruction, Instruction):
-            raise self.wrong(node, f"{name} gives a value and stands alone")
+            raise self.wrong(node, f"the value of {name} is not used")
         if len(arguments) != len(instruction.params):
-            raise self.wrong(node, f"{name} takes {len(instruction.params)} windows, not {len(arguments)}")
+            raise self.wrong(node, f"{name} needs {len(instruction.params)} windows, not {len(arguments)}")
         return Invoke(instruction, tuple(self.window(argument) for argument in arguments))
 
     def known(self, node: ast.AST, name: str) -> Named:
@@ -208,7 +208,7 @@ class _Reader:
             raise self.wrong(
                 node,
                 f"{name} is not an instruction or function known here{did_you_mean(name, self.named)}",
-                "give those that the text calls with it",
+                "pass the instructions and functions that the text calls",
             )
         return self.named[name]
 
@@ -217,13 +217,13 @@ class _Reader:
     def element(self, node: ast.expr) -> BufferPlace:
         buffer, subscripts = self.subscripted(node)
         if any(isinstance(each, ast.Slice) for each in subscripts):
-            raise self.wrong(node, f"{ast.unparse(node)} is a window where an element must stand")
+            raise self.wrong(node, f"{ast.unparse(node)} is a window, but an element is needed")
         return self.place(node, buffer, subscripts)
 
     def window(self, node: ast.expr) -> BufferPlace:
         buffer, (*rows, last) = self.subscripted(node)
         if not (isinstance(last, ast.Slice) and last.lower is not None and last.upper is last.step is None):
-            raise self.wrong(node, f"{ast.unparse(node)} is not a window", f"such as {buffer.name}[0:]")
+            raise self.wrong(node, f"{ast.unparse(node)} is not a window", f"for example {buffer.name}[0:]")
         return self.place(node, buffer, [*rows, last.lower])
 
     def subscripted(self, node: ast.expr) -> tuple[Buffer, list[ast.expr]]:
@@ -281,7 +281,7 @@ class _Reader:
         match node:
             case ast.Constant(value=int() | float() as value):
                 if isinstance(value, int) and value >= 2**64:
-                    raise self.wrong(node, f"{value} is beyond 64 bits")
+                    raise self.wrong(node, f"{value} does not fit 64 bits")
                 return Const(value)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return Const(-self.number(operand))
@@ -321,5 +321,5 @@ class _Reader:
                 return Binary(name, self.expr(left), self.expr(right))
         function = self.known(node, name)
         if not isinstance(function, ScalarFunction):
-            raise self.wrong(node, f"{name} is an instruction and gives no value")
+            raise self.wrong(node, f"{name} is an instruction and has no value")
         return Apply(function, tuple(self.expr(argument) for argument in arguments))

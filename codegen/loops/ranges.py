@@ -94,14 +94,14 @@ def fault(op: str, a: Range, b: Range, kind: DType) -> tuple[str, str]:
     said = f"{b[0]:,}" if b[0] == b[1] else f"{b[0]:,} to {b[1]:,}"
     last = 8 * kind.bytes - 1
     if op in SHIFTS and not 0 <= b[0] <= b[1] <= last:
-        return f"a shift by {said}: {kind.value} is shifted by 0 to {last}", f"clamp(n, 0, {last})"
+        return f"a shift by {said}: {kind.value} can be shifted by 0 to {last}", f"clamp(n, 0, {last})"
     if op in DIVISIONS and b[0] <= 0 <= b[1]:
         if b[0] == b[1]:
             return "a division by 0", ""
-        return f"a division by {said}, among them 0", "maximum(d, 1) is never 0"
+        return f"a division by {said}, which includes 0", "maximum(d, 1) is never 0"
     if op == "//" and result_range(op, a, b)[1] > kind.limits[1]:
-        return f"a division of {a[0]:,} by -1, beyond the {8 * kind.bytes} bits of {kind.value}", (
-            'cast("i64", x) computes in 64 bits; clamp(x, low, high) makes a value less'
+        return f"a division of {a[0]:,} by -1, outside the {8 * kind.bytes} bits of {kind.value}", (
+            'cast("i64", x) computes in 64 bits; clamp(x, low, high) limits a value'
         )
     return "", ""
 
@@ -170,11 +170,13 @@ def _undefined(expr: Expr, extents: Extents) -> tuple[str, str]:
             high = None if span is None else span[1] + most(place.index, extents)
             if low is None or high is None or low < 0 or high >= place.buffer.elements:
                 name, last = place.buffer.name, place.buffer.elements - 1
-                said = f"a computed index of {name} from {low} to {high}: its last element is {last}"
+                said = (
+                    f"a computed index of {name} ranges from {low} to {high}, but its last element is {last}"
+                )
                 return said, f"clamp(n, 0, {last})"
         case Binary(op, left, right) if op in (*SHIFTS, *DIVISIONS):
             a, b, kind = range_of(left, extents), range_of(right, extents), operand_type(op, left, right)
             if a is None or b is None or kind is DType.F32:
-                return f"an operation {op} of floats", 'cast("i32", x) makes a number whole'
+                return f"an operation {op} of floats", 'cast("i32", x) converts to an integer'
             return fault(op, a, b, kind)
     return "", ""

@@ -53,7 +53,7 @@ def reverse_compute_at(proc: Proc, tensor: str, var: str) -> Proc:
     source, at = _source_of(proc, reader)
     makers = [n for n, stmt in enumerate(proc.body) if source in written((stmt,))]
     if len(makers) != 1 or makers[0] >= reader.position:
-        raise ScheduleError(f"{source.name} is not made by one nest before {tensor}")
+        raise ScheduleError(f"{source.name} is not computed by one nest before {tensor}")
     (maker,) = makers
     _require_movable(proc, reader, source, maker)
     axes = _axes_of_source(proc, source, at, reader)
@@ -62,7 +62,9 @@ def reverse_compute_at(proc: Proc, tensor: str, var: str) -> Proc:
     box = _box_written(loop, around, source, axes)
     parts = _parts_of_box(reader, at, axes, box)
     if parts is None:
-        raise ScheduleError(f"a turn of {var} does not make all of {source.name} that {tensor} needs")
+        raise ScheduleError(
+            f"an iteration of {var} does not compute all of {source.name} that {tensor} needs"
+        )
     moved = {name: begin + variable(name) for name, (begin, _) in parts.items()}
     body: Body = tuple(substitute(stmt, moved) for stmt in with_own_locals(reader.body, tensor))
     for each in reversed(reader.loops):
@@ -125,7 +127,7 @@ def _source_of(proc: Proc, reader: TensorNest) -> tuple[Buffer, BufferPlace]:
         count = len({place.buffer for place in places})
         raise ScheduleError(
             f"{reader.buffer.name} reads {count} tensors of other nests, "
-            f"at {len(places)} places: it must be one"
+            f"at {len(places)} positions: only one is supported"
         )
     (place,) = places
     require_plain_reads(reader.stmts, place.buffer)
@@ -157,7 +159,7 @@ def _only_loop(nest: Stmt, var: str, source: Buffer) -> tuple[For, Extents]:
     makers = [each for each in found if source in written((each[0],))]
     outside = _replaced(nest, makers[0][0], For(var, 1, ())) if len(makers) == 1 else nest
     if len(makers) != 1 or source in written((outside,)):
-        raise ScheduleError(f"no loop {var} makes all of {source.name}")
+        raise ScheduleError(f"no loop {var} computes all of {source.name}")
     return makers[0]
 
 
@@ -168,7 +170,7 @@ def _box_written(loop: For, around: Extents, source: Buffer, axes: Sequence[Tens
     for stmt, extents in statements(loop.body, inside):
         if isinstance(stmt, Invoke) and any(w.buffer == source for w in stmt.windows):
             raise ScheduleError(
-                f"{stmt.instruction.name} makes {source.name}: move it before instructions are there"
+                f"{stmt.instruction.name} computes {source.name}: move it before adding instructions"
             )
         places += [
             (taken_apart(place, axes, extents), extents)
@@ -179,9 +181,7 @@ def _box_written(loop: For, around: Extents, source: Buffer, axes: Sequence[Tens
     box = box_of(places, inner, source.name)
     elements = math.prod(axis.extent for axis in axes)
     if elements > _COUNTED:
-        raise ScheduleError(
-            f"{source.name} has {elements} elements, more than the {_COUNTED} that are looked at"
-        )
+        raise ScheduleError(f"{source.name} has {elements} elements, the limit is {_COUNTED}")
     made = {
         tuple(index.evaluate(values) for index in offsets)
         for offsets, extents in (
@@ -194,7 +194,7 @@ def _box_written(loop: For, around: Extents, source: Buffer, axes: Sequence[Tens
     is_once = len({*starts}) == len(starts) and len(starts) * math.prod(box.sizes) == elements
     is_apart = not any(s % n for start in starts for s, n in zip(start, box.sizes, strict=True))
     if len(made) != math.prod(box.sizes) or not is_once or not is_apart:
-        raise ScheduleError(f"turns of {loop.var} make no whole boxes of {source.name}, one each")
+        raise ScheduleError(f"iterations of {loop.var} do not compute separate boxes of {source.name}")
     return box
 
 

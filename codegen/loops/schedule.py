@@ -67,7 +67,7 @@ def partition(proc: Proc, var: str, at: int, first: str, second: str) -> Proc:
 
     def change(loop: For) -> Body:
         if not 0 < at < loop.extent:
-            raise ScheduleError(f"partition of {var} at {at} must lie inside its {loop.extent} values")
+            raise ScheduleError(f"partition of {var} at {at} must be inside its {loop.extent} values")
         head = For(first, at, substitute_loop(loop, variable(first)))
         rest = For(second, loop.extent - at, substitute_loop(loop, variable(second) + at))
         return (head, rest)
@@ -110,7 +110,7 @@ def unroll(proc: Proc, var: str) -> Proc:
 def annotate(proc: Proc, var: str, note: str) -> Proc:
     """Adds a comment above the loop in C."""
     if any(mark in note for mark in ("*/", "/*", "\n")):
-        raise ScheduleError(f"the note {note!r} does not fit a line of comment in C")
+        raise ScheduleError(f"the note {note!r} does not fit a one-line C comment")
     return change_loops(proc, var, lambda loop: (replace(loop, note=note),))
 
 
@@ -165,7 +165,7 @@ def decompose_reduction(proc: Proc, var: str, first: str) -> Proc:
     def change(loop: For) -> Body:
         begins, rest = _begun(loop)
         if not begins:
-            raise ScheduleError(f"loop {var} begins with no value that it goes on with")
+            raise ScheduleError(f"loop {var} does not start with a value that it continues")
         require_own_outputs(loop)
         old = {
             s.buffer: replace(s.buffer, elements=s.buffer.elements * loop.extent)
@@ -199,9 +199,9 @@ def _begun(loop: For) -> tuple[Body, Body]:
     changed = {s.place.buffer for s in walk(rest) if isinstance(s, Store | Accumulate)} | begun.keys()
     read = {e.place.buffer for s in begins if isinstance(s, Store) for e in loads_of(s.value)}
     if read & changed:
-        raise ScheduleError(f"loop {loop.var} begins with what its turns write")
+        raise ScheduleError(f"loop {loop.var} starts with a value that its iterations write")
     if any(place != begun.get(place.buffer, place) for place in later if place.buffer not in own):
-        raise ScheduleError(f"turns of {loop.var} go on with what others have begun")
+        raise ScheduleError(f"iterations of {loop.var} continue values of other iterations")
     return begins, rest
 
 
@@ -214,7 +214,7 @@ def unroll_within(proc: Proc, var: str, statements: int) -> Proc:
     times = statements // max(size, 1)
     extent = max(loop.extent for loop in loops)
     if times < 1:
-        raise ScheduleError(f"a turn of {var} has {size} statements, more than {statements}")
+        raise ScheduleError(f"an iteration of {var} has {size} statements, more than {statements}")
     return unroll(proc, var) if times >= extent else unroll_by(proc, var, times)
 
 
@@ -244,7 +244,7 @@ def pad_reduction(proc: Proc, var: str, multiple: int, zeros: str) -> Proc:
     def change(loop: For) -> Body:
         for stmt in walk(loop.body):
             if isinstance(stmt, Store | Declare):
-                raise ScheduleError(f"loop {var} must only accumulate to be lengthened")
+                raise ScheduleError(f"loop {var} must only accumulate to be extended")
             if isinstance(stmt, Accumulate) and zeros not in {
                 e.place.buffer.name for e in loads_of(stmt.value)
             }:
@@ -287,7 +287,9 @@ def _is_extreme(store: Store) -> bool:
 
 def _require_own_place(place: BufferPlace, loop: For) -> None:
     if loop.extent > 1 and not place.index.coefficient(loop.var):
-        raise ScheduleError(f"loop {loop.var} writes {place.buffer.name} at one place for all its values")
+        raise ScheduleError(
+            f"loop {loop.var} writes {place.buffer.name} at the same position in all iterations"
+        )
 
 
 def _declared_in(body: Body) -> list[Buffer]:
@@ -342,4 +344,4 @@ def _changed(
 def _require_free(proc: Proc, new: Sequence[str], taken: frozenset[str]) -> None:
     hidden = next((name for name in new if name in taken), None)
     if hidden is not None:
-        raise ScheduleError(f"{proc.name} has a loop {hidden} already")
+        raise ScheduleError(f"{proc.name} already has a loop {hidden}")

@@ -74,10 +74,10 @@ def share(proc: Proc, var: str, window: str, local: str) -> Proc:
     iteration of `var` reads in its window.
     """
     if any(isinstance(s, Declare) and s.buffer.name == local for s in walk(proc.body)):
-        raise ScheduleError(f"{proc.name} has a buffer {local} already")
+        raise ScheduleError(f"{proc.name} already has a buffer {local}")
     walked = f"{var}_{window}"
     if any(isinstance(s, For) and s.var == walked for s in walk(proc.body)):
-        raise ScheduleError(f"{proc.name} has a loop {walked} already")
+        raise ScheduleError(f"{proc.name} already has a loop {walked}")
     shared = 0
 
     def visit(stmt: Stmt) -> Body:
@@ -140,17 +140,17 @@ def _shared(nest: WindowNest, var: str, window: str, walked: str, local: str) ->
     turns, width = nest.loop(var), nest.loop(window)
     index = nest.stmt.place.index
     if not index.coefficient(var) or index.coefficient(window):
-        raise ScheduleError(f"{nest.stmt.place.buffer.name} does not have a value for each turn of {var}")
+        raise ScheduleError(
+            f"{nest.stmt.place.buffer.name} does not have a value for each iteration of {var}"
+        )
     own = [loop for loop in nest.loops if loop.var != var and index.coefficient(loop.var)]
     rest = [loop for loop in nest.loops if loop not in own and loop.var not in (var, window)]
     if not rest:
-        raise ScheduleError(
-            f"only {window} is reduced: nothing is to be made once for several turns of {var}"
-        )
+        raise ScheduleError(f"only {window} is reduced: iterations of {var} share nothing")
     step = _step(nest, var, window)
     if step >= width.extent:
         raise ScheduleError(
-            f"windows of {width.extent} that begin {step} apart do not overlap in turns of {var}"
+            f"windows of {width.extent} that begin {step} apart do not overlap in iterations of {var}"
         )
     count = (turns.extent - 1) * step + width.extent
     near = Buffer(
@@ -183,7 +183,7 @@ def _step(nest: WindowNest, var: str, window: str) -> int:
     steps = {_ratio(index, var, window) for index in _indices(nest.value)} - {None}
     if len(steps) != 1 or 0 in steps:
         raise ScheduleError(
-            f"what is reduced does not walk {var} and {window} as one: turns have nothing in common"
+            f"the reduced values do not walk {var} and {window} as one loop: iterations share nothing"
         )
     (step,) = steps
     assert step is not None

@@ -59,10 +59,10 @@ def stage_of(proc: Proc, tensor: str, roles: Sequence[Role] = (Role.SCRATCH,)) -
     buffer = next((p for p in proc.params if p.name == tensor and p.role in roles), None)
     if buffer is None:
         known = ", ".join(p.name for p in proc.params if p.role in roles) or "none"
-        raise ScheduleError(f"{proc.name} has no tensor {tensor} between its nests: there is {known}")
+        raise ScheduleError(f"{proc.name} has no tensor {tensor} between its nests: known: {known}")
     makers = [n for n, stmt in enumerate(proc.body) if buffer in written((stmt,))]
     if len(makers) != 1:
-        raise ScheduleError(f"{tensor} is not made by one nest")
+        raise ScheduleError(f"{tensor} is not computed by one nest")
     places = {
         stmt.place if isinstance(stmt, Store | Accumulate) else None
         for stmt, _ in statements((proc.body[makers[0]],), {})
@@ -70,7 +70,7 @@ def stage_of(proc: Proc, tensor: str, roles: Sequence[Role] = (Role.SCRATCH,)) -
     }
     (place, *more) = places
     if place is None or more:
-        raise ScheduleError(f"{tensor} is made at several places of its nest, or by an instruction")
+        raise ScheduleError(f"{tensor} is computed at several positions of its nest, or by an instruction")
     loops: list[For] = []
     body: Body = (proc.body[makers[0]],)
     while len(body) == 1 and isinstance(body[0], For) and body[0].var in place.variables | _single(body[0]):
@@ -78,7 +78,9 @@ def stage_of(proc: Proc, tensor: str, roles: Sequence[Role] = (Role.SCRATCH,)) -
         body = body[0].body
     axes = axes_of(place.index, {loop.var: loop.extent for loop in loops}, buffer)
     if math.prod(axis.extent for axis in axes) != buffer.elements:
-        raise ScheduleError(f"{tensor} has other loops than one for each axis: move it before they change")
+        raise ScheduleError(
+            f"{tensor} does not have one loop for each axis: move it before changing its loops"
+        )
     for stmt, _ in statements(body, {}):
         for other in places_of(stmt):
             if other.buffer == buffer and other != place:
@@ -96,14 +98,16 @@ def require_same_later(stage: TensorNest, later: Body) -> None:
         b.name for b in read(stage.stmts) & written(later) if b != stage.buffer and b.role is not Role.LOCAL
     )
     if lost:
-        raise ScheduleError(f"{lost[0]}, of which {stage.buffer.name} is made, is written again after it")
+        raise ScheduleError(
+            f"{lost[0]}, from which {stage.buffer.name} is computed, is written again after it"
+        )
 
 
 def require_plain_reads(body: Body, buffer: Buffer) -> None:
     for stmt, _ in statements(body, {}):
         if isinstance(stmt, Invoke) and any(w.buffer == buffer for w in stmt.windows):
             raise ScheduleError(
-                f"{stmt.instruction.name} reads {buffer.name}: move it before instructions are there"
+                f"{stmt.instruction.name} reads {buffer.name}: move it before adding instructions"
             )
         if isinstance(stmt, Store | Accumulate) and _has_computed_index(stmt.value, buffer):
             raise ScheduleError(f"{buffer.name} is read at a computed index")
@@ -119,7 +123,7 @@ def require_free_names(stage: TensorNest, around: Extents) -> None:
     inner = {loop.var for loop in stage.loops} | {s.var for s in walk(stage.body) if isinstance(s, For)}
     taken = sorted(inner & {*around})
     if taken:
-        raise ScheduleError(f"the nest of {stage.buffer.name} has a loop {taken[0]}, which is around it then")
+        raise ScheduleError(f"the nest of {stage.buffer.name} has a loop {taken[0]}, which would enclose it")
 
 
 def with_own_locals(body: Body, prefix: str) -> Body:

@@ -156,7 +156,7 @@ def _match_place(target: BufferPlace, pattern: BufferPlace, binding: _Binding) -
     window = BufferPlace(target.buffer, base, row)
     known = binding.windows.setdefault(pattern.buffer.name, window)
     if known != window:
-        raise MismatchError(f"{pattern.buffer.name} begins at two places")
+        raise MismatchError(f"{pattern.buffer.name} begins at two positions")
 
 
 def _require_same_kind(target: Buffer, pattern: Buffer) -> None:

@@ -130,7 +130,7 @@ class _Lowering:
         """Copies the rows of the input on arrival into the format that its readers request."""
         tensor, value_type = self.choice.made(value), self.graph.types[value]
         kernel = relayout(
-            value_type, dense_format(value_type), tensor.format, "rows are taken as they are pushed"
+            value_type, dense_format(value_type), tensor.format, "rows are copied as they are pushed"
         )
         self.tensors[value] = tensor
         reads = (Reading(STREAMED_ROW, kernel.access[0]),)
@@ -242,7 +242,7 @@ class _Lowering:
             return
         root, view = self._source(unit, None, reads_image_rows=False)
         source = view or self.tensors[root].format
-        kernel = relayout(result.type, source, result.format, "others join its rows")
+        kernel = relayout(result.type, source, result.format, "its rows join others")
         reads = (Reading(root, kernel.access[0], view),)
         self.stages.append(LoweredStage(name, node, node.op.name, kernel, reads, result, values=(unit,)))
 
@@ -264,9 +264,7 @@ class _Lowering:
             tensor, value_type = self.tensors[root], self.graph.types[value]
             view = view_format(value_type, tensor.type, tensor.format)
             own = RowRequest(dtype_bytes=value_type.dtype.bytes)
-            return self._copy(
-                root, value, view, request or own, "its readers demand memory of the plan"
-            ), None
+            return self._copy(root, value, view, request or own, "its readers need the planned memory"), None
         return self._source(value, request, chosen.reads_image_rows)
 
     def _source(
@@ -294,7 +292,7 @@ class _Lowering:
             name, value_type, requested_format(value_type, request), Kind.INNER, request.whole
         )
         source = view or self.tensors[root].format
-        why = why or f"its readers want {lacking(value_type, source, request)}"
+        why = why or f"its readers need {lacking(value_type, source, request)}"
         kernel = relayout(value_type, source, copy.format, why)
         self.tensors[name] = copy
         self.copies[value, request] = name
@@ -321,7 +319,9 @@ class _Lowering:
         root = self.views.get(value, value)
         view = view_format(value_type, self.tensors[root].type, self.tensors[root].format)
         source = view or self.tensors[root].format
-        kernel = relayout(value_type, source, dense_format(value_type), "the caller wants it as an output")
+        kernel = relayout(
+            value_type, source, dense_format(value_type), "it is an output that the caller owns"
+        )
         name = value
         if value in self.tensors:
             name = self.delivered[value] = fresh_name(f"{value}.out", self.graph.types, self.tensors)

@@ -42,7 +42,7 @@ def _common(one: frozenset[str], other: frozenset[str]) -> frozenset[str] | None
 
 def _irreconcilable(tensor: str, one: LoweredStage, other: LoweredStage) -> ModelError:
     return ModelError(
-        f"{stage_label(one)} and {stage_label(other)} reach no memory in common",
+        f"{stage_label(one)} and {stage_label(other)} cannot share a tensor: they reach different memories",
         f'both use the tensor "{tensor}"; the first reaches {_names(one)}, the second {_names(other)}',
     )
 

@@ -22,7 +22,7 @@ def streamed_input(graph: Graph) -> str:
         raise ModelError(
             f"a model with {len(graph.inputs)} inputs cannot be streamed",
             "inputs: " + ", ".join(graph.inputs),
-            "without --stream all inputs are given at once",
+            "omit --stream to pass all inputs at once",
         )
     (value,) = graph.inputs
     if not can_be_streamed(graph):
@@ -32,6 +32,6 @@ def streamed_input(graph: Graph) -> str:
             "the input cannot be streamed: it must be an image [1, rows, columns, channels] that layers read "
             "row by row",
             f'input "{value}" has shape [{shape}]' + (f", read by reshape {views[0]}" if views else ""),
-            "without --stream the input is given at once",
+            "omit --stream to pass the input at once",
         )
     return value

@@ -29,13 +29,13 @@ def _halved(stage: LoweredStage) -> LoweredStage:
 def why_on_one_core(kernel: Kernel) -> str:
     """Returns why a step of the kernel is not split; empty if it is."""
     if kernel.calls is not None:
-        return "a library's function computes it"
+        return "a library function computes it"
     if len(kernel.procs) > 1:
-        return "each step goes on with what the one before it left"
+        return "each step depends on the previous one"
     halves = halves_of(kernel.proc)
     if isinstance(halves, str):
         return halves
     least = _GAIN * HANDOVER_COST
     if halves.saved < least:
-        return f"half of a step is {halves.saved:,} statements, and a hand-over pays from {least} on"
+        return f"half of a step saves {halves.saved:,} statements, a handover pays off from {least}"
     return ""

@@ -43,7 +43,7 @@ def pack_table(table: ModelTable, name: str, model_hash: str) -> bytes:
         _half(len(words.data)),
     )
     if max(len(table.inputs), len(table.outputs)) > _MOST_TENSORS:
-        raise _no_room(f"{_MOST_TENSORS} inputs and as many outputs")
+        raise _no_room(f"{_MOST_TENSORS} inputs and {_MOST_TENSORS} outputs")
     used = _HEAD.size + sum(map(len, parts))
     constants = -(-used // CONSTANTS_ALIGN) * CONSTANTS_ALIGN
     head = _HEAD.pack(
@@ -117,7 +117,7 @@ def _half(number: int) -> int:
 
 def _no_room(most: str, where: str = "") -> ModelError:
     return ModelError(
-        f"the model cannot be a table, which has {most} at most",
+        f"the model cannot be a table: the limit is {most}",
         where,
-        "a cartridge with code: leave --tables out",
+        "make a cartridge with code: omit --tables",
     )

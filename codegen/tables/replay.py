@@ -128,7 +128,7 @@ class LayerRunner:
                 case Do():
                     pass
                 case _:
-                    raise AssertionError(f"a layer has a statement that is not run here: {stmt}")
+                    raise AssertionError(f"a layer has an unsupported statement: {stmt}")
 
     def _value(self, expr: Expr, known: Mapping[str, Any]) -> Any:
         match expr:
@@ -154,7 +154,7 @@ class LayerRunner:
                 return _combined(op, self._value(left, known), self._value(right, known))
             case FunctionCall(function, arguments):
                 return self._accessed(function, [self._value(each, known) for each in arguments])
-        raise AssertionError(f"a layer has an expression that is not run here: {expr}")
+        raise AssertionError(f"a layer has an unsupported expression: {expr}")
 
     def _accessed(self, name: str, arguments: Sequence[Any]) -> Any:
         accessor = self.accessors[name]

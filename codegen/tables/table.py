@@ -106,21 +106,21 @@ def make_table(source: TableSource) -> ModelTable:
 def _require_possible(source: TableSource) -> None:
     """Raises ModelError for the first feature that only code has."""
     if source.has_states:
-        raise _refused("it keeps a state from run to run")
+        raise _refused("it keeps state between runs")
     if source.lowered.receiver is not None:
-        raise _refused("its input is streamed", hint="leave --stream out")
+        raise _refused("its input is streamed", hint="omit --stream")
     if len(source.lowered.stages) > _MOST_LAYERS:
-        raise _refused(f"it has {len(source.lowered.stages)} layers, and a table {_MOST_LAYERS} at most")
+        raise _refused(f"it has {len(source.lowered.stages)} layers, the limit of a table is {_MOST_LAYERS}")
     for number, stage in enumerate(source.lowered.stages):
         kernel = stage.kernel
         if kernel.calls is not None or kernel.started is not None:
-            raise _refused("a library's function computes it", _describe(number, stage))
+            raise _refused("a library function computes it", _describe(number, stage))
         if kernel.demand.align > CONSTANTS_ALIGN:
             raise _refused(
-                f"its memory begins at multiples of {kernel.demand.align}", _describe(number, stage)
+                f"its memory must be aligned to {kernel.demand.align} bytes", _describe(number, stage)
             )
         if place_tables(kernel.procs) or any(reads_anywhere(proc) for proc in kernel.procs):
-            raise _refused("numbers that are computed say where it reads", _describe(number, stage))
+            raise _refused("its read positions are computed at run time", _describe(number, stage))
 
 
 def _refused(why: str, where: str = "", hint: str = "") -> ModelError:
@@ -129,7 +129,7 @@ def _refused(why: str, where: str = "", hint: str = "") -> ModelError:
     return ModelError(
         f"{subject} cannot be part of a table: {why}" if where else f"{subject} cannot be a table: {why}",
         where,
-        f"{more}a cartridge with code: leave --tables out",
+        f"{more}make a cartridge with code: omit --tables",
     )
 
 
@@ -199,7 +199,7 @@ class _TableMaker:
                 )
             )
         if sum(each.count for each in pointers) > _MOST_POINTERS:
-            raise _refused(f"it takes more than {_MOST_POINTERS} pointers", _describe(number, stage))
+            raise _refused(f"it needs more than {_MOST_POINTERS} pointers", _describe(number, stage))
         name = kernel_id(shared, self.functions, pointers, self.source.printer)
         return TableKernel(name, called.function, called.shape, tuple(pointers), _describe(number, stage))
 
@@ -210,7 +210,7 @@ class _TableMaker:
             if shared.name == called.function and dict(shared.numbers) == dict(called.shape):
                 own = {param.name: param for each in (*procs, proc) for param in each.params}
                 return shared, tuple(own[param.name] for param in shared.params)
-        raise AssertionError(f"layer {number} calls {called.function}, which is not a kernel of its own")
+        raise AssertionError(f"layer {number} calls {called.function}, which is not a separate kernel")
 
     def _reach(self, number: int, buffer: Buffer) -> int:
         """Returns the bytes that the kernel may access through a pointer: a row with padding and slack."""
@@ -301,5 +301,5 @@ def folded(order: Sequence[int]) -> tuple[tuple[int, ...], tuple[Passage, ...]]:
                 segments.append(Passage(len(steps), len(cut), times))
             steps += cut
     if len(steps) > MOST:
-        raise _refused(f"its order has {len(steps):,} steps, and a table {MOST:,} at most")
+        raise _refused(f"its order has {len(steps):,} steps, the limit of a table is {MOST:,}")
     return tuple(steps), tuple(segments)

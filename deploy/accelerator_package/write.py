@@ -83,11 +83,12 @@ def _require_name(name: str) -> None:
     if not is_word or keyword.iskeyword(name) or not is_c_name(name):
         raise InputError(
             f'"{name}" cannot be the name of an accelerator',
-            hint="a word of small letters, digits and _, such as my_npu: Python and C have it, too",
+            hint="use lower-case letters, digits and _, for example my_npu: it becomes a Python and a C name",
         )
     if name in accelerator_names():
-        raise InputError(f'there is an accelerator "{name}" already', hint="deploy accelerators lists them")
+        raise InputError(f'an accelerator "{name}" already exists', hint="deploy accelerators lists them")
     if find_spec(name) is not None:
         raise InputError(
-            f'"{name}" is a Python package on this machine', hint="another name would not hide it"
+            f'"{name}" is a Python package on this machine',
+            hint="choose another name, which does not hide it",
         )

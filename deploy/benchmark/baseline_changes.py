@@ -85,7 +85,7 @@ class BenchChanges:
             raise FiguresError(
                 f"{counted(len(self.worse), 'figure')} more than {self.limit * 100:g}% over the baseline",
                 "\n".join(map(str, self.worse)),
-                "where that is meant, make the baseline again: deploy bench ... --json > BASELINE.json",
+                "if this is intended, write the baseline again: deploy bench ... --json > BASELINE.json",
             )
 
     def as_json(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def read_baseline(path: Path) -> list[Facts]:
     return require_cases(cases, str(path))
 
 
-_HOW = "deploy bench MODEL --board B --json > BASELINE.json makes one"
+_HOW = "create one with: deploy bench MODEL --board B --json > BASELINE.json"
 
 
 def require_cases(cases: Any, where: str) -> list[Facts]:
@@ -119,7 +119,7 @@ def require_cases(cases: Any, where: str) -> list[Facts]:
     found: list[Any] = cases if isinstance(cases, list) else [cases]
     for case in found:
         if not isinstance(case, Mapping) or not {"model", "board"} <= case.keys():
-            raise InputError("the baseline is not what deploy bench --json prints", where, _HOW)
+            raise InputError("the baseline is not output of deploy bench --json", where, _HOW)
     return [case for case in found if "error" not in case]  # failed cases of the baseline count as new
 
 

@@ -160,17 +160,17 @@ def measure(prepared: Prepared, compile_s: float | None, choices: BenchChoices) 
     board, artifact = prepared.board, prepared.artifact
     if artifact is None:
         raise InputError(
-            "a project does not hold the facts about its model",
+            "a project does not contain the facts about its model",
             str(prepared.source),
-            f"deploy bench ARCHIVE --board {board.name}, with the archive that it was made from",
+            f"deploy bench ARCHIVE --board {board.name}, with the archive of the project",
         )
     _require_clock(board)
     is_own = choices.line.runner == ATTACH
     if is_own and choices.layers:
         raise InputError(
-            "layers are measured in a build that reports each row; firmware that runs already is none",
+            "--layers needs firmware built by deploy; it cannot measure firmware that is already running",
             board.name,
-            "leave out --layers, or --runner attach",
+            "omit --layers, or --runner attach",
         )
     ready = ready_for(prepared, choices.build, choices.line.runner)
     with open_device(ready, choices.line) as device:
@@ -204,7 +204,7 @@ def _require_clock(board: Board) -> None:
     if not Meter(board).measures:
         raise BoardError(
             f"{board.name} cannot be measured: its clock stands still while code runs",
-            hint="an emulated board that counts instructions, such as mps2-an386, or host for time",
+            hint="use an emulated board that counts instructions, such as mps2-an386, or host for time",
         )
 
 

@@ -38,7 +38,7 @@ def counter_note(asked: Board, counted: Board) -> str:
         return ""
     return (
         "no instructions are shown: the emulator was not started with "
-        f"-icount shift={instruction_shift(asked)}, and its counter tells this computer's time"
+        f"-icount shift={instruction_shift(asked)}, so its counter measures this computer's time"
     )
 
 

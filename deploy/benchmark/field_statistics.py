@@ -102,7 +102,7 @@ def read_observed(data: bytes) -> Observed:
         raise InputError(
             f"the board's counters are {len(data)} bytes of format {found[0]}, "
             f"this version reads {OBSERVED_BYTES} of format {OBSERVED_FORMAT}",
-            hint="read them with the version of Solder that made the firmware",
+            hint="read them with the version of Solder that built the firmware",
         )
     _, kinds, windows, runs, looked_at, saturated, worst_layer, share, *rest = found
     _, _, most_entropy, samples, window_rows, _, *margins, entropy, ticks = rest

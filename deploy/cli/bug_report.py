@@ -193,7 +193,7 @@ def _page(facts: Mapping[str, Any]) -> str:
             f"## Model\n\n{model['file']}, {model['bytes']:,} bytes, SHA-256 {model['sha256']}\n\n"
             + _block("\n".join(model["structure"]))
         )
-    parts.append("Read it before you send it: what it holds is what will be seen.")
+    parts.append("Read it before you send it: it contains everything that others will see.")
     return "\n\n".join(parts)
 
 

@@ -20,7 +20,7 @@ def docs(page: str | None = None) -> Answer:
     if page is None:
         rows = [(name, _title(path)) for name, path in pages.items()]
         facts = [{"name": name, "title": title} for name, title in rows]
-        return Answer(facts, f"{table(('page', 'about'), rows)}\n\ndeploy docs PAGE shows one")
+        return Answer(facts, f"{table(('page', 'about'), rows)}\n\nshow one with: deploy docs PAGE")
     name = _name_of(page, pages)
     text = pages[name].read_text(encoding="utf-8")
     return Answer({"name": name, "title": _title(pages[name]), "text": text}, text.rstrip())
@@ -42,7 +42,8 @@ def _name_of(page: str, pages: Mapping[str, Path]) -> str:
     if asked in short:
         return short[asked]
     raise InputError(
-        f'there is no page "{page}"{did_you_mean(asked, [*pages, *short])}', hint="deploy docs lists them all"
+        f'there is no page "{page}"{did_you_mean(asked, [*pages, *short])}',
+        hint="list all pages with: deploy docs",
     )
 
 

@@ -33,8 +33,9 @@ def ops(name: str | Path | None = None, meaning: bool = False, **options: Any) -
     """
     if meaning and (name is None or is_model_file(str(name))):
         raise InputError(
-            "the meaning is shown of one operator, and none is named",
-            hint="deploy ops conv2d --meaning; of a layer, deploy inspect MODEL --layer N --meaning",
+            "--meaning needs an operator",
+            hint="for example deploy ops conv2d --meaning; for a layer: deploy inspect MODEL --layer N "
+            "--meaning",
         )
     if name is not None and is_model_file(str(name)):
         found = model_operators(Path(name), read_options(options, names=("shape", "value")))
@@ -112,8 +113,8 @@ def read_all_records(files: list[Path]) -> tuple[TuningRecord, ...]:
     found = merged([read_records(path) for path in files])
     if not found:
         raise InputError(
-            "there are no records yet",
+            "the file has no records yet",
             ", ".join(str(path) for path in files),
-            "deploy tune MODEL --board B -o FILE writes them",
+            "create records with: deploy tune MODEL --board B -o FILE",
         )
     return found

@@ -116,8 +116,8 @@ def add_board_or_target(parser: argparse.ArgumentParser, required: bool = True, 
     either.add_argument(
         "--target",
         metavar="T",
-        help=f"Core and memory instead of a board: cortex-m4+fpu,ram=256K,flash=1M. The form is {FORM}; a "
-        "compiler's options do, too: --target='-mcpu=cortex-m33 -mattr=+dsp'",
+        help=f"Core and memory instead of a board: cortex-m4+fpu,ram=256K,flash=1M. The form is {FORM}, "
+        "or compiler options: --target='-mcpu=cortex-m33 -mattr=+dsp'",
     )
 
 

@@ -92,7 +92,7 @@ def read_project_file(path: Path) -> ProjectFile:
     for key in table:
         if _is_written(key):
             raise InputError(
-                f"{key} names a file to write, which a project file cannot do",
+                f"{key} is an output file, which a project file must not set",
                 str(path),
                 f"{_TABLES[key].flag} FILE on the command line",
             )
@@ -104,7 +104,7 @@ def read_project_file(path: Path) -> ProjectFile:
             )
     for key in (_MODEL, *_WORDS, *_DATA_FILES):
         if not isinstance(table.get(key, ""), str):
-            raise InputError(f"{key} is {table[key]!r}, and must be a text", str(path))
+            raise InputError(f"{key} must be a text, not {table[key]!r}", str(path))
     values = {key: _from_folder(path.parent, key, value) for key, value in table.items()}
     _require_values(values, path)
     return ProjectFile(

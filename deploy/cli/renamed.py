@@ -36,7 +36,7 @@ def renamed(**keywords: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for old, new in keywords.items():
                 if old in given:
                     name = getattr(function, "__name__", "")
-                    raise TypeError(f"{name}() has no argument {old!r} any more: it is now {new!r}")
+                    raise TypeError(f"{name}() has no argument {old!r}: it is now {new!r}")
             return function(*arguments, **given)
 
         return call

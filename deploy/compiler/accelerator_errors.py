@@ -44,7 +44,7 @@ def accelerator_text(layers: Sequence[LayerInfo], text: str) -> str:
         for file in dict.fromkeys(file for layer in mine for file in layer.sources):
             if file in text:
                 users = [f"{each.op} {each.origin or each.name}" for each in mine if file in each.sources]
-                return f'{file} is of the accelerator "{device}", which computes {_listed(users)}'
+                return f'{file} belongs to the accelerator "{device}", which computes {_listed(users)}'
     return ""
 
 

@@ -130,7 +130,7 @@ class ArchiveDifference(Paged):
 
     def __str__(self) -> str:
         if not self:
-            return "the two are the same in every byte"
+            return "the two are identical"
         return "\n\n".join(filter(None, map("\n".join, self._parts())))
 
     def _parts(self) -> Iterator[list[str]]:

@@ -19,9 +19,9 @@ def require_cores(board: Board, options: CompileOptions) -> None:
 
         able = ", ".join(each.name for each in all_boards() if not why_one_core(each))
         raise BoardError(
-            f"--cores 2 asks for 2 cores that work together, and {board.name} has 1",
+            f"--cores 2: {board.name} has one core",
             says,
-            f"--cores 1, or a board with both: {able}",
+            f"use --cores 1, or a board with two: {able}",
         )
 
 
@@ -33,5 +33,5 @@ def why_not_its_cores(board: Board, options: CompileOptions) -> str:
 def why_one_core(board: Board) -> str:
     """Returns why only one core of the board can compute models, or "" if two can."""
     if board.second_core is None:
-        return f"its {board.core.name} is its only core, as far as its file says"
+        return f"its file lists one core, a {board.core.name}"
     return board.second_core.lacks(board.core.name, board.features)

@@ -20,7 +20,7 @@ def board_or_target(board: str | None, target: str | None) -> Board | None:
     """
     if board is not None and target is not None:
         raise InputError(
-            f'both a board, "{board}", and a target, "{target}", are given', hint="leave one out"
+            f'a board, "{board}", and a target, "{target}", exclude each other', hint="omit one of them"
         )
     if target is not None:
         from boards.target_text import read_target
@@ -39,9 +39,7 @@ def require_board_or_target(board: str | None, target: str | None) -> Board:
 
     found = board_or_target(board, target)
     if found is None:
-        raise InputError(
-            "neither a board nor a target is given", hint=f'board="mps2-an386", or target="{FORM}"'
-        )
+        raise InputError("a board or a target is needed", hint=f'board="mps2-an386", or target="{FORM}"')
     return found
 
 

@@ -100,11 +100,12 @@ class Compiled(Paged):
             require_kernels(self._table(), Path(firmware))
         if self.others:
             raise InputError(
-                "a cartridge is a model of one size, and this one has several", hint="--shape x=1,3,32,32"
+                "a cartridge holds one input size, and --shape gives several",
+                hint="choose one, for example --shape x=1,3,32,32",
             )
         if self.artifact.facts.options.cores > 1 and self.model.weights is None:
             raise InputError(
-                "a cartridge's code runs on one core, and this model was compiled for 2", hint="--cores 1"
+                "cartridges run on one core, but this model was compiled with --cores 2", hint="--cores 1"
             )
         signer, graph = None if key is None else Path(key), self.job.model.graph
         if self.model.weights is not None:
@@ -118,7 +119,7 @@ class Compiled(Paged):
     def _table(self) -> PackedTable:
         if self.model.table is None:
             raise InputError(
-                "only tables need kernels of the firmware, and this model is none",
+                "--firmware applies only to models compiled with --tables",
                 hint="deploy compile --tables",
             )
         return self.model.table
@@ -151,8 +152,8 @@ def _compile_sizes(model: ImportedModel, board: Board, options: CompileOptions) 
     """Compiles the model at each size. Sizes share equal constants."""
     if options.place:
         raise InputError(
-            "--place is for a model of one size, and --shape gives several",
-            hint="--constants LAYERS=REGION, or one size: --shape x=1,3,32,32",
+            "--place needs one input size, and --shape gives several",
+            hint="use --constants LAYERS=REGION, or one size: --shape x=1,3,32,32",
         )
     made: list[Compiled] = []
     for sized, known in each_size(model, options):

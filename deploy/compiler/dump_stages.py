@@ -38,10 +38,10 @@ def require_free(folder: Path) -> None:
     """Raises OutputError if the folder is in use, because files of two dumps would be mixed up."""
     if folder.is_dir() and any(folder.iterdir()):
         raise OutputError(
-            "the folder for the dump is not empty", str(folder), "name a new folder, or empty this one"
+            "the folder for the dump is not empty", str(folder), "choose a new folder, or empty this one"
         )
     if folder.exists() and not folder.is_dir():
-        raise OutputError("the dump should be a folder, this is a file", str(folder), "name a new folder")
+        raise OutputError("--dump needs a folder, this is a file", str(folder), "choose a new folder")
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:

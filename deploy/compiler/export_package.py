@@ -91,9 +91,9 @@ def _artifact(
         require_no_options(read_options(options), where)
         if board is not None or target is not None:
             raise InputError(
-                f"a board is given, but this model is compiled already, for {artifact.facts.target.core}",
+                f"--board has no effect: this model is already compiled for {artifact.facts.target.core}",
                 where,
-                "leave it out here, or give the model file",
+                "omit it, or give the model file",
             )
         return artifact
     known = options_with(model, options)
@@ -112,7 +112,7 @@ def _require_place(place: Path, suffix: str) -> None:
     """Raises OutputError before compiling if the output would overwrite the user's files."""
     if place.suffix and place.suffix != suffix and not place.is_dir():
         raise OutputError(
-            f"this channel takes a folder or a file *{suffix}, not *{place.suffix}",
+            f"this channel writes a folder or a file *{suffix}, not *{place.suffix}",
             str(place),
             f"-o {place.with_suffix(suffix)} or -o {place.with_suffix('')}",
         )
@@ -136,7 +136,7 @@ def _page(
     count = f"{len(files)} files, {sum(map(_size, files.values())):,} bytes"
     return (
         f"{place}: {package.name} {package.options.version} for {package.artifact.facts.target.core}, "
-        f"{taken.SAYS}\n  {count}; README.md says how it is taken into a project"
+        f"{taken.SAYS}\n  {count}; see its README.md for how to add it to a project"
     )
 
 

@@ -39,24 +39,24 @@ def _does_not_fit(report: Report, board: Board, use: MemoryUse, job: Job | None)
     role, region, name = role_name(use.region.role), use.region, report.facts.source_name
     parts = ", ".join(f"{name} {size:,}" for name, size in use.parts)
     is_least = role == "RAM" and report.facts.options.optimize is Optimize.RAM
-    needed = "needed with --optimize ram" if is_least else "needed"
+    needed = "smallest plan (--optimize ram)" if is_least else "needed"
     is_estimate = use.fits_but_for_estimates
     where = [f"{needed}: {parts}", *(_peak(report) if role == "RAM" else ())]
     if job is None:
-        with_room = f"deploy boards list --fits {name}   lists the boards with room"
+        with_room = f"deploy boards list --fits {name}   lists boards with enough memory"
         hints = [*_recompiled(report.facts, board), with_room]
     else:
         hints = [
             *ways_out(job, use.region.role),
-            *(["--force goes on: the linker then says whether it fits"] if is_estimate else []),
-            f"deploy inspect {name} {board.option} --memory   shows what needs how much",
-            f"deploy boards list --fits {name}   lists the boards with room",
+            *(["--force continues: the linker then decides whether it fits"] if is_estimate else []),
+            f"deploy inspect {name} {board.option} --memory   shows each buffer",
+            f"deploy boards list --fits {name}   lists boards with enough memory",
         ]
     needs = "firmware with the model needs" if use.counts_firmware else "the model needs"
     return FitError(
         f"{needs} {'about ' if is_estimate else ''}{use.needed_bytes:,} bytes of {role}, "
         f"{region.name} of {board.name} has {region.bytes:,}: "
-        f"{use.needed_bytes - region.bytes:,} too few",
+        f"{use.needed_bytes - region.bytes:,} missing",
         "\n".join(where),
         "\n".join(hints),
     )

@@ -7,6 +7,6 @@ from codegen.job import ImportedModel
 
 def open_batch_lines(model: ImportedModel) -> list[str]:
     return [
-        f'  batch      the file leaves that of "{name}" open: it is 1 (--shape gives all sizes)'
+        f'  batch      the file leaves the batch of "{name}" open: 1 is used (--shape sets all sizes)'
         for name in model.open_batches
     ]

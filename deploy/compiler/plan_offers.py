@@ -39,8 +39,8 @@ def offers_page(offers: Offers) -> str:
     return "\n".join(
         [
             table(_COLUMNS, rows),
-            f"cycles: {offers.source}; bound: the fastest kernels of which each fits the arena by itself",
-            "--ram and --flash take the fastest plan within them",
+            f"cycles: {offers.source}; bound: the fastest kernels that fit the arena individually",
+            "--ram and --flash choose the fastest plan within these limits",
         ]
     )
 

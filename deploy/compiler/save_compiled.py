@@ -34,10 +34,10 @@ def require_output_place(path: Path) -> None:
     if not is_folder(path):
         return
     if path.exists() and not path.is_dir():
-        raise OutputError("a file is where the folder should be", str(path), "name a new folder")
+        raise OutputError("a file has the name of the folder", str(path), "choose a new folder")
     if path.is_dir() and any(path.iterdir()) and not _is_ours(path):
         raise OutputError(
-            "the folder holds something else, so it is left alone", str(path), "name a new folder"
+            "the folder is not empty and was not created by deploy", str(path), "choose a new folder"
         )
 
 
@@ -55,7 +55,7 @@ def save(artifact: Artifact, graph: Graph, path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"the folder cannot be made: {error.strerror}", str(path)) from error
+        raise OutputError(f"the folder cannot be created: {error.strerror}", str(path)) from error
     for name, text in plain_files(artifact, expected).items():
         write_whole(path / name, text.encode())
 

@@ -25,10 +25,10 @@ class SizeCost:
 def require_one_size(options: CompileOptions, what: str) -> None:
     """Raises InputError if several sizes are given to a command that supports one."""
     if is_open(options.shapes):
-        raise InputError(f"{what} takes one size of each input, and --shape gives several", hint=_ONE)
+        raise InputError(f"{what} needs one size for each input, and --shape gives several", hint=_ONE)
 
 
-_ONE = "--shape x=1,3,32,32; deploy compile, run, verify and connect take several"
+_ONE = "choose one, for example --shape x=1,3,32,32; deploy compile, run, verify and connect accept several"
 
 
 def each_size(
@@ -53,21 +53,20 @@ def _require_same_edges(first: ImportedModel, other: ImportedModel) -> None:
         ours, theirs = (", ".join(getattr(each.graph, kind)) for each in (first, other))
         if ours != theirs:
             raise InputError(
-                f"the {kind} are {ours} at one size and {theirs} at another, one firmware has the same",
-                hint="give each sequence one length, such as --shape x=3",
+                f"the {kind} are {ours} at one size and {theirs} at another, but must be the same",
+                hint="give each sequence one length, for example --shape x=3",
             )
 
 
 def _require_possible(options: CompileOptions, count: int) -> None:
     if count > MOST_VARIANTS:
         raise InputError(
-            f"--shape gives {count} sizes, and one firmware has {MOST_VARIANTS} at most: "
-            "each has code of its own",
+            f"--shape gives {count} sizes, the limit is {MOST_VARIANTS}, because each has its own code",
             hint="name those that you use, with 16/32/64 in place of 16..64",
         )
     for is_so, what in (
-        (options.weights_external, "--weights external: cartridges bring those of one size"),
-        (options.tables, "--tables: a table is of one size"),
+        (options.weights_external, "--weights external: a cartridge holds the weights of one size"),
+        (options.tables, "--tables: a table has one size"),
     ):
         if is_so:
             raise InputError(f"several sizes are not possible with {what}", hint=_ONE)
@@ -77,15 +76,13 @@ def require_together(facts: Sequence[ModelFacts]) -> None:
     """Raises InputError for sizes that cannot share an arena."""
     first = facts[0]
     if any(each.keeps_state for each in facts):
-        raise InputError(
-            f"{first.name} keeps a state from run to run, which each size would have for itself", hint=_ONE
-        )
+        raise InputError(f"{first.name} keeps state between runs, which sizes cannot share", hint=_ONE)
     for each in facts:
         theirs, ours = ([arena.region for arena in of.arenas] for of in (each, first))
         if theirs != ours:
             raise InputError(
-                f"{each.name} works in {' and '.join(theirs) or 'one memory'}, "
-                f"{first.name} in {' and '.join(ours)}",
+                f"{each.name} uses {' and '.join(theirs) or 'one memory'}, "
+                f"{first.name} uses {' and '.join(ours)}",
                 hint="give all of them the same memories with --pool",
             )
 

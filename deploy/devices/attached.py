@@ -19,4 +19,4 @@ def require_own_firmware(job: Job, board: Board, line: LineOptions) -> None:
     with open_device(Ready(None, platform_here(board), board, expected), line) as device:
         note = counter_note(board, device.board)
     if note:
-        raise BoardError(note, board.name, "kernels are compared by what is counted")
+        raise BoardError(note, board.name, "kernels are compared by counted events")

@@ -73,7 +73,7 @@ def _with_room(found: Sequence[Board], model: Path, options: CompileOptions) -> 
     ]
     return Answer(
         facts,
-        table(("name", "core", "RAM", "flash", "counted"), rows) if rows else "no board has room for it",
+        table(("name", "core", "RAM", "flash", "counted"), rows) if rows else "no board has enough memory",
     )
 
 
@@ -125,7 +125,7 @@ def board_facts(board: Board) -> dict[str, Any]:
 
 def _list_page(boards: Sequence[Board]) -> str:
     heads = ("name", "core", "RAM", "flash", "clock", "status", "what it is")
-    return table(heads, [_row(board) for board in boards]) if boards else "no board is like that"
+    return table(heads, [_row(board) for board in boards]) if boards else "no board matches"
 
 
 def _row(board: Board) -> tuple[str, ...]:

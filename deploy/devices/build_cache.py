@@ -43,9 +43,9 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
         partial = Path(tempfile.mkdtemp(prefix=".", dir=folder))
     except OSError as error:
         raise OutputError(
-            f"the folder for built firmware cannot be made: {error.strerror}",
+            f"the folder for built firmware cannot be created: {error.strerror}",
             str(folder),
-            "set XDG_CACHE_HOME to a folder that can be written",
+            "set XDG_CACHE_HOME to a writable folder",
         ) from error
     try:
         make(partial)

@@ -68,6 +68,6 @@ def require_board(board: Board) -> None:
         alike = [each.name for each in all_boards() if each.core == board.core and each.status is _EMULATED]
         such = f", such as {alike[0]}, which is emulated and has a {board.core.name}" if alike else ""
         raise BoardError(
-            f"{board.name} is a target without a board: it is compiled for, and nothing runs there",
-            hint=f"what is to run needs a board{such}; deploy boards list   names them all",
+            f"{board.name} is a target without a board: models can be compiled for it, but not run",
+            hint=f"to run a model, choose a board{such}; list them with: deploy boards list",
         )

@@ -56,8 +56,7 @@ def _page(place: Path, kept: list[KeptFolder], gone: list[KeptFolder]) -> str:
     rows = [(folder.name, size_text(folder.bytes), _age(folder.unused_s)) for folder in kept]
     says = [
         f"{len(kept)} folders, {_size(kept)} in {place}",
-        f"of what was not used within {_age(round(IN_USE_S))} at most {MOST_KEPT} are kept; "
-        "--keep N deletes more",
+        f"at most {MOST_KEPT} folders unused for {_age(round(IN_USE_S))} are kept; --keep N deletes more",
     ]
     if gone:
         says.insert(0, f"deleted: {len(gone)} folders, {_size(gone)}")

@@ -117,7 +117,7 @@ def read_cartridge(path: Path) -> bytes:
         raise InputError(
             "this is not a cartridge",
             str(path),
-            "deploy compile MODEL --board B --cartridge -o OUT.cart makes one",
+            "create one with: deploy compile MODEL --board B --cartridge -o OUT.cart",
         )
     return data
 
@@ -129,7 +129,7 @@ def load_into(session: Session, cartridge: bytes) -> None:
         raise InputError(
             f"the cartridge has {len(cartridge):,} bytes, a slot of the firmware {takes.slot_bytes:,}",
             session.line_name,
-            "deploy new --slots with more, or deploy compile --optimize size",
+            "use deploy new with larger --slots, or deploy compile --optimize size",
         )
     _require_fitting(cartridge, takes, session.line_name)
     try:
@@ -149,16 +149,16 @@ def go_back(session: Session) -> None:
     try:
         session.previous_cartridge()
     except RequestRefusedError as refused:
-        stays = "the model runs on" + _WAYS_OUT.get(refused.status, "")
+        stays = "the model keeps running" + _WAYS_OUT.get(refused.status, "")
         raise RequestRefusedError(refused.what, refused.where, stays, refused.status) from None
 
 
 def _require_slots(session: Session) -> CartridgeSupport:
     if not session.takes_cartridges:
         raise InputError(
-            "this firmware takes no cartridges: it was made without slots for them",
+            "this firmware has no slots for cartridges",
             session.line_name,
-            "deploy new OUT.tar DIR --board B --slots 128K makes firmware that does",
+            "create firmware with slots: deploy new OUT.tar DIR --board B --slots 128K",
         )
     return session.cartridges()
 
@@ -174,14 +174,15 @@ def _require_fitting(cartridge: bytes, takes: CartridgeSupport, line_name: str) 
             f"the cartridge is for {_product(model)}, the firmware for {_product(running)}",
             line_name,
             f'deploy compile --cartridge --product "{printable(running.product)}"   '
-            "makes one for this firmware",
+            "creates one for this firmware",
         )
     if model.version < running.version and not takes.takes_older:
         raise InputError(
-            f"the cartridge has version {model.version:,}, and version {running.version:,} runs",
+            f"the cartridge has version {model.version:,}, older than the running version "
+            f"{running.version:,}",
             line_name,
-            f"deploy compile --cartridge --model-version {running.version}, or more; older ones are taken by "
-            "firmware that was made with deploy new --allow-downgrades",
+            f"deploy compile --cartridge --model-version {running.version}, or more; only firmware created "
+            "with deploy new --allow-downgrades accepts older ones",
         )
 
 
@@ -190,24 +191,26 @@ def _product(model: Identity) -> str:
 
 
 _OLDER = (
-    "\ndeploy compile --cartridge --model-version N   makes a later one; older ones are taken by firmware "
+    "\ndeploy compile --cartridge --model-version N   creates a newer one; older ones are taken by firmware "
     "that was made with deploy new --allow-downgrades"
 )
 _WAYS_OUT: Mapping[int, str] = {
-    Status.CARTRIDGE_STRUCTURE: "\ndeploy diff FIRST.tar OTHER.tar   shows what differs, of archives with "
+    Status.CARTRIDGE_STRUCTURE: "\ndeploy diff FIRST.tar OTHER.tar   shows the difference of archives with "
     "--weights external",
     Status.CARTRIDGE_OLDER: _OLDER,
-    Status.NO_VERIFIER: "\ndeploy new --verify LIBRARY makes firmware that can: libsodium and monocypher "
-    "with a key of Ed25519, psa with P-256",
-    Status.NO_PREVIOUS: "\ndeploy load IN.cart   brings any other",
-    Status.CARTRIDGE_KERNEL: "\ndeploy compile --tables --cartridge --firmware DIR   names these layers",
+    Status.NO_VERIFIER: "\ndeploy new --verify LIBRARY creates firmware that can: libsodium and monocypher "
+    "with an Ed25519 key, psa with P-256",
+    Status.NO_PREVIOUS: "\ndeploy load IN.cart   loads any other",
+    Status.CARTRIDGE_KERNEL: "\ndeploy compile --tables --cartridge --firmware DIR   lists these layers",
 }
 
 
 def _stays(takes: CartridgeSupport) -> str:
     if not takes.are_weights:
-        return "the model that ran before runs on"
-    return "the model has no weights yet" if takes.slot == BUILT_IN else "the model keeps the weights before"
+        return "the previous model keeps running"
+    return (
+        "the model has no weights yet" if takes.slot == BUILT_IN else "the model keeps its previous weights"
+    )
 
 
 def _numbers(status: int, cartridge: bytes, session: Session) -> str:
@@ -215,7 +218,7 @@ def _numbers(status: int, cartridge: bytes, session: Session) -> str:
     header = read_header(cartridge)
     if status in (Status.CARTRIDGE_CORE, Status.CARTRIDGE_STRUCTURE):
         core = printable(header.core)
-        return f'\nit is for "{core}", the firmware for "{session.cartridges().core}"'
+        return f'\nit is for "{core}", the firmware is for "{session.cartridges().core}"'
     if status == Status.CARTRIDGE_NEEDS:
         asked = " and ".join(f"{each:,}" for each in header.arena_bytes)
         return (

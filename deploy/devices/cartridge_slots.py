@@ -49,18 +49,17 @@ def with_slots(
         for name, is_said in said:
             if is_said:
                 are = "are" if name == "kernels" else "is"
-                raise InputError(
-                    f"the {name} {are} for cartridges, and there are no slots for them", hint="--slots 128K"
-                )
+                raise InputError(f"the {name} {are} for cartridges, which need --slots", hint="--slots 128K")
         return source
     if source.observes:
         raise InputError(
-            f"{source.name} counts what its runs say of themselves, which firmware with slots does not",
-            hint="deploy compile without --observe, or firmware without --slots",
+            f"{source.name} was compiled with --observe, which cannot be combined with --slots",
+            hint="compile it without --observe, or omit --slots",
         )
     if slots < _LEAST:
         raise InputError(
-            f"a slot of {slots:,} bytes holds no model", hint=f"--slots 128K; {_LEAST:,} at least"
+            f"a slot of {slots:,} bytes is too small for any model",
+            hint=f"use --slots 128K; the minimum is {_LEAST:,}",
         )
     whole = -(-(slots + RECORDS_BYTES) // BLOCK_BYTES) * BLOCK_BYTES
     key = read_public_key(Path(public_key)) if public_key else b""
@@ -68,11 +67,11 @@ def with_slots(
     if source.structure:
         return _with_weights(source, slots, arena, taken)
     if len(source.arenas) > MOST_ARENAS:
-        raise InputError(f"models of cartridges work in {MOST_ARENAS} memories at most")
+        raise InputError(f"models of cartridges can use at most {MOST_ARENAS} memories")
     if lenders and not source.kernels:
         raise InputError(
-            f"kernels are for tables, and those of {source.name} were not made for them",
-            hint="deploy compile --tables, of each archive",
+            f"--kernels needs archives compiled with --tables, but {source.name} was not",
+            hint="compile each archive with --tables",
         )
     source = with_lenders(source, lenders)
     first, *others = source.arenas
@@ -86,17 +85,13 @@ def _verifier(key: bytes, chosen: str | None, is_computer: bool) -> str:
     if chosen is None:
         return (PSA if of_p256 else "libsodium") if is_computer else OWN_VERIFIER
     if chosen not in VERIFIERS:
-        raise InputError(
-            f"there is no function for the library {chosen}", hint=f"--verify {', '.join(VERIFIERS)}"
-        )
+        raise InputError(f"the library {chosen} is not supported", hint=f"--verify {', '.join(VERIFIERS)}")
     if not key:
-        raise InputError(
-            f"{chosen} is to verify signatures, and there is no key for them", hint="--public-key KEY.pem"
-        )
+        raise InputError(f"--verify {chosen} needs a public key", hint="--public-key KEY.pem")
     if of_p256 and chosen not in (PSA, OWN_VERIFIER):
         raise InputError(
-            f"{chosen} does not verify signatures by P-256",
-            hint="--verify psa, or a key of Ed25519: openssl genpkey -algorithm ed25519 -out key.pem",
+            f"{chosen} cannot verify P-256 signatures",
+            hint="use --verify psa, or an Ed25519 key: openssl genpkey -algorithm ed25519 -out key.pem",
         )
     return chosen
 
@@ -105,20 +100,20 @@ def _with_weights(source: ProjectSource, slots: int, arena: int | None, taken: S
     """Adds slots for cartridges that contain only weights."""
     if arena is not None:
         raise InputError(
-            f"{source.name} stays, and its weights come: there is no other model that the arena could be for",
-            hint="leave the arena out",
+            f"{source.name} has external weights, so cartridges only replace these: --arena has no effect",
+            hint="omit --arena",
         )
     if source.beside:
         raise InputError(
-            f"a cartridge holds the weights of one model, and beside {source.name} there are others",
+            f"a cartridge holds the weights of one model, but {source.name} is not the only one",
             ", ".join(source.beside),
-            "firmware with one model, or deploy compile without --weights external",
+            "create firmware with one model, or compile without --weights external",
         )
     least = HEADER.size + source.weights_bytes + DIGEST_BYTES + (SIGNATURE_BYTES if taken.public_key else 0)
     if slots < least:
         raise InputError(
-            f"a slot of {slots:,} bytes does not hold the weights of {source.name}: "
-            f"they take {source.weights_bytes:,}, with header and hash {least:,}",
+            f"a slot of {slots:,} bytes cannot hold the weights of {source.name}: "
+            f"they need {source.weights_bytes:,}, with header and hash {least:,}",
             hint=f"--slots {-(-least // 1024) + 1}K",
         )
     return replace(source, cartridges=taken)

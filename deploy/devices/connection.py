@@ -140,9 +140,9 @@ class OpenLine:
         with self._turn() as device:
             if not device.session.can_call:
                 raise InputError(
-                    "this firmware has neither functions nor arrays: it was made without",
+                    "this firmware was built without functions and arrays",
                     self._prepared.board.name,
-                    'deploy.connect(..., functions=["file.c"]), or deploy new --functions file.c',
+                    'use deploy.connect(..., functions=["file.c"]), or deploy new --functions file.c',
                 )
 
     def load(self, cartridge: str | Path | bytes) -> None:
@@ -201,7 +201,7 @@ class OpenLine:
         self._require_short(min_repeat_ms)
         for name, value in (("number", number), ("repeat", repeat)):
             if value < 1:
-                raise InputError(f"{name} is {value}, and must be 1 or more")
+                raise InputError(f"{name} must be 1 or more, not {value}")
         with self._turn() as device:
             number = self._long_enough(device, number, min_repeat_ms / 1e3)
             timing = device.session.time(device.model, number, repeat)
@@ -212,13 +212,13 @@ class OpenLine:
 
     def _require_short(self, min_repeat_ms: float) -> None:
         if not min_repeat_ms >= 0:
-            raise InputError(f"min_repeat_ms is {min_repeat_ms:g}, and must be 0 or more")
+            raise InputError(f"min_repeat_ms must be 0 or more, not {min_repeat_ms:g}")
         most = self._line.run_s * _OF_DEADLINE
         if min_repeat_ms / 1e3 > most:
             raise InputError(
                 f"a repeat of {min_repeat_ms:,.0f} ms is asked for; a device that is silent for "
                 f"{self._line.run_s:g} s is given up, so a repeat may take {most * 1e3:,.0f} ms",
-                hint="a longer deadline, or less",
+                hint="use a longer deadline, or a smaller min_repeat_ms",
             )
 
     def _long_enough(self, device: Device, number: int, least_s: float) -> int:
@@ -237,7 +237,7 @@ class OpenLine:
             )
         samples = make_data(by_name(inputs), DataOptions(quantize=quantize), self.inputs, 1)
         if len(samples) != 1:
-            raise InputError(f"layers are measured on one sample, {len(samples)} are given")
+            raise InputError(f"layers are measured on one sample, not {len(samples)}")
         specs = self.model.inputs
         data = [spec.to_bytes(array) for spec, array in zip(specs, samples.each[0], strict=True)]
         with self._turn() as device:
@@ -282,7 +282,8 @@ class OpenLine:
         try:
             if self._device is None:
                 raise BoardError(
-                    f"the line to {self._prepared.board.name} is closed", hint="deploy.connect opens another"
+                    f"the line to {self._prepared.board.name} is closed",
+                    hint="open a new one with deploy.connect",
                 )
             self._free_forgotten(self._device)
             yield self._device

@@ -56,7 +56,7 @@ class DeviceArray:
         if (given.dtype, given.shape) != (self.dtype, self.shape):
             raise InputError(
                 f"the array on the device is {self.dtype}{list(self.shape)}, "
-                f"what is to be written is {given.dtype}{list(given.shape)}"
+                f"but the data is {given.dtype}{list(given.shape)}"
             )
         with self._turn() as device:
             device.session.put(self.type_in(device), 0, np.ascontiguousarray(given).tobytes())
@@ -74,11 +74,11 @@ class DeviceArray:
     def type_in(self, device: Device) -> DeviceArrayType:
         """Returns the array's handle in this session. Raises BoardError if it no longer exists."""
         if self._type is None:
-            raise BoardError("the array was freed", hint="device.array(...) makes another")
+            raise BoardError("the array was freed", hint="create another with device.array(...)")
         if device.session.session_id != self._session_id:
             shown = Parameter(self._type.dtype, self._type.count)
             raise BoardError(
-                f"the array {shown} is gone: the device was reset, or greeted anew, since it was made",
-                hint="device.array(...) makes another",
+                f"the array {shown} no longer exists: the device was reset or reconnected",
+                hint="create another with device.array(...)",
             )
         return self._type

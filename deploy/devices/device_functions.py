@@ -78,6 +78,7 @@ class FunctionTable(Mapping[str, "DeviceFunction | ModelFunction"]):
             raise InputError(
                 f'the firmware has no function "{name}"{did_you_mean(name, self)}',
                 f"{self._where}: {', '.join(self) or 'none'}",
-                'deploy.connect(..., functions=["file.c"]), where SOLDER_FUNCTION makes functions known',
+                'use deploy.connect(..., functions=["file.c"]), and declare functions in it with '
+                "SOLDER_FUNCTION",
             )
         return self._functions[name]

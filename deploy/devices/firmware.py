@@ -147,7 +147,7 @@ def on_emulator(prepared: Prepared, clock_hz: int | None = None) -> Prepared:
     """Returns the model for an emulated board with the same core. Raises InputError for projects."""
     if isinstance(prepared.source, Path):
         raise InputError(
-            f"--emulated builds firmware of its own, and this project is for {prepared.board.name}",
+            f"--emulated builds its own firmware, but this project is for {prepared.board.name}",
             str(prepared.source),
             "give the model or the archive instead of the project",
         )
@@ -161,12 +161,12 @@ def prepare_compiled(compiled: Compiled) -> Prepared:
 def named_board(name: str | None, path: Path) -> Board:
     if name is None and not path.exists():
         raise InputError(
-            "there is no such model, archive or project",
+            "no model, archive or project has this path",
             str(path),
-            "check the path: a .tflite or .onnx file, an archive, or a project folder",
+            "give a .tflite or .onnx file, an archive, or a project folder",
         )
     if name is None:
-        raise BoardError("no board is named", str(path), "--board B; deploy boards lists them")
+        raise BoardError("no board", str(path), "add --board B; list boards with: deploy boards")
     return load_board(name)
 
 
@@ -212,15 +212,15 @@ def _build_project(directory: Path, board: Board, choices: BuildChoices) -> Read
     info = read_project(directory)
     if info.app is not App.RPC:
         raise InputError(
-            f'this project is of app "{info.app.value}", which answers no requests',
+            f'the app "{info.app.value}" of this project answers no requests',
             str(directory),
-            "deploy new --app rpc makes one that does; deploy monitor shows what this one prints",
+            "create a project with deploy new --app rpc; deploy monitor shows the output of this one",
         )
     if choices.platform not in (None, info.platform):
         raise InputError(
-            f"the project is for platform {info.platform}, not for {choices.platform}",
+            f"the project is for platform {info.platform}, not {choices.platform}",
             str(directory),
-            f"deploy new OUT.tar DIR --board {board.name} --platform {choices.platform} makes one for that",
+            f"deploy new OUT.tar DIR --board {board.name} --platform {choices.platform} creates one for it",
         )
     platform = platform_for(board, info.platform)
     firmware = build_project(platform, directory, board, choices)
@@ -235,7 +235,9 @@ def project_board(directory: Path, board_name: str | None = None) -> tuple[Board
     """Returns a project's board and platform. Raises BoardError if another board is named."""
     if not is_project(directory):
         raise InputError(
-            "this folder holds no project", str(directory), "deploy new OUT.tar DIR --board B makes one"
+            "this folder is not a project",
+            str(directory),
+            "create one with: deploy new OUT.tar DIR --board B",
         )
     info = read_project(directory)
     board = load_board(board_name or info.board)
@@ -243,7 +245,7 @@ def project_board(directory: Path, board_name: str | None = None) -> tuple[Board
         raise BoardError(
             f'the project is for board "{info.board}", not for "{board.name}"',
             str(directory),
-            f"deploy new OUT.tar DIR --board {board.name} makes a project for that one",
+            f"deploy new OUT.tar DIR --board {board.name} creates a project for it",
         )
     return board, platform_for(board, info.platform)
 

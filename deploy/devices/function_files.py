@@ -19,7 +19,7 @@ def with_functions(prepared: Prepared, files: Sequence[str | Path]) -> Prepared:
         return prepared
     if isinstance(prepared.source, Path):
         raise InputError(
-            "a project's functions are in its own sources",
+            "the functions of a project must be in its sources",
             str(prepared.source),
             f"put {Path(files[0]).name} into {prepared.source / 'src'}, of a project with functions",
         )
@@ -33,8 +33,8 @@ def source_with(source: ProjectSource, files: Sequence[str | Path]) -> ProjectSo
 
 def _text(path: Path) -> str:
     if path.suffix not in (".c", ".h") or path.name in _TAKEN:
-        why = "is a file of the project's own" if path.name in _TAKEN else "is neither .c nor .h"
-        raise InputError(f"{path.name} {why}: functions are taken from C files", str(path), "rename it")
+        why = "has the name of a project file" if path.name in _TAKEN else "is neither .c nor .h"
+        raise InputError(f"{path.name} {why}: functions must be in C files", str(path), "rename it")
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

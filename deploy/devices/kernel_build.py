@@ -92,7 +92,7 @@ class BuiltKernel:
     def verify(self, samples: int = 3) -> None:
         """Compares the board with the definition on random inputs. Raises InputError if they differ."""
         if samples < 1:
-            raise misuse(f"{samples} samples compare nothing: there must be 1 or more")
+            raise misuse(f"{samples} samples: at least 1 is needed")
         for arrays in random_samples(self.compiled.report.facts.inputs, samples).each:
             (found,) = self._run(arrays).outputs.values()
             self._require_meant(found, arrays)
@@ -102,11 +102,11 @@ class BuiltKernel:
         if not np.array_equal(found, wanted):
             first = np.argwhere(found != wanted)[0]
             raise InputError(
-                f"the board computes something else than {self.compiled.artifact.name} means: "
+                f"the board's result differs from the meaning of {self.compiled.artifact.name}: "
                 f"{np.count_nonzero(found != wanted)} of {found.size} elements differ, the first at "
                 f"{first.tolist()}: {found[tuple(first)]}, expected {wanted[tuple(first)]}",
                 self.compiled.board.name,
-                "the C of an own instruction or function may say something else than its meaning",
+                "the C of a custom instruction or function may differ from its meaning",
             )
 
     @checks_arguments
@@ -166,7 +166,7 @@ def build(
     meaning, given = schedule.meaning, dict(constants or {})
     many = next((p for p in meaning.params if p.rows > 1), None)
     if many is not None:
-        raise misuse(f"{many.name} has {many.rows} rows: a kernel that is built alone has inputs of one row")
+        raise misuse(f"{many.name} has {many.rows} rows: a kernel built alone needs inputs of one row")
     place = board_or_target_of(board)
     require_sound(schedule)
     _require_c_names(schedule.proc)
@@ -204,7 +204,7 @@ def require_sound(schedule: LoopSchedule) -> None:
     for proc in (schedule.meaning, schedule.proc):
         beyond = goes_beyond(proc)
         if beyond:
-            raise misuse(beyond, "the extents of the loops decide which elements are touched")
+            raise misuse(beyond, "the extents of the loops determine which elements are accessed")
         what, way_out = undefined_operand(proc)
         if what:
             raise misuse(what, way_out)
@@ -216,12 +216,12 @@ def require_sound(schedule: LoopSchedule) -> None:
 def _stored(name: str, array: Array, kind: TensorType) -> Array:
     """Converts an array to a type and shape. Raises InputError if the type cannot represent its values."""
     if array.dtype.kind not in "biuf":
-        raise misuse(f"the constant {name} is of {array.dtype}, no array of numbers")
+        raise misuse(f"the constant {name} has type {array.dtype}, which is not a number")
     with np.errstate(invalid="ignore"):  # NaN is rejected below
         found = array.astype(kind.dtype.numpy)
     if not np.array_equal(found, array) and kind.dtype.is_integer:
         wrong = array.reshape(-1)[np.argmax((found != array).reshape(-1))]
-        raise misuse(f"the constant {name} holds {wrong}, which {kind.dtype.value} does not")
+        raise misuse(f"the constant {name} holds {wrong}, which does not fit {kind.dtype.value}")
     return found.reshape(kind.shape)
 
 
@@ -234,7 +234,7 @@ def _require_one_type(proc: Proc) -> None:
     if other is not None:
         raise misuse(
             f"{results[0].name} is {results[0].dtype.value} and {other.name} {other.dtype.value}: "
-            "outputs that are built together have one type",
+            "all outputs must have the same type",
             f'compute(..., dtype="{max(results, key=lambda p: p.dtype.bytes).dtype.value}") for both',
         )
 
@@ -243,7 +243,7 @@ def _require_callable(proc: Proc, board: Board) -> None:
     known: dict[str, Named] = {}
     for used in called_in(proc):
         if known.setdefault(used.name, used).definition != used.definition:
-            raise misuse(f"two functions are called {used.name}", "name one of them otherwise")
+            raise misuse(f"two functions are named {used.name}", "rename one of them")
         missing = sorted(used.needs - board.features)
         if missing:
             raise misuse(
@@ -259,13 +259,13 @@ def _require_c_names(proc: Proc) -> None:
         )
     wrong = next((name for name in names if not is_c_name(name)), None)
     if wrong is not None:
-        raise misuse(f'C has no "{wrong}" as a name', "name it otherwise")
+        raise misuse(f'"{wrong}" is not a valid C name', "rename it")
 
 
 def _require_constants(proc: Proc, given: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> None:
     wanted = {p.name: p.elements for p in proc.params if p.role is Role.CONSTANT}
     for name in wanted.keys() ^ given.keys():
-        what = "is a constant, and no array is given for it" if name in wanted else "is not a constant"
+        what = "is a constant without an array" if name in wanted else "is not a constant"
         raise misuse(f"{name} {what}", f"{proc.name}: constants {', '.join(wanted) or 'none'}")
     for name, elements in wanted.items():
         found, shape = _array(name, given[name]).shape, shapes.get(name, (elements,))

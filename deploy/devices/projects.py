@@ -75,9 +75,8 @@ def new(
     source = share_firmware(source_for(first, place), [source_for(other, place) for other in more])
     if app != App.RPC.value and (functions or slots or line_key):
         raise InputError(
-            "functions called by name, cartridges and a line key need the server, "
-            f"which the app {app} leaves out",
-            hint="app rpc",
+            f"functions, cartridges and a line key need the server, which the app {app} does not have",
+            hint="use --app rpc",
         )
     lenders = [source_for(read_artifact(each), place) for each in kernels]
     model = identity(product, model_version)
@@ -117,7 +116,7 @@ def _to_fill_in(source: ProjectSource) -> str:
     if slots is None or not slots.public_key or slots.verifier != OWN_VERIFIER:
         return ""
     return (
-        "\n  signatures: src/verify.c is yours to fill in, and refuses every cartridge until then; "
+        "\n  signatures: you must write src/verify.c, which rejects every cartridge until then; "
         "--verify monocypher, libsodium or psa writes it for that library"
     )
 
@@ -125,7 +124,7 @@ def _to_fill_in(source: ProjectSource) -> str:
 def _board_of(model: str | Path | Compiled) -> str:
     if isinstance(model, Compiled):
         return model.board.name
-    raise InputError("an archive does not say which board it is for", str(model), 'board="mps2-an386"')
+    raise InputError("an archive does not name its board", str(model), 'board="mps2-an386"')
 
 
 def build(directory: str | Path, toolchain: str | None = None, dry_run: bool = False) -> Answer:
@@ -187,5 +186,5 @@ def _built_page(firmware: Firmware, taken: ProgramSizes, stack: StackDepth | Non
         f"  compiled by {firmware.toolchain}",
     ]
     if stack:
-        lines.append(f"  a run takes {stack.bytes:,} bytes of stack at most, in {' > '.join(stack.calls)}")
+        lines.append(f"  a run needs at most {stack.bytes:,} bytes of stack, in {' > '.join(stack.calls)}")
     return "\n".join(lines)

@@ -21,8 +21,8 @@ def require_kernels(table: PackedTable, project: Path) -> None:
         raise InputError(
             f"the firmware lacks {len(lacks)} of the {len(table.kernels)} kernels that the model needs",
             "\n".join((str(project), *lacks[:_MOST_NAMED], *more)),
-            "deploy new --kernels THIS.tar makes firmware that has them; it takes models of layers with "
-            "the sizes of its own",
+            "create firmware with them: deploy new --kernels THIS.tar; it accepts models whose layers have "
+            "the same sizes",
         )
 
 
@@ -33,9 +33,9 @@ def _held(project: Path) -> frozenset[str]:
         return frozenset(name for each in lenders.values() for name in each)
     except FileNotFoundError as error:
         raise InputError(
-            "this project's firmware takes no tables",
+            "this project's firmware does not support tables",
             str(path),
-            "deploy compile --tables -o OUT.tar, then deploy new OUT.tar DIR --slots 128K: it does",
+            "use deploy compile --tables -o OUT.tar, then deploy new OUT.tar DIR --slots 128K",
         ) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError("the list of kernels cannot be read", str(path)) from error

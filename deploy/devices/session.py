@@ -79,7 +79,7 @@ def _traced(line: Transport, trace: Path | None, stack: ExitStack) -> Transport:
         file = stack.enter_context(trace.open("w", encoding="utf-8"))
     except OSError as error:
         raise OutputError(
-            f"the trace cannot be written: {error.strerror}", str(trace), "name a file that can be written"
+            f"the trace cannot be written: {error.strerror}", str(trace), "name a writable file"
         ) from error
     return TraceTransport(line, file)
 

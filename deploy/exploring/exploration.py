@@ -60,7 +60,7 @@ class Exploration(Paged):
         yield from (f"{each['board']}, {each['model']}: {each['error']}" for each in failed[:_MOST_SHOWN])
         best = _together([each for each in self.results if each["is_best"]])
         if best:
-            yield "\nUnbeaten: nothing else here is as good in all, and better in something."
+            yield "\nBest combinations: no other is at least as good in everything and better in something."
         for model in dict.fromkeys(each["model"] for each in best):
             yield from _table_of(model, [each for each in best if each["model"] == model])
 
@@ -74,12 +74,12 @@ class Exploration(Paged):
         for model in dict.fromkeys(each["model"] for each in self.results):
             each = found.get(model)
             if each is None:
-                yield f"no board here holds {model}{enough}"
+                yield f"no board here fits {model}{enough}"
                 continue
             sizes = f"{size_text(each['ram_there'])} RAM, {size_text(each['flash_there'])} flash"
             options = f" with {each['options']}" if each["options"] else ""
             rate = f", {each['rate_hz']:.3g} runs a second" if each["rate_hz"] else ""
-            yield f"the smallest board that holds {model}{enough}: {each['board']} ({sizes}){options}{rate}"
+            yield f"the smallest board that fits {model}{enough}: {each['board']} ({sizes}){options}{rate}"
 
     def save(self, path: str | Path) -> None:
         """Writes all results as .html, .csv or .json, by the file's suffix. Raises OutputError for others."""
@@ -102,7 +102,7 @@ def _table_of(model: str, best: Sequence[Result]) -> Iterator[str]:
     yield f"\n{model}"
     yield table([heading for heading, _, _ in columns], rows)
     if len(best) > _MOST_SHOWN:
-        yield f"and {len(best) - _MOST_SHOWN} more, which a file has: -o explored.html"
+        yield f"and {len(best) - _MOST_SHOWN} more; write all of them with -o explored.html"
 
 
 def _together(results: Sequence[Result]) -> list[Result]:

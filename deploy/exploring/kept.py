@@ -41,4 +41,4 @@ def keep(path: Path, result: dict[str, Any]) -> None:
         with path.open("a+", encoding="utf-8") as file:
             file.write(json.dumps(result) + "\n")
     except OSError as error:
-        raise OutputError(f"the result cannot be kept: {error.strerror}", str(path)) from None
+        raise OutputError(f"the result cannot be saved: {error.strerror}", str(path)) from None

@@ -47,7 +47,7 @@ class ExploreRequest:
 
     def __post_init__(self) -> None:
         if self.rate_hz is not None and self.measuring is None:
-            raise InputError("a rate is asked for, and nothing is measured", hint="--measure")
+            raise InputError("a rate needs measurement: add --measure", hint="--measure")
 
 
 def explore(asked: ExploreRequest) -> Exploration:

@@ -23,14 +23,14 @@ def _read(text: str) -> tuple[str, list[Any]]:
     if values:
         return name, values.split(",")
     if OPTIONS[name].kind.metavar:
-        raise InputError(f"{name} is varied, and no values are given", hint=f"--vary {name}=ONE,OTHER")
+        raise InputError(f"--vary {name} needs values", hint=f"--vary {name}=ONE,OTHER")
     return name, [False, True]
 
 
 def _require_option(name: str) -> None:
     if name not in OPTIONS:
         raise InputError(
-            f'"{name}" is not an option to be varied{did_you_mean(name, OPTIONS)}',
+            f'"{name}" is not an option that can be varied{did_you_mean(name, OPTIONS)}',
             hint=f"known: {', '.join(OPTIONS)}",
         )
 

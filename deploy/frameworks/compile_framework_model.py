@@ -98,7 +98,7 @@ class Conversion(Paged):
             yield f"              {accuracy.reference:.1%} by the reference here"
             bits = "the same bits" if self.verdict.equal else "OTHER BITS"
             yield f"              {accuracy.board:.1%} on {self.verdict.board}, {bits}"
-            yield "              (deploy.verify with inputs and labels takes samples that it has not seen)"
+            yield "              (for other samples: deploy.verify with inputs and labels)"
         yield from (f"warning: {each}" for each in self.warnings)
         if self.quantized is not None and self.quantized.layers:
             worst = sorted(self.quantized.layers, key=lambda layer: layer.signal_to_noise_db)[:_WORST]
@@ -194,9 +194,9 @@ def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleWords) ->
     """Raises InputError for quantization options if the framework has already quantized the model."""
     if is_done and (words.signal_to_noise or words.activation_type) is not None:
         raise InputError(
-            "the model is quantized already: its widths are those that it was given",
+            "the model is already quantized, so its widths are fixed",
             opened.name,
-            "leave signal_to_noise and activation_type out, or give the float model",
+            "omit signal_to_noise and activation_type, or give the float model",
         )
 
 
@@ -205,9 +205,9 @@ def _require_classes(samples: Calibration, outputs: Sequence[Sequence[Array]]) -
     shapes = [each[0].shape for each in outputs]
     if samples.labels is not None and not all(is_of_classes(shape) for shape in shapes):
         raise InputError(
-            "labels are compared with a row of scores, one for each class, and the first output has shape "
+            "labels need a row of scores, one for each class, but the first output has shape "
             f"{list(shapes[0])}",
-            hint="leave the labels out",
+            hint="omit the labels",
         )
 
 
@@ -231,8 +231,8 @@ def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, words: 
     data = opened.in_integers(samples.samples)
     if data is not None and (wider is not None or least_db is not None):
         raise InputError(
-            f"{opened.name} is made int8 by its framework's converter, which takes no bounds",
-            hint="leave signal_to_noise and activation_type out",
+            f"{opened.name} is quantized by its framework's converter, which accepts no bounds",
+            hint="omit signal_to_noise and activation_type",
         )
     if data is not None:
         return _measured(path, data, samples)
@@ -273,18 +273,18 @@ def _require_sense(framework: Framework, words: ModuleWords, options: CompileOpt
         )
     if (words.signal_to_noise or words.activation_type) is not None and words.calibration is None:
         raise InputError(
-            "signal to noise is measured on samples, and there are none",
-            hint="calibration=samples, the first axis counts them",
+            "signal to noise needs calibration samples",
+            hint="pass calibration=samples (the first axis counts them)",
         )
     if words.labels is not None and words.calibration is None:
         raise InputError(
-            "labels are of samples, and there are none",
-            hint="calibration=samples, the first axis counts them",
+            "labels need calibration samples",
+            hint="pass calibration=samples (the first axis counts them)",
         )
     if words.labels is not None and (options.front or options.back):
         raise InputError(
-            "labels are compared with the module's own outputs, and a front or back end stands around it",
-            hint="leave the labels out, or the front and the back end",
+            "labels are compared with the module's outputs, which a front or back end changes",
+            hint="omit the labels, or the front and back end",
         )
 
 

@@ -23,8 +23,7 @@ def require_no_module_words(words: ModuleWords) -> None:
     """Raises InputError for arguments that apply only to models of frameworks."""
     if any(getattr(words, each.name) is not None for each in fields(words)):
         raise InputError(
-            "an example, calibration, labels, signal_to_noise and activation_type are for models of "
-            "frameworks, "
-            "and this one is a file",
-            hint="deploy.quantize makes an int8 model of an ONNX file; deploy.verify takes labels",
+            "an example, calibration, labels, signal_to_noise and activation_type apply to framework models, "
+            "but this model is a file",
+            hint="use deploy.quantize for an ONNX file, and deploy.verify for labels",
         )

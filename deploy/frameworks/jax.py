@@ -56,7 +56,7 @@ class _JaxFunction(FrameworkModel):
             jax.clear_caches()
             says = (str(error) or type(error).__name__).splitlines()[0]
             where = ", ".join(filter(None, (self.name, self._place(error, says))))
-            raise ToolError("jax2onnx cannot export the function", where, f"it says: {says}") from error
+            raise ToolError("jax2onnx cannot export the function", where, f"it reports: {says}") from error
 
     def outputs(self, sample: Sample) -> list[Array]:
         import jax

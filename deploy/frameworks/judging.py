@@ -42,11 +42,12 @@ def judge(opened: FrameworkModel, framework: str, graph: Graph, samples: Sequenc
             largest = max(largest, distance)
             if not distance <= allowed:
                 raise ToolError(
-                    f"the exported model computes something else: an output is {distance:.3g} away from "
-                    f"{framework}'s, and {allowed:.2g} is allowed ({limit:.1%} of its largest value)",
+                    f"the exported model computes something different: an output is {distance:.3g} away from "
+                    f"{framework}'s, the limit is {allowed:.2g} ({limit:.1%} of its largest value)",
                     f"{opened.name}, input: {name}",
-                    "does the model depend on anything but its input, or on the values of the example?\n"
-                    "export it yourself, compare the file with the model, then compile the file",
+                    "check whether the model depends on anything but its input, or on the values of the "
+                    "example\n"
+                    "or export it yourself, compare the file with the model, then compile the file",
                 )
     return Judgement(largest, limit, len(tried))
 
@@ -103,14 +104,13 @@ def _asked_twice(
     changed = [name for name, value in opened.kept_values().items() if not _equal(value, before.get(name))]
     if changed:
         raise ToolError(
-            f"{framework} gives other outputs for the same input: the model keeps {changed[0]} "
+            f"{framework} returns different outputs for the same input: the model keeps {changed[0]} "
             "from one call to the next",
             opened.place_of_kept(changed[0]),
             opened.how_to_pass_state,
         )
     raise ToolError(
-        f"{framework} gives other outputs for the same input, and the model keeps nothing: it draws "
-        "random numbers",
+        f"{framework} returns different outputs for the same input: the model draws random numbers",
         opened.name,
         "switch them off for inference, as F.dropout(x, p, training=self.training) does",
     )

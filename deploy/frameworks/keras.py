@@ -92,7 +92,7 @@ class _KerasModel(FrameworkModel):
         if not place and frame is not None:
             place = line_text(frame[0].f_code.co_filename, frame[1])
         where = f"{self.name}, {place}" if place else self.name
-        return ToolError("LiteRT's converter cannot convert the model", where, f"it says: {says}")
+        return ToolError("LiteRT's converter cannot convert the model", where, f"it reports: {says}")
 
     def place_of(self, told: str) -> str:
         """Returns the layer named in a message, and the line of its class's call method."""

@@ -97,7 +97,7 @@ class _TorchModel(FrameworkModel):
             raise
         except DependsOnDataError as error:
             raise ModelError(
-                "the model takes another way for other values of its input, which compiled code cannot do",
+                "the model's control flow depends on its input values, which compiled code does not support",
                 self._where(self._place(error.__cause__ or error)),
                 _DATA_HINT,
             ) from error
@@ -111,7 +111,7 @@ class _TorchModel(FrameworkModel):
             said = _reason(error)
             place = self._place(error) or self._place_of_operator(said)
             raise ToolError(
-                "PyTorch cannot export the module", self._where(place), f"it says: {said}"
+                "PyTorch cannot export the module", self._where(place), f"it reports: {said}"
             ) from error
         self._file = data
         return data

@@ -66,7 +66,7 @@ class _Estimator(FrameworkModel):
                 reasons.append(error)
         says = (str(reasons[1]) or type(reasons[1]).__name__).splitlines()[0][:_LONGEST]
         where = ", ".join(filter(None, (self.name, self.place_of(str(reasons[1])))))
-        raise ToolError("skl2onnx cannot export the estimator", where, f"it says: {says}") from reasons[1]
+        raise ToolError("skl2onnx cannot export the estimator", where, f"it reports: {says}") from reasons[1]
 
     def outputs(self, sample: Sample) -> list[Array]:
         """Returns the class or value and, if exported, probabilities, scores or distances."""
@@ -89,7 +89,7 @@ class _Estimator(FrameworkModel):
         if classes.dtype.kind not in "iub" and classes.size:
             raise InputError(
                 f"the classes of {self.name} are texts, such as {str(classes.flat[0])!r}, "
-                "and boards take numbers",
+                "but boards need numbers",
                 hint="fit it with numbers: np.unique(labels, return_inverse=True)[1]",
             )
 

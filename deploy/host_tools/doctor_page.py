@@ -22,7 +22,7 @@ from platforms.board_files import all_boards, load_board
 _LINE = 100  # maximum width of lists; a narrower terminal limits it further
 _MOST_NAMED = 24  # of boards that lack the same tool
 _OTHERS = (
-    "Models can be compiled for every board of deploy boards; deploy doctor --board B says what B lacks."
+    "Models can be compiled for every board of deploy boards; deploy doctor --board B shows what B needs."
 )
 
 
@@ -33,9 +33,7 @@ def doctor(board: str | None = None, fix: bool = False) -> Answer:
     """
     if fix:
         lines = install_lines(machine.programs(), machine.packages())
-        return Answer(
-            {"commands": list(lines)}, "\n".join(lines) or "nothing is missing that can be installed"
-        )
+        return Answer({"commands": list(lines)}, "\n".join(lines) or "nothing to install")
     return _of_board(board) if board else _of_machine()
 
 
@@ -91,14 +89,15 @@ def _missing_runners(programs: Sequence[Program]) -> Iterator[str]:
         (program.name, program.says) for program in programs if program.kind == "runner" and not program.found
     ]
     if rows:
-        yield table(("not here", "how to get it"), rows)
+        yield table(("missing", "how to install"), rows)
 
 
 def _boards(abilities: Sequence[Ability]) -> Iterator[str]:
     """Lists boards, grouped by the missing builder; --board shows everything that one board lacks."""
     yield _listed("ready", [a.board for a in abilities if not a.lacks])
     yield _listed(
-        "built for, but no runner is here", [a.board for a in abilities if a.compiler and not a.runner]
+        "can be built for, but no runner is installed",
+        [a.board for a in abilities if a.compiler and not a.runner],
     )
     ways: dict[str, list[str]] = {}
     for each in abilities:
@@ -116,9 +115,9 @@ def _not_built(commands: Mapping[str, Sequence[str]], remark: str) -> str:
     """Lists the commands that install missing builders, with a shared remark only once."""
     if len(commands) > 1:
         rows = [f"  {', '.join(names)}: {command}" for command, names in commands.items()]
-        return "\n".join(["not built for:", *rows, *([f"  {remark}"] if remark else [])])
+        return "\n".join(["cannot be built for:", *rows, *([f"  {remark}"] if remark else [])])
     ((command, names),) = commands.items()
-    return f"{_listed('not built for', _some(names))}\n  {'; '.join(filter(None, (command, remark)))}"
+    return f"{_listed('cannot be built for', _some(names))}\n  {'; '.join(filter(None, (command, remark)))}"
 
 
 def _some(names: Sequence[str]) -> list[str]:
@@ -139,7 +138,7 @@ def _packages(packages: dict[str, bool]) -> str:
     there = [name for name, is_there in packages.items() if is_there]
     absent = [name for name, is_there in packages.items() if not is_there]
     says = f"packages       {', '.join(there) or 'no optional ones'}"
-    return f"{says}\n  not here:    {', '.join(absent)} ({pip_install('NAME')})" if absent else says
+    return f"{says}\n  missing:     {', '.join(absent)} ({pip_install('NAME')})" if absent else says
 
 
 def _kept(cache: FirmwareCache) -> str:

@@ -157,14 +157,14 @@ def clashes(here: Path | None = None) -> tuple[str, ...]:
     folders = {name: _folder_of(name) for name in OUR_PACKAGES}
     elsewhere = (f'"{name}" comes from {place}' for name, place in folders.items() if place != root)
     installed = [
-        f'pip has installed the package "{name}", which writes over ours: pip uninstall {name}, then '
+        f'pip has installed the package "{name}", which overwrites ours: pip uninstall {name}, then '
         f"{DISTRIBUTION} again"
         for name in OUR_PACKAGES
         if any(map(_writes_over_ours, _distributions(name)))
     ]
     beside = (here or Path.cwd()).resolve()
     hiding = [
-        f"{path} hides ours from Python programs that start here"
+        f"{path} hides ours from Python programs started in this folder"
         for name in OUR_PACKAGES
         for path in (beside / f"{name}.py", beside / name / "__init__.py")
         if beside != root and path.exists()

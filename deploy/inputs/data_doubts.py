@@ -30,7 +30,7 @@ def _of_input(name: str, samples: Sequence[Sample], example: Sample | None) -> I
         return
     low, high = float(values.min()), float(values.max())
     if low == high:
-        yield f'"{name}" is {low:g} everywhere in every sample: ranges taken from a constant are wrong'
+        yield f'"{name}" is {low:g} everywhere in every sample: a constant gives wrong ranges'
         return
     if len(samples) > 1 and bool((values == values[:1]).all()):
         yield f'all {len(samples)} samples of "{name}" are the same'
@@ -38,7 +38,9 @@ def _of_input(name: str, samples: Sequence[Sample], example: Sample | None) -> I
     shares = [count / values.size for count in counts]
     is_picture = low >= 0  # pictures may contain black and white
     if min(counts) >= _SEVERAL and min(shares) > _CLIPPED and not is_picture:
-        yield f'{sum(shares):.0%} of "{name}" are {low:g} or {high:g}, its ends: was it clipped?'
+        yield (
+            f'{sum(shares):.0%} of "{name}" are {low:g} or {high:g}, the limits of its range: was it clipped?'
+        )
     if example is not None:
         yield from _other_scale(name, max(abs(low), abs(high)), np.asarray(example[name]))
 
@@ -49,7 +51,7 @@ def _other_scale(name: str, largest: float, example: Array) -> Iterator[str]:
     if not is_constant and not 1 / _OTHER_SCALE <= largest / its <= _OTHER_SCALE:
         yield (
             f'"{name}" reaches {largest:.3g} in the calibration and {its:.3g} in the example: '
-            "one of them is scaled otherwise than the model's input"
+            "one of them is not scaled like the model's input"
         )
 
 
@@ -78,11 +80,12 @@ def range_doubts(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> tu
         if share > _CLAMPED:
             found.append(
                 f'{share:.0%} of "{spec.name}" are beyond {low:.3g} to {high:.3g}, the range of the model, '
-                "and are clamped: are they scaled as the calibration was?"
+                "and are clamped: are they scaled like the calibration data?"
             )
         elif 0 < span < _OF_RANGE * (high - low):
             found.append(
-                f'"{spec.name}" has values from {array.min():.3g} to {array.max():.3g}, the model takes '
-                f"{low:.3g} to {high:.3g}: are they scaled as the calibration was?"
+                f'"{spec.name}" has values from {array.min():.3g} to {array.max():.3g}, the model\'s '
+                "range is "
+                f"{low:.3g} to {high:.3g}: are they scaled like the calibration data?"
             )
     return tuple(found)

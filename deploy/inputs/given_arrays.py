@@ -21,7 +21,7 @@ def plain(value: Any) -> Array:
     array = np.asarray(value)
     if array.dtype == object:
         raise InputError(
-            f"a {type(value).__name__} is no array of numbers",
+            f"a {type(value).__name__} is not an array of numbers",
             hint="give a NumPy array, a tensor, or a list of samples of one shape",
         )
     return array
@@ -50,7 +50,9 @@ def joined(loader: Any) -> dict[str, Array]:
         for name, array in _of_batch(batch).items():
             parts.setdefault(name, []).append(array)
     if not parts:
-        raise InputError(f"the {type(loader).__name__} gives no batch", hint="it must not be used up before")
+        raise InputError(
+            f"the {type(loader).__name__} returned no batch", hint="pass a loader that is not exhausted"
+        )
     return {name: np.concatenate([np.atleast_1d(each) for each in found]) for name, found in parts.items()}
 
 
@@ -72,7 +74,9 @@ def with_labels(arrays: Mapping[str, Array], labels: Any) -> dict[str, Array]:
     if labels is None:
         return found
     if LABELS in found:
-        raise InputError("labels are given beside the samples, which have some too", hint="leave one out")
+        raise InputError(
+            "labels were given twice: as an argument and in the samples", hint="omit one of them"
+        )
     return {**found, LABELS: plain(labels)}
 
 

@@ -70,7 +70,7 @@ def read_data(
     arrays = None if path is None else _arrays(path, front)
     if path is not None and path.suffix.lower() == SUFFIX and not any(s.dtype == np.int16 for s in specs):
         raise InputError(
-            f"a WAV file has samples of int16, the model takes {', '.join(map(str, specs))}",
+            f"a WAV file has int16 samples, the model needs {', '.join(map(str, specs))}",
             str(path),
             "--front NAME computes features of sound, such as tf.signal.mfcc: deploy docs front-ends",
         )
@@ -100,7 +100,9 @@ def make_data(
     from deploy.inputs.samples import make_samples
 
     if arrays is not None and data.fill is not None:
-        raise InputError(f"inputs are given and --fill {data.fill.value} too", where, "leave one of them out")
+        raise InputError(
+            f"--inputs and --fill {data.fill.value} exclude each other", where, "omit one of them"
+        )
     if arrays is None:
         return _filled(data.fill or fill, specs, filled)
     if not data.quantize:
@@ -114,7 +116,7 @@ def _filled(fill: Fill | None, specs: Sequence[TensorSpec], count: int) -> Sampl
     from deploy.inputs.samples import Samples, random_samples
 
     if fill is None:
-        raise InputError("no inputs are given", hint="--inputs IN.npz, --fill random or --fill zeros")
+        raise InputError("no inputs", hint="add --inputs IN.npz, --fill random or --fill zeros")
     if fill is Fill.RANDOM:
         return random_samples(specs, count)
     zeros = tuple(np.zeros(spec.shape, spec.dtype) for spec in specs)

@@ -20,7 +20,7 @@ Bytes = npt.NDArray[np.uint8]  # [rows, bytes per row] in the camera's format
 _PNM_HEAD = re.compile(rb"P([56])(?:\s|#[^\n]*\n)+(\d+)(?:\s|#[^\n]*\n)+(\d+)(?:\s|#[^\n]*\n)+(\d+)\s")
 _BMP_HEAD = struct.Struct("<2sIHHIIiiHHIIIIII")
 _BMP_BITS = (8, 24)
-_ENDS = "the file ends before its picture does"
+_ENDS = "the file ends in the middle of its image"
 
 
 def read_pictures(path: Path, camera: CameraForm) -> Bytes:
@@ -83,7 +83,7 @@ def _read_bmp(data: bytes, camera: CameraForm, path: Path) -> list[Pixels]:
 def _require_size(width: int, height: int, camera: CameraForm, path: Path) -> None:
     if (width, height) != (camera.width, camera.height):
         raise InputError(
-            f"a picture has {width}x{height} pixels, the camera's have {camera.width}x{camera.height}",
+            f"an image has {width}x{height} pixels, the camera's images have {camera.width}x{camera.height}",
             str(path),
         )
 

@@ -31,14 +31,15 @@ def _quantised(array: Array, spec: TensorSpec | None) -> Array:
     quant, (low, high) = spec.type.quant, spec.type.dtype.limits
     if quant is None or quant.is_per_channel:
         raise InputError(
-            f'input "{spec.name}" has no scale, so floats cannot become its integers',
+            f'input "{spec.name}" has no scale, so floats cannot be converted to its integers',
             hint=f"give {spec}",
         )
     odd = int(np.count_nonzero(~np.isfinite(array)))
     if odd:
         raise InputError(
-            f'{odd:,} of {array.size:,} values of the input "{spec.name}" are NaN or infinite: no integer is',
-            hint="look where they come from: np.argwhere(~np.isfinite(x))",
+            f'{odd:,} of {array.size:,} values of the input "{spec.name}" are NaN or infinite and cannot be '
+            "quantized",
+            hint="find them with np.argwhere(~np.isfinite(x))",
         )
     stored = np.round(array.astype(np.float64) / quant.scale) + quant.zero_point
     integers: Array = np.clip(stored, low, high).astype(spec.dtype)
@@ -50,6 +51,9 @@ def _real(array: Array, spec: TensorSpec) -> Array:
     if not spec.type.dtype.is_integer or quant is None:
         return array
     if quant.is_per_channel:
-        raise InputError(f'output "{spec.name}" has a scale for each channel, which no board tells')
+        raise InputError(
+            f'cannot dequantize output "{spec.name}": it has one scale per channel, and the board reports '
+            "only one"
+        )
     reals: Array = (quant.scale * (array.astype(np.float64) - quant.zero_point)).astype(np.float32)
     return reals

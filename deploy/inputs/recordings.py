@@ -22,7 +22,7 @@ def read_recording(path: Path, pipeline: SensorPipeline, dtype: DType, front: st
     rows = _READERS[pipeline.sensor](path, pipeline, dtype, front)
     if len(rows) == 0:
         raise InputError(
-            "the recording holds no row",
+            "the recording has no rows",
             str(path),
             f"a row of the model's input has {pipeline.row_elements} elements",
         )
@@ -63,7 +63,7 @@ def _is_number(word: str) -> bool:
 def _row(words: list[str], line: int, path: Path, pipeline: SensorPipeline, dtype: DType) -> list[float]:
     where = f"{path}, line {line}"
     if not all(map(_is_number, words)):
-        raise InputError("the line has something that is not a number", where)
+        raise InputError("the line contains something that is not a number", where)
     numbers = [float(word) for word in words]
     if len(numbers) != pipeline.row_elements:
         raise InputError(

@@ -15,14 +15,14 @@ _HEAD_BYTES = 2048
 def require_place(path: Path, is_ours: Ours, what: str) -> None:
     """Raises OutputError unless `path` is new or contains an earlier result of the same kind."""
     if path.is_dir():
-        raise OutputError(f"{what} should be a file, this is a folder", str(path), "name a file in it")
+        raise OutputError(f"{what} must be a file, this is a folder", str(path), "name a file in it")
     if path.exists() and not path.is_file():
-        raise OutputError(f"{what} should be a file, this is a device or a pipe", str(path), "name a file")
+        raise OutputError(f"{what} must be a file, this is a device or a pipe", str(path), "name a file")
     if not path.parent.is_dir():
-        raise OutputError(f"the folder for {what} does not exist", str(path.parent), "make it first")
+        raise OutputError(f"the folder for {what} does not exist", str(path.parent), "create it first")
     if path.exists() and not is_ours(path):
         raise OutputError(
-            f"the file exists and is not {what}, so it is left alone",
+            f"the file exists and is not {what}, so it is not overwritten",
             str(path),
             "name another file, or remove it",
         )
@@ -39,7 +39,7 @@ def require_place_of_kind(path: Path, kinds: Sequence[str], marks: Sequence[str]
     """
     if path.suffix not in kinds:
         raise OutputError(
-            f"{what} is written as {', '.join(kinds)}, not as {path.suffix or 'a file without an ending'}",
+            f"{what} must be {', '.join(kinds)}, not {path.suffix or 'a file without a suffix'}",
             str(path),
             f"-o {path.with_suffix(kinds[0])}",
         )

@@ -56,11 +56,13 @@ def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where
         raise InputError(
             f"the inputs have different numbers of samples: {counts}",
             where,
-            "give as many samples of each input",
+            "give the same number of samples for each input",
         )
     count = next(iter(series.values()))
     if count == 0:
-        raise InputError("the series has 0 samples", where, "its first axis counts the samples: 1 or more")
+        raise InputError(
+            "the series has 0 samples", where, "its first axis counts the samples; at least 1 is needed"
+        )
     each = (tuple(a[i] if key in series else a for _, key, a in by_spec) for i in range(count))
     return Samples(tuple(each), is_series=True, is_batch=series.keys() <= batches)
 
@@ -115,7 +117,7 @@ def _is_a_signal(spec: TensorSpec) -> bool:
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """Reads all arrays of an .npz file. Raises InputError."""
-    return read_npz(path, "file of inputs", "numpy writes one: np.savez(file, input_0=array)")
+    return read_npz(path, "file of inputs", "write one with NumPy: np.savez(file, input_0=array)")
 
 
 def _by_spec(
@@ -130,7 +132,7 @@ def _by_spec(
             raise InputError(f'input "{spec.name}" is missing', _given(arrays, where), _takes(specs))
         if len(keys) > 1:
             raise InputError(
-                f'input "{spec.name}" is given twice, as {_quoted(keys)}', where, "leave one of them out"
+                f'input "{spec.name}" occurs twice, as {_quoted(keys)}', where, "omit one of them"
             )
         array = _in_single_precision(np.asarray(arrays[keys[0]]), spec)
         found.append((spec, keys[0], _as_taken(array, spec.shape)))
@@ -186,7 +188,7 @@ def _length(array: Array, key: str, spec: TensorSpec, where: str) -> int | None:
     """Returns the number of samples in the array, or None if it is a single one without a sample axis."""
     if array.dtype != spec.dtype:
         raise InputError(
-            f"{_called(key, spec)} has elements of {array.dtype}, the model takes {spec}",
+            f"{_called(key, spec)} has elements of {array.dtype}, the model needs {spec}",
             where,
             _conversion(spec, array),
         )
@@ -195,7 +197,7 @@ def _length(array: Array, key: str, spec: TensorSpec, where: str) -> int | None:
     if array.shape[1:] == spec.shape and array.ndim == len(spec.shape) + 1:
         return len(array)
     raise InputError(
-        f"{_called(key, spec)} has shape {list(array.shape)}, the model takes {list(spec.shape)}",
+        f"{_called(key, spec)} has shape {list(array.shape)}, the model needs {list(spec.shape)}",
         where,
         f"N samples have shape [{', '.join(map(str, ('N', *spec.shape[spec.shape[:1] == (1,) :])))}]",
     )
@@ -217,18 +219,18 @@ def _conversion(spec: TensorSpec, array: Array) -> str:
     quant = spec.type.quant
     moved = _SIGN_CHANGES.get((array.dtype.name, spec.dtype.name))
     if moved:
-        return f"if they are pixels of the same image, the zero point differs: {moved}"
+        return f"if these are pixels, only the zero point differs: {moved}"
     if array.dtype.kind != "f" or quant is None or quant.is_per_channel:
-        return f"if the values are meant like that: x.astype(np.{spec.dtype})"
+        return f"if the values are correct as they are: x.astype(np.{spec.dtype})"
     low, high = spec.type.dtype.limits
     rounded = f"np.round(x / {quant.scale:.9g}) + {quant.zero_point}"
-    does_it = "--quantize, quantize=True in Python, does it"
+    does_it = "or use --quantize (quantize=True in Python)"
     return f"{does_it}: np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
 
 
 def _takes(specs: Sequence[TensorSpec]) -> str:
     return "\n".join(
-        f'{"the model takes " if number == 0 else ""}"{spec.name}" or "input_{number}": {spec}'
+        f'{"the model needs " if number == 0 else ""}"{spec.name}" or "input_{number}": {spec}'
         for number, spec in enumerate(specs)
     )
 

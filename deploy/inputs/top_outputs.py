@@ -25,7 +25,7 @@ def top_text(outputs: Outputs, specs: Sequence[TensorSpec], top: int) -> str:
     for number, each in enumerate(top_facts(outputs[:MOST_SAMPLES], specs, top)):
         lines += [f"sample {number}  {_line(found)}" for found in each]
     if len(outputs) > MOST_SAMPLES:
-        lines.append(f"and {len(outputs) - MOST_SAMPLES} samples more")
+        lines.append(f"and {len(outputs) - MOST_SAMPLES} more samples")
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from aot.ir.types import Array
 
 SUFFIX = ".wav"
 _BITS = 16
-_HOW = "audio tools convert it, such as: sox in.wav -r {rate} -c 1 -b 16 out.wav"
+_HOW = "convert it, for example: sox in.wav -r {rate} -c 1 -b 16 out.wav"
 
 
 def read_wav(path: Path, sample_rate: int | None) -> Array:
@@ -34,14 +34,14 @@ def read_wav(path: Path, sample_rate: int | None) -> Array:
         raise InputError("the file of inputs is not a WAV file of whole numbers", str(path)) from None
     hint = _HOW.format(rate=sample_rate or form.framerate)
     if form.nchannels != 1:
-        raise InputError(f"the file has {form.nchannels} channels, the model takes 1", str(path), hint)
+        raise InputError(f"the file has {form.nchannels} channels, the model needs 1", str(path), hint)
     if form.sampwidth * 8 != _BITS:
         raise InputError(
-            f"the file has samples of {form.sampwidth * 8} bits, the model takes {_BITS}", str(path), hint
+            f"the file has {form.sampwidth * 8}-bit samples, the model needs {_BITS}", str(path), hint
         )
     if sample_rate is not None and form.framerate != sample_rate:
         raise InputError(
-            f"the file has {form.framerate} samples a second, the front end takes {sample_rate}",
+            f"the file has {form.framerate} samples a second, the front end needs {sample_rate}",
             str(path),
             hint,
         )

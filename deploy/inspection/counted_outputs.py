@@ -29,8 +29,9 @@ def counts_of(graph: Graph) -> dict[str, Node]:
 
 def count_lines(graph: Graph) -> list[str]:
     return [
-        f'  count      "{name}" says how many boxes "{node.name}" chooses, at most {_rows(graph, node):,}: '
-        "rows behind those are 0"
+        f'  count      "{name}" is the number of boxes that "{node.name}" chooses, at most '
+        f"{_rows(graph, node):,}: "
+        "later rows are 0"
         for name, node in counts_of(graph).items()
     ]
 

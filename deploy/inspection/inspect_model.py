@@ -72,7 +72,7 @@ class Inspection:
 
     def steps_of(self, passes: Sequence[str]) -> tuple[PassStep, ...]:
         """Returns the steps of these passes, or of "all". Raises InputError for an archive."""
-        return named(self._compiled("what the passes did").steps, passes)
+        return named(self._compiled("the changes of the passes").steps, passes)
 
     def layer(self, wanted: int | str) -> LayerView:
         """Returns a layer by index or name: node, loops, C, assembly. Raises InputError for an archive."""
@@ -81,7 +81,7 @@ class Inspection:
     def _compiled(self, asked: str) -> CompiledModel:
         if self.compiled is None:
             raise InputError(
-                f"an archive does not say {asked}", self.report.facts.source_name, "give the model file"
+                f"an archive does not contain {asked}", self.report.facts.source_name, "give the model file"
             )
         return self.compiled
 
@@ -127,7 +127,7 @@ class Inspection:
         """Returns the trade-off of RAM, flash and cycles. Raises InputError for an archive."""
         from codegen.fit.offers import offers_for
 
-        self._compiled("what budgets buy")
+        self._compiled("the speed of other budgets")
         assert self.job is not None  # set together with the compiled model
         return offers_for(self.job)
 

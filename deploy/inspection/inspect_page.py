@@ -40,8 +40,8 @@ def _needs(facts: ModelFacts) -> str:
         + f", stack about {facts.stack_bytes_estimate:,}\n"
         f"flash {flash:>11,} bytes: constants {facts.constants_bytes:,}, "
         f"code about {facts.code_bytes_estimate:,}\n"
-        "the model alone; --board B says whether firmware with it fits\n"
-        "(deploy boards list --fits MODEL names boards with room)"
+        "the model alone; --board B checks whether firmware with it fits\n"
+        "(deploy boards list --fits MODEL lists boards with enough memory)"
     )
 
 
@@ -81,7 +81,7 @@ def _memory_use(use: MemoryUse) -> str:
     region, needed = use.region, use.needed_bytes
     share = f"{needed / region.bytes:.1%}".replace("%", " %")
     by_estimate = " by estimate" if use.fits_but_for_estimates else ""
-    too_many = f"does not fit{by_estimate}: {needed - region.bytes:,} bytes too many"
+    too_many = f"does not fit{by_estimate}: {needed - region.bytes:,} bytes missing"
     verdict = FITS[use.counts_firmware] if use.fits else too_many
     whole = f"{region.bytes:,} bytes of {region.name}"
     head = f"{role_name(region.role):5} {needed:>11,} of {whole} ({share}): {verdict}"
@@ -98,16 +98,14 @@ def _peak(report: Report) -> str:
     whole = f"; whole tensors need at least {memory.whole_tensor_bound_bytes:,}"
     above = memory.arena_bytes - memory.bound_bytes
     least = (
-        "proven least in this order" if memory.is_least else f"{above:,} above the floor, not proven least"
+        "proven minimal in this order"
+        if memory.is_least
+        else f"{above:,} above the lower bound, not proven minimal"
     )
     if memory.is_crowded and not memory.is_least:
-        least += ": too many buffers live at once to search for less"
+        least += ": too many buffers are live at once to search for a smaller arena"
     spread = " + ".join(f"{size:,} in {pool}" for pool, size in memory.pool_bytes.items())
-    taken = (
-        f"{memory.arena_bytes:,} bytes"
-        if len(memory.pool_bytes) == 1
-        else f"{spread}: what is used most first"
-    )
+    taken = f"{memory.arena_bytes:,} bytes" if len(memory.pool_bytes) == 1 else f"{spread}: most used first"
     arena = f"the arena takes {taken}, {least}{whole if memory.is_below_whole_tensors else ''}"
     return "\n".join([f"peak  {peak.bytes:>11,} bytes in use at {layer_name(report)}", *shown, arena])
 
@@ -139,7 +137,7 @@ def _where(layer: LayerInfo, part: LayerPart) -> tuple[str, ...]:
 def layers_table(report: Report) -> str:
     heads = ("", "op", "shapes", "kernel", "MACs", "weights", "live", "output held", "origin")
     shown = table(heads, [_layer(row) for row in report.layers])
-    return "\n".join([shown, "* most memory is needed here", *_passed_over(report)])
+    return "\n".join([shown, "* peak of memory", *_passed_over(report)])
 
 
 def _passed_over(report: Report) -> Iterator[str]:
@@ -149,7 +147,7 @@ def _passed_over(report: Report) -> Iterator[str]:
         for schedule_and_why in row.layer.passed_over:
             layers.setdefault(schedule_and_why, []).append(str(row.layer.index))
     if layers:
-        yield "\nschedules that are tried first but do not fit, and in which layers"
+        yield "\nschedules that were tried first but do not fit, with their layers"
     for schedule_and_why, numbers in layers.items():
         yield f"  {schedule_and_why} ({', '.join(numbers)})"
 

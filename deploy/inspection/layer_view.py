@@ -50,7 +50,7 @@ class LayerView(Paged):
         graph, target = self.compiled.graph, self.compiled.target
         node = next((n for n in graph.nodes if n.name == self.info.name), None)
         if node is None:
-            return "# this layer copies rows: no op is behind it\n"
+            return "# this layer copies rows and has no op\n"
         return "\n".join(map(print_proc, meaning_of(node, graph, target)))
 
     @property
@@ -59,7 +59,7 @@ class LayerView(Paged):
         from codegen.loops.text import named_in, print_instruction, print_proc
 
         if not any(proc.body for proc in self.code.procs):
-            return "# a library's C function computes this layer: there are no loops\n"
+            return "# a C library function computes this layer: there are no loops\n"
         used = {name: each for proc in self.code.procs for name, each in named_in(proc).items()}
         meanings = [print_instruction(each) for each in used.values() if isinstance(each, Instruction)]
         return "\n".join([*map(print_proc, self.code.procs), *meanings])

@@ -48,7 +48,7 @@ class ModelOperators(Paged):
         if self.refused is None:
             return "all supported"
         unknown = sum(operator.nodes for operator in self.operators if not operator.is_read)
-        return f"{unknown:,} nodes not known" if unknown else "all known, but not in every use"
+        return f"{unknown:,} nodes unsupported" if unknown else "all supported, but not in every use"
 
     def require_supported(self) -> None:
         """Raises the error that lists everything unsupported, if any."""

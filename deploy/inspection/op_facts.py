@@ -100,7 +100,7 @@ def op_text() -> str:
             "\n".join(f"{rounding.value}: {meaning}" for rounding, meaning in MEANINGS.items()),
             table(("TFLite operator", "cases right", "refused"), tflite),
             table(("ONNX operator", "node tests right", "refused"), onnx),
-            "The limits of each op are in deploy docs ops, and with --json.",
+            "For the limits of each op, see deploy docs ops, or use --json.",
         )
     )
 

@@ -14,7 +14,7 @@ from deploy.inspection.op_facts import op_facts, op_meanings, op_sources, roundi
 from deploy.inspection.op_functions import function_lines
 
 _WIDTH = 80
-_LIMITS = "deploy ops {} says its limits, and so on."
+_LIMITS = "deploy ops {} shows its limits, and so on."
 _FORMATS = {"tflite": ("TFLite", "cases of public kernel tests"), "onnx": ("ONNX", "of ONNX's node tests")}
 
 
@@ -33,8 +33,8 @@ def operator_answer(name: str, meaning: bool = False) -> Answer:
     if not names and not any(found.values()):
         everything = [*known, *(o["operator"] for each in facts["formats"].values() for o in each)]
         raise InputError(
-            f'no operator "{name}" is known{did_you_mean(name, everything)}',
-            hint="deploy ops lists all; deploy ops MODEL those of a model",
+            f'operator "{name}" is not known{did_you_mean(name, everything)}',
+            hint="list all with deploy ops, or those of a model with deploy ops MODEL",
         )
     own = name.lower() if name.lower() in known else None
     shown = [_op_page(known[own])] if own else [_table_of(names), _LIMITS.format(names[0])] if names else []
@@ -50,7 +50,7 @@ def _meaning(op: str) -> str:
     """Returns an example's loops before scheduling."""
     found = op_meanings().get(op)
     if found is None:
-        return f"{op}: the rows stay where they are; nothing is computed"
+        return f"{op}: a view of the same rows; nothing is computed"
     return f"{op}, such as\n\n{found['example']}\n\nmeans\n\n{found['loops'].rstrip()}"
 
 

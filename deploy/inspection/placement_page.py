@@ -17,7 +17,7 @@ def placement_lines(facts: ModelFacts) -> Iterator[str]:
     if placed.layers:
         yield (
             f"placed     {placed.bytes:>9,} bytes of constants in RAM: "
-            f"each run waits {placed.cycles:,} cycles less for flash, as estimated"
+            f"each run saves an estimated {placed.cycles:,} cycles of flash waits"
         )
         yield from (f"           {line}" for line in _layer_lines(facts, placed))
         yield f"           copied from flash at the start, in about {placed.copy_cycles:,} cycles"

@@ -68,7 +68,7 @@ def subject_of(model: Path | Model | Compiled, asked: About, options: CompileOpt
     """Reads an archive, or compiles a model file. Raises DeployError."""
     if isinstance(model, Path) and model.is_dir():
         raise InputError(
-            "a project does not hold the graph that its C is made of",
+            "a project does not contain the graph of its C",
             str(model),
             f"deploy evidence ARCHIVE --project {model}, with the archive that it was made of",
         )

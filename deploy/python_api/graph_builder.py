@@ -97,12 +97,12 @@ class GraphValue(WholeOperators["GraphValue"]):
     def _combined(self, op: str, operands: tuple[Any, ...]) -> GraphValue:
         operator, types, attributes = WHOLE[op]
         if self.dtype not in types:
-            said = f"{', '.join(types)} have it" if types else _APPLIED
+            said = f"supported by {', '.join(types)}" if types else _APPLIED
             raise misuse(f"a value of a graph of type {self.dtype} has no {op}", said)
         return self.graph.apply(operator, *operands, **attributes)
 
 
-_APPLIED = "graph.apply(...) has all operators of ONNX"
+_APPLIED = "use graph.apply(...), which has all ONNX operators"
 _REFUSED = {
     "divmod": ("divided with a remainder", _APPLIED),
     "pow": ("raised to powers by **", 'graph.apply("Pow", x, 2.0)'),
@@ -136,9 +136,9 @@ class ModelGraph:
             near = did_you_mean(dtype, WRITTEN_TYPES)
             raise misuse(f'there is no type "{dtype}"{near}', f"there are {', '.join(WRITTEN_TYPES)}")
         if any(size < 1 for size in shape):
-            raise misuse(f"{name} has the shape {list(shape)}; sizes are 1 or more")
+            raise misuse(f"{name} has the shape {list(shape)}; sizes must be at least 1")
         if not name:
-            raise misuse("an input has a name that is not empty")
+            raise misuse("an input needs a name")
         slot = self._written.put_input(self._free(name), dtype, shape)
         self.inputs[name] = GraphValue(self, name, slot)
         return self.inputs[name]
@@ -204,7 +204,7 @@ class ModelGraph:
         if added is not None and added.shape != outputs:
             raise misuse(
                 f"conv2d({_listed([x, kernel, added])}): the bias has the shape {list(added.shape)}, "
-                f"and the weights make {outputs[0]} channels"
+                f"and the weights have {outputs[0]} output channels"
             )
         made = self.apply(
             "Conv",
@@ -266,8 +266,8 @@ class ModelGraph:
     def reshape(self, x: GraphValue, shape: Sequence[int], name: str = "") -> GraphValue:
         if any(size < 1 for size in shape if size != -1) or list(shape).count(-1) > 1:
             raise misuse(
-                f"{list(shape)} is not a shape to give {x!r}",
-                "sizes are 1 or more; one may be -1: what is left",
+                f"{list(shape)} is not a valid shape for {x!r}",
+                "sizes must be at least 1; one may be -1 (the rest)",
             )
         if -1 not in shape and prod(shape) != prod(x.shape):
             raise misuse(f"reshape: {x!r} has {prod(x.shape)} elements, {list(shape)} has {prod(shape)}")
@@ -309,7 +309,7 @@ class ModelGraph:
         """Writes an ONNX file, for `deploy quantize` and other tools."""
         place = Path(path)
         if place.suffix != ".onnx":
-            raise OutputError("a graph is written as ONNX", str(place), f"{place.with_suffix('.onnx')}")
+            raise OutputError("a graph is saved as ONNX", str(place), f"{place.with_suffix('.onnx')}")
         write_whole(place, self._data())
         return place
 
@@ -325,7 +325,9 @@ class ModelGraph:
     ) -> GraphValue:
         edge = 2 * padding if isinstance(padding, int) else size
         if not 1 <= size <= min(x.shape[2:], default=size) + edge:
-            raise misuse(f"windows of {size} do not fit {x!r}", "images are [batch, channels, rows, columns]")
+            raise misuse(
+                f"windows of {size} do not fit {x!r}", "images must be [batch, channels, rows, columns]"
+            )
         step = stride or size
         return self.apply(
             operator, x, name=name, kernel_shape=[size, size], strides=[step, step], **_padding(padding)
@@ -354,9 +356,12 @@ class ModelGraph:
         """Returns the zero point in its type. Raises InputError if it or the scale is invalid."""
         kind = numpy_of(dtype)
         if not 0 < scale < inf:
-            raise misuse(f"a scale of {scale:g} stands for nothing", "a scale is more than 0, and finite")
+            raise misuse(
+                f"the scale must be finite and more than 0, not {scale:g}",
+                "a scale is finite and more than 0",
+            )
         if kind.kind not in "iu" or not np.iinfo(kind).min <= zero_point <= np.iinfo(kind).max:
-            raise misuse(f"{dtype} holds no zero point {zero_point}", "i8 goes from -128 to 127")
+            raise misuse(f"the zero point {zero_point} does not fit {dtype}", "i8 holds -128 to 127")
         return np.asarray(zero_point, kind)
 
     def _require_own(self, value: GraphValue) -> None:
@@ -390,7 +395,7 @@ def graph(name: str = "model") -> ModelGraph:
 def _padding(padding: int | str) -> dict[str, Any]:
     if isinstance(padding, str):
         if padding != "same":
-            raise misuse(f'padding is a number of pixels or "same", not "{padding}"')
+            raise misuse(f'padding must be a number of pixels or "same", not "{padding}"')
         return {"auto_pad": "SAME_UPPER"}
     return {"pads": [padding] * 4}
 

@@ -86,13 +86,13 @@ def model_path(model: object) -> Path:
     framework = framework_of(model)
     if framework is not None:
         raise InputError(
-            f"this is a {framework.thing} of {framework.name}, and a model's file is needed here",
+            f"this is a {framework.thing} of {framework.name}, but a model file is needed",
             hint=f"compiled = deploy.compile({framework.thing}, board=..., example={framework.example})\n"
-            "give `compiled`, or the archive that compiled.save(path) writes",
+            "pass `compiled`, or the archive that compiled.save(path) writes",
         )
     raise InputError(
-        f"a model is a file's path or what deploy.load gives, and this is of type {type(model).__name__}",
-        hint="deploy.compile takes models of PyTorch, Keras, scikit-learn and JAX too",
+        f"a model must be a path or the result of deploy.load, not a {type(model).__name__}",
+        hint="deploy.compile also accepts PyTorch, Keras, scikit-learn and JAX models",
     )
 
 
@@ -121,7 +121,7 @@ def require_same(compiled: Compiled, board: str | None, options: Mapping[str, ob
     if board is not None and load_board(board).name != compiled.board.name:
         raise BoardError(
             f'{compiled.artifact.name} is compiled for board "{compiled.board.name}", not for "{board}"',
-            hint=f'compile it for that one: deploy.compile(model, board="{board}")',
+            hint=f'compile it for that board: deploy.compile(model, board="{board}")',
         )
 
 

@@ -37,7 +37,7 @@ def wider_of(activations: str, bound_db: float | None, has_narrow_ends: bool, ex
     if activations == "int16":
         return Wider(has_narrow_ends=has_narrow_ends)
     if bound_db is None:
-        raise InputError("mixed activations need a bound, the decibels of signal to noise", hint=example)
+        raise InputError("mixed activations need signal_to_noise, in decibels", hint=example)
     return Wider(bound_db, has_narrow_ends)
 
 
@@ -117,7 +117,7 @@ def _width(each: Activations, bits: int, noise: float) -> ActivationWidth:
 def _too_much(asked_db: float, reached_db: float) -> ModelError:
     return ModelError(
         f"activations of 16 bits keep the outputs {reached_db:.1f} dB above the error,"
-        f" less than the {asked_db:g} dB that they must",
+        f" less than the requested {asked_db:g} dB",
         "",
         f"--signal-to-noise {int(reached_db)}, or weights of eight bits, or --refine",
     )

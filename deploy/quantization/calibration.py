@@ -41,7 +41,7 @@ def make_calibration(
     samples = make_samples(arrays, specs, where).each
     if labels is not None and labels.shape != (len(samples),):
         raise InputError(
-            f'"{LABELS}" has shape {list(labels.shape)}, there are {len(samples)} samples',
+            f'"{LABELS}" has shape {list(labels.shape)}, for {len(samples)} samples',
             where,
             "one class number for each sample, or no labels at all",
         )
@@ -58,7 +58,7 @@ def _require_finite(sample: Mapping[str, Array], number: int, where: str) -> Non
         count = int(np.count_nonzero(~np.isfinite(array)))
         if count:
             raise InputError(
-                f'"{name}" has {count} values in sample {number} that are infinite or no numbers',
+                f'"{name}" has {count} values in sample {number} that are infinite or NaN',
                 where,
-                "calibrate with samples as the model will get them: leave that one out",
+                "remove that sample",
             )

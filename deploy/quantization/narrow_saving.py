@@ -32,7 +32,9 @@ class NarrowSaving:
 
     def __str__(self) -> str:
         if not self.layers:
-            return f"weights       of eight bits: four would save no flash of {self.before_bytes:,} bytes"
+            return (
+                f"weights       of eight bits: four would not reduce the flash of {self.before_bytes:,} bytes"
+            )
         return (
             f"weights       of four bits in {self.layers} of {counted(self.of_layers, 'layer')}, "
             f"flash {self.before_bytes:,} -> {self.after_bytes:,} bytes"

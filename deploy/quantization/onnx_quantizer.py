@@ -187,14 +187,14 @@ def _spec(entry: Any, given: tuple[int, ...] | None, path: Path) -> TensorSpec:
             raise ModelError(
                 f'input "{entry.name}" has shape {entry.shape}: only the first dimension may be open',
                 path.name,
-                f"give its sizes: --shape {entry.name}={example}",
+                f"set its sizes: --shape {entry.name}={example}",
             )
         return TensorSpec(entry.name, TensorType(_ORT_TYPES[entry.type], tuple(size or 1 for size in sizes)))
     if len(given) != len(sizes) or any(d not in (None, g) for d, g in zip(sizes, given, strict=True)):
         raise ModelError(
-            f'the shape {list(given)} given for input "{entry.name}" does not fit {entry.shape}',
+            f'shape {list(given)} for input "{entry.name}" does not fit {entry.shape}',
             path.name,
-            "give a size for each open dimension, and the others as they are",
+            "give a size for each open dimension, and keep the others",
         )
     return TensorSpec(entry.name, TensorType(_ORT_TYPES[entry.type], given))
 
@@ -393,7 +393,7 @@ def _failures_named(path: Path) -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    return f"it says: {(str(error) or type(error).__name__).splitlines()[0]}"
+    return f"it reports: {(str(error) or type(error).__name__).splitlines()[0]}"
 
 
 def _listed(names: Mapping[str, object]) -> str:

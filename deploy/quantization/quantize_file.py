@@ -119,7 +119,7 @@ def _bound(weights: str, flash: int | None, signal_to_noise: float | None) -> Bo
     given = (flash is not None) + (signal_to_noise is not None)
     if given != (weights == "mixed"):
         raise InputError(
-            "mixed weights need a bound, of flash or of signal to noise, and other weights have none",
+            "--weight-type mixed needs --flash or --signal-to-noise, other weight types accept neither",
             hint="--weight-type mixed --flash 64KB, or --weight-type mixed --signal-to-noise 30",
         )
     return Bound(flash, signal_to_noise) if given else None
@@ -135,7 +135,7 @@ def _is_quantised(path: Path) -> bool:
 def _require_known_name(path: Path) -> None:
     if path.suffix not in _SUFFIXES:
         raise OutputError(
-            f"the int8 model is written as ONNX or TFLite, not as {path.suffix or 'a file without a suffix'}",
+            f"the int8 model must be .onnx or .tflite, not {path.suffix or 'a file without a suffix'}",
             str(path),
             " or ".join(f"-o {path.with_suffix(suffix)}" for suffix in _SUFFIXES),
         )
@@ -199,7 +199,7 @@ def _widths(made: Quantized) -> tuple[str, ...]:
         )
         for each in made.widths
     ]
-    heads = ("weights of", "op", "bits", "bytes", "these alone in four bits, dB")
+    heads = ("weights of", "op", "bits", "bytes", "only these in four bits, dB")
     total = sum(each.bytes for each in made.widths)
     note = "(with two of four bits in a byte; deploy inspect --board shows what its kernels store)"
     return ("", table(heads, rows), f"these weights take {total:,} bytes", note)
@@ -215,8 +215,8 @@ def _activations(made: Quantized) -> tuple[str, ...]:
     before, after = made.widened.int8_db, made.widened.signal_to_noise_db
     return (
         "",
-        table(("value", "op", "bits", "it alone in eight bits, dB"), rows),
-        f"outputs, signal to noise: {before:.1f} dB with all in eight bits, {after:.1f} dB so",
+        table(("value", "op", "bits", "only it in eight bits, dB"), rows),
+        f"outputs, signal to noise: {before:.1f} dB with all in eight bits, now {after:.1f} dB so",
     )
 
 
@@ -244,8 +244,8 @@ def _edges(made: Quantized) -> tuple[str, ...]:
 def _few(samples: int) -> tuple[str, ...]:
     if samples >= _FEW_SAMPLES:
         return ()
-    what = "one sample says" if samples == 1 else f"{samples} samples say"
-    return (f"{what} little of the ranges of values; take some hundred",)
+    what = "one sample shows" if samples == 1 else f"{samples} samples show"
+    return (f"{what} little of the ranges of values; use some hundred",)
 
 
 def _right(made: Quantized) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def ways(data: bytes, narrow: Collection[str], answers: Answers) -> Mapping[str,
     alike = _with_like_ranges(data, answers)
     return {
         AS_IT_IS: WeightVariant(data, data),
-        "like ranges": WeightVariant(alike, alike),
+        "balanced ranges": WeightVariant(alike, alike),
         "corrected biases": WeightVariant(_with_corrected_biases(data, narrow, answers), data),
         "both": WeightVariant(_with_corrected_biases(alike, narrow, answers), alike),
     }

@@ -62,9 +62,9 @@ def _within_flash(layers: Sequence[LayerWeights], limit_bytes: int) -> frozenset
     narrow = narrow_within(layers, limit_bytes)
     if (least := bytes_with(layers, narrow)) > limit_bytes:
         raise ModelError(
-            f"weights of four bits take {least:,} bytes, more than the {limit_bytes:,} that they may",
+            f"four-bit weights need {least:,} bytes, more than the limit of {limit_bytes:,}",
             "",
-            "a model with fewer channels or layers",
+            "use a model with fewer channels or layers",
         )
     return narrow
 

@@ -20,9 +20,9 @@ _MOST_BOARDS = 3  # maximum number shown
 _TRIED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "--optimize speed": ("fastest kernels", {"optimize": Optimize.SPEED}),
     "--optimize size": ("smaller code", {"optimize": Optimize.SIZE}),
-    "--optimize ram": ("another order of rows, without tables and scratch", {"optimize": Optimize.RAM}),
-    "--stream": ("the input is taken row by row", {"stream": True}),
-    "--io caller": ("inputs and outputs lie in the caller's memory", {"io_apart": True}),
+    "--optimize ram": ("a different order of rows, without tables and scratch", {"optimize": Optimize.RAM}),
+    "--stream": ("the input is pushed row by row", {"stream": True}),
+    "--io caller": ("inputs and outputs are in the caller's memory", {"io_apart": True}),
 }
 
 

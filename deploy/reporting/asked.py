@@ -35,7 +35,7 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.float_model is not None and self.arrays is None:
-            raise InputError("a float model is given and no data to compare it on", hint="--data LABELED.npz")
+            raise InputError("--float-model needs --data", hint="--data LABELED.npz")
 
 
 def read_subject(path: Path, options: CompileOptions) -> ImportedModel | Artifact:
@@ -53,7 +53,7 @@ def report_on(model: ImportedModel | Artifact, asked: Asked, options: CompileOpt
     require_no_options(options, facts.source_name)
     if asked.measuring is not None:
         raise InputError(
-            "cycles are measured of a model file; this model is compiled already",
+            "--measure needs a model file; this model is already compiled",
             facts.source_name,
             "give the model file",
         )

@@ -37,14 +37,14 @@ VALUES: Sequence[Column] = (
     ("from", "low", "real"),
     ("to", "high", "real"),
     ("range used", "range_used", "share"),
-    ("at the least", "at_least", "share"),
-    ("at the most", "at_most", "share"),
+    ("minimum", "at_least", "share"),
+    ("maximum", "at_most", "share"),
     ("dB to float", "decibels", "decibels"),
     ("largest error", "largest_error", "real"),
 )
 OPTIONS: Sequence[Column] = (
     ("option", "flag", ""),
-    ("what for", "why", ""),
+    ("purpose", "why", ""),
     ("RAM", "ram_bytes", "number"),
     ("RAM change", "ram_change", "change"),
     ("flash", "flash_bytes", "number"),
@@ -93,7 +93,7 @@ def doubt(watched_layers: Sequence[Facts], float_model: str) -> str:
         return ""
     return (
         f"Most layers differ from those of {float_model} by more than their own values: "
-        "this model was hardly made of that one."
+        "the float model is probably not its source."
     )
 
 

@@ -111,11 +111,10 @@ def as_floats(graph: Graph, samples: Samples) -> Samples:
 def _require_alike(graph: Graph, inputs: Sequence[TensorSpec]) -> None:
     theirs = [graph.types[name] for name in graph.inputs]
     if any(each.dtype.is_integer for each in theirs):
-        raise InputError(
-            "--float-model names a model that is quantized itself", hint="give the one it was made of"
-        )
+        raise InputError("the --float-model is itself quantized", hint="give the model before quantization")
     sizes, wanted = [each.elements for each in theirs], [spec.type.elements for spec in inputs]
     if sizes != wanted:
         raise InputError(
-            f"the float model takes {sizes} numbers, this one {wanted}", hint="they must be the same network"
+            f"the float model's inputs have {sizes} elements, this model's {wanted}",
+            hint="both must be the same network",
         )

@@ -34,7 +34,7 @@ def report_on_model(
 ) -> ModelReport:
     """Returns a report with a section and advice for each board."""
     with progress("reporting", 1 + _STEPS_EACH * len(boards)) as bar:
-        bar.step("boards with room")
+        bar.step("boards with enough memory")
         fits = fitting(all_boards(), model, _of_any_board(options))
         sections = []
         for board in boards:

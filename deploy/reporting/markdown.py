@@ -56,7 +56,7 @@ def _board(board: Facts, float_model: str) -> Iterator[str]:
         yield from _table(columns.VALUES, values)
     for heading, shown, key in (
         ("Other options", columns.OPTIONS, "other_options"),
-        ("Other boards with room", columns.OTHERS, "other_boards"),
+        ("Other boards with enough memory", columns.OTHERS, "other_boards"),
     ):
         if board[key]:
             yield f"\n### {heading}\n"

@@ -63,7 +63,7 @@ class BoardSection:
         if self.attempt.report.lacks("ram"):
             peak = self.attempt.report.peak
             largest = ", ".join(f"{name} {size:,}" for name, size in peak.buffers[:_MOST_SHOWN])
-            said.append(f"most is needed at {layer_name(self.attempt.report)}: {largest} bytes")
+            said.append(f"peak at {layer_name(self.attempt.report)}: {largest} bytes")
         return said
 
 
@@ -82,4 +82,4 @@ def _memory_use_text(use: MemoryUse) -> str:
     if use.fits:
         return f"{FITS[use.counts_firmware]}: {share} ({needed / region.bytes:.1%})"
     about = " by estimate" if use.fits_but_for_estimates else ""
-    return f"does not fit{about}: {share}, {needed - region.bytes:,} too many"
+    return f"does not fit{about}: {share}, {needed - region.bytes:,} missing"

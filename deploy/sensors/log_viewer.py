@@ -27,8 +27,8 @@ def explain(pieces: Iterable[bytes], reader: LogReader, is_live: bool = False) -
         print(line)
     if not reader.start.app:
         raise InputError(
-            "what came holds no log of a program for a sensor",
-            hint="deploy new --app kws makes such a program; its log begins with a line $APP,...",
+            "no sensor log found in the input",
+            hint="create such a program with deploy new --app kws; its log begins with a line $APP,...",
         )
     for line in reader.summary():
         print(line)

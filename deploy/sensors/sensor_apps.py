@@ -48,9 +48,9 @@ def with_pipeline(
     if choices.recording is not None:
         if board.core.machine == "host":
             raise InputError(
-                "this computer's program reads recordings itself",
+                "programs for this computer read recordings themselves",
                 str(choices.recording),
-                f"build/firmware {choices.recording}, in the project's folder",
+                f"run build/firmware {choices.recording} in the project's folder",
             )
         front = artifact.facts.options.front
         found = read_recording(choices.recording, pipeline, source.inputs[0].type.dtype, front)
@@ -63,7 +63,7 @@ def _refuse_choices(app: App, choices: SensorChoices) -> None:
     if choices != SensorChoices():
         names = ", ".join(each.value for each in SENSOR_APPS)
         raise InputError(
-            f"labels, a rate and a recording are for the apps of sensors, not for {app.value}",
+            f"class names, a rate and a recording apply to sensor apps, not to {app.value}",
             hint=f"--app {names}",
         )
 
@@ -73,8 +73,8 @@ def _require_platform(app: App, platform: str) -> None:
         *others, last = PLATFORMS_OF_SENSOR_APPS
         known = f"{', '.join(others)} and {last}"
         raise InputError(
-            f"the app {app.value} is made for the platforms {known}, not for {platform}",
-            hint="a board with one of these; or --app standalone, which is a start",
+            f"the app {app.value} supports the platforms {known}, not {platform}",
+            hint="use a board with one of these, or start from --app standalone",
         )
 
 
@@ -83,7 +83,7 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
     where = artifact.facts.source_name
     if not source.is_streamed:
         raise InputError(
-            f"the app {app.value} takes the model's input row by row, and this model takes it at once",
+            f"the app {app.value} pushes the input row by row, but this model was compiled without --stream",
             where,
             "deploy compile --stream",
         )
@@ -92,7 +92,7 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
         found = "no back end" if options.back is None else f"the back end {options.back.partition(':')[0]}"
         wanted = " or ".join(kind.backs)
         raise InputError(
-            f"the app {app.value} decides by the back end {wanted}, and this model has {found}",
+            f"the app {app.value} needs the back end {wanted}, but this model has {found}",
             where,
             f"deploy compile --back {kind.backs[0]}:...",
         )
@@ -142,10 +142,10 @@ def _rate(front: Front | None, given_hz: int | None, where: str) -> float:
         return given_hz or 0
     if given_hz is not None:
         raise InputError(
-            f"the front end says how many {'rows' if isinstance(front, Movement) else 'samples'} a second "
-            f"there are: {front.sample_rate:g}",
+            f"the front end sets the {'rows' if isinstance(front, Movement) else 'samples'} per second: "
+            f"{front.sample_rate:g}",
             where,
-            "leave --rate out",
+            "omit --rate",
         )
     return front.sample_rate
 
@@ -156,9 +156,9 @@ def _require_sensor(kind: SensorApp, app: App, declared: str | None, where: str)
     takes = " or ".join(_SAID[each] for each in kind.sensors)
     has = "no front end" if declared is None else f"the front end {declared.partition(':')[0]}"
     raise InputError(
-        f"the app {app.value} takes {takes}, and this model has {has}",
+        f"the app {app.value} needs {takes}, but this model has {has}",
         where,
-        "deploy docs apps says what each app takes",
+        "see deploy docs apps for what each app needs",
     )
 
 
@@ -179,16 +179,16 @@ def _labels(artifact: Artifact, given: str | None) -> tuple[str, ...]:
     labels = _read_labels(given)
     if len(labels) != count:
         raise InputError(
-            f"there are {len(labels)} labels, the model has {count} classes",
+            f"{len(labels)} class names for {count} classes",
             given,
-            "one for each class, with commas between, or a file with one per line",
+            "give one for each class, separated by commas, or a file with one per line",
         )
     wrong = next((each for each in labels if not _is_label(each)), None)
     if wrong is not None:
         raise InputError(
-            f"the label {wrong!r} is empty or has a letter that the log has no room for",
+            f"the class name {wrong!r} is empty or has a character that the log cannot hold",
             given,
-            "letters of ASCII, without comma, star, dollar, backslash and quotes",
+            "use ASCII without comma, star, dollar, backslash and quotes",
         )
     return tuple(labels)
 

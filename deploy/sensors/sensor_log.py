@@ -89,7 +89,7 @@ def read_line(line: bytes) -> Record | None:
     found = _LINE.fullmatch(line)
     if found is None:
         if line.startswith(b"$"):
-            raise LogError("it is not whole")
+            raise LogError("it is incomplete")
         return None
     if binascii.crc_hqx(found[1], 0xFFFF) != int(found[2], 16):
         raise LogError("its checksum is wrong")
@@ -99,7 +99,7 @@ def read_line(line: bytes) -> Record | None:
     try:
         return _RECORDS[name](words)
     except (ValueError, TypeError) as error:
-        raise LogError("it has other words than its record") from error
+        raise LogError("its fields do not match its record") from error
 
 
 def _start(words: list[str]) -> Start:
@@ -107,7 +107,7 @@ def _start(words: list[str]) -> Start:
     if int(number) != LOG_FORMAT:
         raise InputError(
             f"the program writes logs of format {int(number)}, this version reads {LOG_FORMAT}",
-            hint="decode it with the version of Solder that made the program",
+            hint="decode it with the version of Solder that built the program",
         )
     return Start(app, model, *map(int, rest))
 
@@ -137,7 +137,7 @@ def _fault(words: list[str]) -> ProgramFault:
 
 def _error(words: list[str]) -> ProgramFault:
     (number,) = words
-    return ProgramFault(f"the model's function has returned {int(number)}, which its header names")
+    return ProgramFault(f"the model's function returned {int(number)}; its header names the error")
 
 
 _RECORDS: Mapping[str, Callable[[list[str]], Record]] = {

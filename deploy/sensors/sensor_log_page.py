@@ -89,7 +89,7 @@ class LogReader:
 
     def _start_line(self) -> str:
         start = self.start
-        span = f"{start.window_us / 1000:,g} ms" if start.window_us else "a time that is not known"
+        span = f"{start.window_us / 1000:,g} ms" if start.window_us else "an unknown time"
         lanes = f", {start.lanes} open at a time" if start.lanes > 1 else ""
         name = f"{printable(start.app)} with {printable(start.model)}"
         return f"{name}: windows of {counted(start.window_rows, 'row')}, {span}{lanes}"
@@ -117,9 +117,9 @@ class LogReader:
         if losses.is_end:
             return f"{self._at(losses.row)}  the end"
         what = counted(rows, "row") + " lost" if rows else ""
-        stalled = "the sensor gives nothing" if stalls else ""
+        stalled = "the sensor delivers nothing" if stalls else ""
         return (
-            f"{self._at(losses.row)}  {' and '.join(filter(None, [what, stalled]))}: the windows begin anew"
+            f"{self._at(losses.row)}  {' and '.join(filter(None, [what, stalled]))}: the windows start again"
         )
 
     def _at(self, row: int) -> str:
@@ -162,7 +162,7 @@ class LogReader:
         )
         if self._missing or self._damaged:
             yield (
-                f"of the log itself: {counted(self._missing, 'window')} without a line, "
+                f"the log itself: {counted(self._missing, 'window')} without a line, "
                 f"{counted(self._damaged, 'damaged line')}"
             )
         if runs:

@@ -42,16 +42,16 @@ def cost_unit_for(board: Board, objective: str | None) -> CostUnit:
         return CostUnit(CYCLES, lambda each: each, CycleBench)
     if objective not in (None, meter.unit):
         raise InputError(
-            f"{board.name} counts {meter.unit or 'time'}, and no {objective}", hint=_other_way(meter.unit)
+            f"{board.name} counts {meter.unit or 'time'}, not {objective}", hint=_other_way(meter.unit)
         )
     return CostUnit(meter.unit or "ticks", meter.count if meter.unit else lambda ticks: ticks, None)
 
 
 def _require_model(board: Board) -> None:
-    reason = lacks(board) or ("" if recorder_of(board) else "its emulator records nothing")
+    reason = lacks(board) or ("" if recorder_of(board) else "its emulator cannot record instructions")
     if reason:
         raise InputError(f"cycles on {board.name} are not known: {reason}", hint=_other_way(INSTRUCTIONS))
 
 
 def _other_way(unit: str) -> str:
-    return f"--objective {unit}, or size" if unit else "leave --objective out, or --objective size"
+    return f"--objective {unit}, or size" if unit else "omit --objective, or use --objective size"

@@ -74,15 +74,15 @@ def search(
     """
     schedule = schedule_of(kernel)
     if trials < 1:
-        raise misuse(f"{trials} trials find nothing: there must be 1 or more")
+        raise misuse(f"{trials} trials: at least 1 is needed")
     if tuner is not None and tuner not in TUNERS:
         raise misuse(
-            f'there is no tuner "{tuner}"{did_you_mean(tuner, TUNERS)}', f"there are {', '.join(TUNERS)}"
+            f'tuner "{tuner}" is not known{did_you_mean(tuner, TUNERS)}', f"there are {', '.join(TUNERS)}"
         )
     if template is not None:
         require_template(template)
     if seed < 0:
-        raise misuse(f"a seed of {seed} is none", "0 or more")
+        raise misuse(f"a seed must be 0 or more, not {seed}", "0 or more")
     require_sound(schedule)
     _require_unscheduled(schedule)
     place, choices = board_or_target_of(board), TuneChoices(trials=trials, tuner=tuner, seed=seed)
@@ -108,7 +108,7 @@ def search(
     if progress.best is None or progress.best_cost is None or progress.default_cost is None:
         raise InputError(
             f"none of {progress.tried} trials of {schedule.proc.name} ran on {place.name}",
-            hint="build the proc as it is first: that shows why",
+            hint="build the unscheduled proc first: that shows why",
         )
     found = _best(schedule, template, lanes, progress.best)
     return SearchedSchedule(
@@ -133,8 +133,8 @@ def _lanes(proc: Proc, board: Board) -> Lanes | None:
 def _sketched(schedule: LoopSchedule, marked: Proc, lanes: Lanes | None, seed: int) -> AutoTask:
     if nest_of(schedule.proc) is None:
         raise InputError(
-            f"{schedule.proc.name} is not one nest whose elements can be computed in any order",
-            hint="search each tensor that needs a reduction for itself",
+            f"{schedule.proc.name} contains a reduction, so its elements cannot be computed in any order",
+            hint="search each tensor with a reduction separately",
         )
     return auto_task(over_rows(marked), seed, lanes)
 
@@ -165,12 +165,12 @@ def _require_unscheduled(schedule: LoopSchedule) -> None:
     proc = schedule.proc
     if schedule.trace:
         raise InputError(
-            f"{proc.name} has {len(schedule.trace)} steps of its own", hint="search a schedule without any"
+            f"{proc.name} already has {len(schedule.trace)} steps", hint="search a schedule without steps"
         )
     if any(p.role is Role.SCRATCH for p in proc.params):
         raise InputError(
             f"{proc.name} has tensors between its nests",
-            hint="search each tensor that needs a reduction for itself",
+            hint="search each tensor with a reduction separately",
         )
 
 

@@ -181,8 +181,8 @@ def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
     runs_already = choices.runner == ATTACH
     if runs_already and choices.candidates_in == "image":
         raise InputError(
-            "firmware that runs already is not built anew: candidates go into its RAM",
-            hint="--candidates-in ram",
+            "running firmware cannot be rebuilt: candidates must go into its RAM",
+            hint="use --candidates-in ram",
         )
     starts_free = not runs_already and choose_runner(board, choices.runner) in EMULATORS
     in_image = choices.candidates_in == "image" or (choices.candidates_in == "auto" and starts_free)
@@ -202,12 +202,12 @@ def _require_built_here(choices: TuneChoices) -> None:
     """Rejects options for measuring on a running board if the objective is computed from whole images."""
     told = {
         "--farm": choices.farm is not None,
-        "--candidates-in ram": choices.candidates_in == "ram",
+        "use --candidates-in ram": choices.candidates_in == "ram",
         f"--runner {ATTACH}": choices.runner == ATTACH,
     }
     for words in (words for words, is_told in told.items() if is_told):
         raise InputError(
-            f"{words} has candidates timed by a board, and this objective is computed here",
+            f"{words} times candidates on a board, but this objective is computed on this computer",
             hint=f"leave out {words}, or --objective {choices.objective}",
         )
 
@@ -263,9 +263,7 @@ def task_numbers(text: str, most: int) -> list[int]:
     found = {number for part in text.split(",") for number in _range(part.strip(), text, most)}
     outside = sorted(n for n in found if not 1 <= n <= most)
     if outside:
-        raise InputError(
-            f"there is no task {outside[0]}", hint=f"there are tasks 1 to {most}; deploy tune --list"
-        )
+        raise InputError(f"there is no task {outside[0]}", hint=f"tasks: 1 to {most}; deploy tune --list")
     return sorted(found)
 
 
@@ -273,12 +271,10 @@ def _range(part: str, text: str, most: int) -> range:
     """Parses a number or a range; a range without end extends to the last task."""
     first, dash, last = (piece.strip() for piece in part.partition("-"))
     if not first.isdecimal() or not (last.isdecimal() or not last):
-        raise InputError(
-            f'tasks "{text}" is not a list such as 1,3-5 or 2-', hint=f"there are tasks 1 to {most}"
-        )
+        raise InputError(f'tasks "{text}" is not a list like 1,3-5 or 2-', hint=f"tasks: 1 to {most}")
     begin = int(first)
     if not last:
         return range(begin, max(begin, most if dash else begin) + 1)
     if int(last) < begin:
-        raise InputError(f'tasks "{text}": {part} counts downwards', hint=f"write {last}-{first}")
+        raise InputError(f'tasks "{text}": {part} counts down', hint=f"write {last}-{first}")
     return range(begin, int(last) + 1)

@@ -51,7 +51,7 @@ def _narrow(row: tuple[str, ...]) -> tuple[str, ...]:
 def _knobs(p: TaskProgress) -> str:
     if p.best is None:
         return "-"
-    return "as by default" if p.best == p.task.space.default else point_text(p.best)
+    return "as default" if p.best == p.task.space.default else point_text(p.best)
 
 
 def text(tuning: Tuning) -> str:

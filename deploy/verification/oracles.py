@@ -76,16 +76,16 @@ def known_oracle(name: str | None) -> str | None:
 def ask_usual_oracle(model: ImportedModel, options: CompileOptions, samples: Samples) -> Judged | str:
     """Returns the outputs of the runtime with this model's rounding, or why there are none."""
     if not model.file or options.front is not None or options.back is not None:
-        return "what is compiled is more than a model's file"
+        return "front or back ends were added to the model file"
     if options.approximate or options.half_weights:
-        return "the options change the model's numbers"
+        return "the options change the model's results"
     if is_open(options.shapes):
         return "the model has several sizes"
     if options.states and is_tflite(model.file):
         return "states of .tflite files are declared by the user"
     usual = _usual(model, options)
     if usual is None:
-        return f"none has --rounding {options.rounding.value} for such files"
+        return f"none supports --rounding {options.rounding.value} for such files"
     oracle = ORACLES[usual]
     if importlib.util.find_spec(oracle.module) is None:
         return f"{oracle.title} is not installed ({pip_install(oracle.extra)})"
@@ -109,15 +109,15 @@ def ask_oracle(name: str, model: ImportedModel, options: CompileOptions, samples
     oracle = ORACLES[name]
     if not model.file:
         raise InputError(
-            f"{oracle.title} reads a model's file, and this model has none",
+            f"{oracle.title} needs a model file",
             model.source_name,
-            "give the model file itself",
+            "give the model file",
         )
     if options.front is not None:
         raise InputError(
-            f"{oracle.title} takes what the model's file takes, the front end takes samples",
+            f"{oracle.title} needs the inputs of the model file, not those of the front end",
             f"--front {options.front}",
-            "leave --front out: the network alone is judged then; the front end is held against its library",
+            "omit --front to compare the network alone; front ends are tested against their libraries",
         )
     if is_tflite(model.file) != oracle.is_for_tflite:
         others = [n for n, each in ORACLES.items() if each.is_for_tflite != oracle.is_for_tflite]
@@ -136,7 +136,7 @@ def ask_oracle(name: str, model: ImportedModel, options: CompileOptions, samples
 def _hint(oracle: Oracle, options: CompileOptions) -> str:
     """Returns a hint: use the oracle's rounding mode or, if it was used, a possible bug."""
     if options.rounding is oracle.rounding:
-        return "this may be a fault of Solder's: the model and these inputs show it"
+        return "this may be a bug in Solder: please report it with the model and these inputs"
     return (
         f"this is compiled with --rounding {options.rounding.value};"
         f" --rounding {oracle.rounding.value} is {oracle.title}'s"
@@ -165,7 +165,7 @@ def _failures_named(oracle: Oracle, file: str) -> Iterator[None]:
         yield
     except Exception as error:  # their exceptions share no base class
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"{oracle.title} does not run this model", f"{file}\n{first}") from None
+        raise ModelError(f"{oracle.title} cannot run this model", f"{file}\n{first}") from None
 
 
 def _open_litert(model: ImportedModel, _options: CompileOptions) -> RunOne:

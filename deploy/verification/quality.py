@@ -80,7 +80,7 @@ def read_labels(path: Path) -> Array:
             held = ", ".join(f'"{key}"' for key in arrays) or "nothing"
             raise InputError(f'the file of labels has no "{LABELS}"', f"{path} holds {held}")
         return arrays[LABELS]
-    return read_npy(path, "file of labels", "numpy writes one: np.save(file, labels)")
+    return read_npy(path, "file of labels", "write one with NumPy: np.save(file, labels)")
 
 
 def _is_npz(path: Path) -> bool:
@@ -150,13 +150,13 @@ def _classes(outputs: Outputs) -> Array:
 def _require_labels(labels: Array, samples: int, spec: TensorSpec) -> None:
     if labels.dtype.kind not in "iu" or labels.size != samples:
         raise InputError(
-            f"the labels are {labels.dtype}{list(labels.shape)}, there are {samples} samples",
+            f"the labels are {labels.dtype}{list(labels.shape)}, but there are {samples} samples",
             hint="one class number for each sample",
         )
     if not is_of_classes(spec.shape):
         raise InputError(
-            f'labels are given, and output "{spec.name}" is not a row of classes but {spec}',
-            hint="--expected Z.npz compares numbers",
+            f'labels need a row of classes, but output "{spec.name}" is {spec}',
+            hint="use --expected Z.npz to compare numbers",
         )
 
 
@@ -178,8 +178,8 @@ def _by_output(expected: Mapping[str, Array], samples: int, specs: Sequence[Tens
         spec = specs[numbers[key]]
         if array.size != samples * int(np.prod(spec.shape)):
             raise InputError(
-                f'"{key}" is expected with shape {list(array.shape)}; of {samples} samples '
-                f"the model gives {[samples, *spec.shape]}"
+                f'"{key}" is expected with shape {list(array.shape)}; for {samples} samples '
+                f"the model returns {[samples, *spec.shape]}"
             )
         found[numbers[key]] = array.reshape((samples, *spec.shape))
     return found

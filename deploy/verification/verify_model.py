@@ -54,13 +54,13 @@ class OracleVerdict:
 
     def __str__(self) -> str:
         if self.differences:
-            return "\n".join([f"{self.runtime} says otherwise", *(f"  {each}" for each in self.differences)])
-        return f"{self.runtime} gives the same outputs, {_how_equal(self.has_floats, self.tolerance)}"
+            return "\n".join([f"{self.runtime} disagrees", *(f"  {each}" for each in self.differences)])
+        return f"{self.runtime} returns the same outputs, {_how_equal(self.has_floats, self.tolerance)}"
 
     def require_equal(self, model: str, board: str) -> None:
         """Raises DeviceError if the outputs differ."""
         if self.differences:
-            what = f"{board} computes {model} otherwise than {self.runtime}"
+            what = f"{board} and {self.runtime} compute {model} differently"
             raise DeviceError(what, str(self.differences[0]), self.hint)
 
 
@@ -127,7 +127,7 @@ class Verdict(Paged):
             return
         where = str(self.wrong_layer or self.differences[0])
         hint = "" if self.layers else "deploy verify --layers names the first layer that differs"
-        raise DeviceError(f"{self.board} computes {self.model} otherwise than the reference", where, hint)
+        raise DeviceError(f"{self.board} computes {self.model} differently from the reference", where, hint)
 
     def as_json(self) -> dict[str, Any]:
         wrong = self.wrong_layer
@@ -163,9 +163,9 @@ def require_graph(prepared: Prepared) -> None:
     """Raises InputError for a project, which lacks the graph to compare with."""
     if prepared.artifact is None:
         raise InputError(
-            "a project does not hold the graph that its C was made from",
+            "a project does not contain the graph of its C",
             str(prepared.source),
-            f"deploy verify ARCHIVE --board {prepared.board.name}, with the archive that it was made from; "
+            f"deploy verify ARCHIVE --board {prepared.board.name}, with the archive of the project; "
             "add --runner attach to verify the firmware that runs on the board",
         )
 
@@ -221,7 +221,7 @@ def _judged(oracle: str | None, prepared: Prepared, samples: Samples) -> Judged 
     if oracle is not None:
         return ask_oracle(oracle, reference, options, samples)
     if prepared.compiled is None:
-        return "an archive does not hold the model's file; verify the file for that"
+        return "an archive does not contain the model file; verify the model file instead"
     return ask_usual_oracle(reference, options, samples)
 
 

@@ -120,14 +120,14 @@ def _schedule(tail_of: _Tail, tile_bytes: int) -> Schedule:
             Condition("pixels and weights of bytes", _is_bytes),
             AS_TFLM_ROUNDS,
             Condition("sums of 32 bits", _has_short_sums(tail_of)),
-            Condition("cores that read constants through any pointer", _reads_constants_by_pointer),
+            Condition("cores that read constants through ordinary pointers", _reads_constants_by_pointer),
         ),
         demand=MemoryDemand(_LINE_BYTES),
     )
 
 
-_TILE = AcceleratorOption("tile", Size(), 1024, "bytes of weights that come at a time, about")
-_SUMMARY = "int8 layers whose weights come from slow flash by DMA, meanwhile: an example to copy"
+_TILE = AcceleratorOption("tile", Size(), 1024, "approximate bytes of weights in each transfer")
+_SUMMARY = "int8 layers whose weights arrive from slow flash by DMA in parallel: an example to copy"
 
 
 def _configured(settings: Mapping[str, Any]) -> Accelerator:

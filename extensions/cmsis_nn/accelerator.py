@@ -28,7 +28,7 @@ _CALLS: Mapping[str, tuple[LibraryCall, ...]] = {
     "mul": (MUL, wide_elements.MUL),
     "recurrent": (LSTM, WIDE_LSTM),
 }
-_PATH = AcceleratorOption("path", Text("FOLDER"), "", "where CMSIS-NN lies, with Include and Source in it")
+_PATH = AcceleratorOption("path", Text("FOLDER"), "", "folder of CMSIS-NN, with Include and Source in it")
 
 
 @cache
@@ -40,9 +40,7 @@ def _of(folder: str) -> Accelerator:
 def _configured(settings: Mapping[str, Any]) -> Accelerator:
     folder = settings["path"]
     if not folder:
-        raise WrongValueError(
-            '"cmsis-nn" calls a library that you have, and there is no path=FOLDER that says where', HINT
-        )
+        raise WrongValueError('"cmsis-nn" needs path=FOLDER, the folder of your CMSIS-NN', HINT)
     found = cmsis_nn(folder)
     for op, calls in _CALLS.items():
         for call in calls:
@@ -52,5 +50,5 @@ def _configured(settings: Mapping[str, Any]) -> Accelerator:
     return _of(folder)
 
 
-_SUMMARY = "layers of integers by Arm's CMSIS-NN, which you have in a folder"
+_SUMMARY = "integer layers with Arm's CMSIS-NN, which you provide in a folder"
 ACCELERATOR = _of("")

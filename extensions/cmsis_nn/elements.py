@@ -29,7 +29,7 @@ def _has_scales(site: Site) -> bool:
 
 TWO_TENSORS = (
     Condition("integers with a scale", _has_scales),
-    Condition("two tensors that are computed, none a constant", _are_computed),
+    Condition("two computed tensors, no constant", _are_computed),
     Condition("two tensors of one shape", _are_alike),
 )
 
@@ -109,7 +109,7 @@ def _is_rounded_twice(site: Site) -> bool:
     return not site.node.op.is_rounded_once
 
 
-TWICE = Condition("products that are rounded twice, as by --rounding tflm", _is_rounded_twice)
+TWICE = Condition("products rounded twice (--rounding tflm)", _is_rounded_twice)
 MUL = LibraryCall(
     "cmsis_nn_mul", "arm_elementwise_mul_s8", 1100, 152, _mul, (*_PAIRS, TWICE), names=("a", "b")
 )

@@ -96,7 +96,7 @@ def _lstm(site: Site, bias: Array, more: tuple[tuple[str, int], ...]) -> Argumen
 _NAMES = ("x", "h", "c")
 _STATES = (
     Condition("constant weights, and states that are not constants", _is_computed),
-    Condition("cells in steps of 2**-15 or more", _has_room_for_cells),
+    Condition("cell scales of at least 2**-15", _has_room_for_cells),
 )
 LSTM = LibraryCall(
     "cmsis_nn_lstm",
@@ -116,7 +116,7 @@ WIDE_LSTM = LibraryCall(
     (
         Condition("gates and hidden values of 16 bits", _is_wide),
         *_STATES,
-        Condition("sums that are rounded as TFLite's of 16 bits", _is_reduced),
+        Condition("sums rounded as in 16-bit TFLite", _is_reduced),
         Condition("sums of 32 bits", _has_short_sums),
     ),
     names=_NAMES,

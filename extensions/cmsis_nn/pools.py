@@ -32,7 +32,7 @@ def pool_arguments(site: Site) -> Arguments:
     )
 
 
-HALVES = Condition("means whose halves go away from zero, as by --rounding tflm", _goes_away_from_zero)
+HALVES = Condition("means with halves rounded away from zero (--rounding tflm)", _goes_away_from_zero)
 AVERAGE_POOL = LibraryCall(
     "cmsis_nn_average_pool",
     "arm_avgpool_s8",

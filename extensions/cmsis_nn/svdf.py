@@ -98,7 +98,7 @@ def _refusal(graph: Graph, found: Match) -> Miss | None:
     if len(widths) > 1 or not widths <= FUNCTIONS.keys():
         return Miss("only for a memory of 8 or 16 bits")
     if memory not in {state.name for state in graph.states} or not _is_shifted(graph, parts, memory, seen):
-        return Miss("only for a memory from which the oldest step is taken off")
+        return Miss("only for a memory that drops its oldest step")
     inner = (
         value for node in found.nodes for value in node.outputs if value != seen and node is not parts.times
     )
@@ -128,9 +128,9 @@ def _misfit(graph: Graph, parts: _Parts, width: DType) -> Miss | None:
     if (weights.dtype, filters.dtype) != (DType.I8, width):
         return Miss("only for features of bytes, and a filter as wide as the memory")
     if any(len(quant_of(each).scales) > 1 for each in (weights, filters)):
-        return Miss("only for one scale for all weights")
+        return Miss("only for weights with a single scale")
     if bias is not None and np.any(graph.constants[bias]):
-        return Miss("only for features without a bias, which channels that are removed leave behind")
+        return Miss("only for features without a bias (removed channels leave one)")
     if quant_of(graph.types[parts.feature.outputs[0]]).zero_point != 0:
         return Miss("only for a memory whose zero point is 0")
     if any(op.activation is not Activation.NONE for op in (feature, times)):
@@ -243,7 +243,7 @@ def svdf_regions(folder: str) -> Regions:
             fits=(
                 Condition(f"a memory of {8 * width.numpy.itemsize} bits", partial(_is_wide, width)),
                 Condition("sums of 32 bits", _has_short_sums),
-                Condition("regions that get an input and a memory, and give both", _is_in_order),
+                Condition("regions with an input and a memory, which return both", _is_in_order),
             ),
         )
         for width, called in FUNCTIONS.items()

@@ -151,5 +151,5 @@ DENSE = _call(
     "arm_fully_connected_s16",
     (2_200, 416),
     _dense,
-    Condition("one scale for all weights", _has_one_scale),
+    Condition("a single scale for all weights", _has_one_scale),
 )

@@ -65,7 +65,7 @@ SOFTMAX = LibraryCall(
     1100,
     160,
     _softmax,
-    (WIDE, Condition("rows of 2 to 8 elements, where the library need not saturate", _is_short)),
+    (WIDE, Condition("rows of 2 to 8 elements, for which the library need not saturate", _is_short)),
 )
 SOFTMAX_TO_WIDE = LibraryCall(
     "cmsis_nn_softmax_to_wide",

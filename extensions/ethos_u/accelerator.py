@@ -128,7 +128,7 @@ def _has_short_addresses(site: Site) -> bool:
 
 
 _SHORT_ADDRESSES = Condition[Site](
-    "cores with addresses of 32 bits, where the NPU is not its model", _has_short_addresses
+    "cores with 32-bit addresses, unless the NPU is simulated", _has_short_addresses
 )
 
 
@@ -139,9 +139,9 @@ def _schedule(settings: Mapping[str, Any]) -> Schedule:
         whole_inputs,
         partial(_lower, CONFIGS[settings["config"]], _executor(settings)),
         fits=(
-            Condition("regions that do more than move elements", _computes),
+            Condition("regions that compute, not only move elements", _computes),
             Condition(f"filters with at most {ROOM:,} weights for a channel", _has_room),
-            Condition("cores that read constants through any pointer", _reads_constants_by_pointer),
+            Condition("cores that read constants through ordinary pointers", _reads_constants_by_pointer),
             *(() if is_model else (_SHORT_ADDRESSES,)),
         ),
         demand=MemoryDemand(ALIGN_BYTES, ANY_POOL if memory == _ANY else frozenset({memory})),
@@ -164,7 +164,7 @@ def _claimed(settings: Mapping[str, Any], owner: str, graph: Graph) -> Claims:
     if settings["device"] == _REGISTERS and not settings["path"] and not settings["address"]:
         raise BoardError(
             f"{owner}:device=registers has no address=ADDRESS of the NPU's registers",
-            "the board's file has none either",
+            "nor does the board file",
             f"{owner}:device=registers,address=0x58102000",
         )
     return claims(CONFIGS[settings["config"]], owner, graph)
@@ -180,7 +180,7 @@ def _configured(settings: Mapping[str, Any]) -> Accelerator:
     )
 
 
-_SUMMARY = "Arm's Ethos-U, by Vela; away from the NPU a model of it computes the same bits"
+_SUMMARY = "Arm's Ethos-U, compiled by Vela; without an NPU, a C model computes the same bits"
 _CONFIG = AcceleratorOption(
     "config",
     ConfigChoice({word: word for word in CONFIGS}),
@@ -188,22 +188,22 @@ _CONFIG = AcceleratorOption(
     "the NPU, and its MACs in a cycle",
 )
 _MEMORY = AcceleratorOption(
-    "memory", Text("NAME"), _ANY, "the board's memory that the NPU reaches, for its scratch"
+    "memory", Text("NAME"), _ANY, "memory of the board that the NPU can access, for its scratch"
 )
 _DEVICE = AcceleratorOption(
     "device",
     Choice({word: word for word in (_MODEL, _REGISTERS)}),
     _MODEL,
-    "what computes: a model in C, or the NPU behind its registers, which unicorn has",
+    "what computes: a C model, or the NPU through its registers (emulated by unicorn)",
 )
 _ADDRESS = AcceleratorOption(
     "address",
     FormedText("ADDRESS", "0x[0-9a-fA-F]{1,8}", "an address such as 0x58102000"),
     "",
-    "where the registers of the NPU are",
+    "address of the NPU's registers",
 )
 _PATH = AcceleratorOption(
-    "path", Text("FOLDER"), "", "where Arm's ethos-u-core-driver lies, which then runs the NPU"
+    "path", Text("FOLDER"), "", "folder of Arm's ethos-u-core-driver, which then runs the NPU"
 )
 _OPTIONS = (_CONFIG, _MEMORY, _DEVICE, _ADDRESS, _PATH)
 

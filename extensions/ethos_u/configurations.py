@@ -43,8 +43,8 @@ CONFIGS: Mapping[str, NpuConfig] = MappingProxyType(
 
 _REFUSED: Mapping[str, str] = MappingProxyType(
     {
-        "u65-512": "its two cores share each layer, which the device model does not do, "
-        "so that nobody could say which bits it computes"
+        "u65-512": "its two cores share each layer, which the device model does not support, "
+        "so its results cannot be checked"
     }
 )
 
@@ -55,5 +55,5 @@ class ConfigChoice(Choice[str]):
     def read(self, given: object) -> str:
         if str(given) in _REFUSED:
             known = f"known: {', '.join(self.values)}"
-            raise WrongValueError(f'"{given}" is not there: {_REFUSED[str(given)]}', known)
+            raise WrongValueError(f'"{given}" is not supported: {_REFUSED[str(given)]}', known)
         return super().read(given)

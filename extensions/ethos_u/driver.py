@@ -10,7 +10,7 @@ from codegen.option_kinds import WrongValueError
 from extensions.ethos_u.configurations import NpuConfig
 from extensions.ethos_u.library import Executor, own_file
 
-HINT = "it is at https://gitlab.arm.com/artificial-intelligence/ethos-u/ethos-u-core-driver"
+HINT = "get it from https://gitlab.arm.com/artificial-intelligence/ethos-u/ethos-u-core-driver"
 _NEEDED = ("include/ethosu_driver.h", "src/ethosu_driver.c")
 _SOURCES = ("ethosu_driver.c", "ethosu_device_u55_u65.c", "ethosu_pmu.c")  # without the Ethos-U85's
 _NOTICE = """\

@@ -33,9 +33,9 @@ def _rounding(graph: Graph, node: Node) -> str:
     is_wide = graph.types[node.reads[0]].dtype is DType.I16
     device = RequantRounding.REDUCED if is_wide else RequantRounding.DOUBLE
     if rounding is not None and rounding is not device:
-        return f"the device rounds such sums as --rounding tflm does ({device.value}), not {rounding.value}"
+        return f"the device rounds these sums as with --rounding tflm ({device.value}), not {rounding.value}"
     if getattr(node.op, "is_rounded_once", False):
-        return "the device rounds products twice, as --rounding tflm does"
+        return "the device rounds products twice, as with --rounding tflm"
     if getattr(node.op, "scales_in_single", False) and not isinstance(node.op, Mul):
         return "Vela multiplies its scales in double precision"
     return ""
@@ -53,7 +53,7 @@ def _product(graph: Graph, node: Node) -> str:
     its = mul_multiplier(first, second, out, scales_in_single=True)
     if ours == its or (out.dtype is DType.I8 and _are_equal_for_bytes(ours, its)):
         return ""
-    return "Vela computes its multiplier in single precision, and some results would be others"
+    return "Vela computes its multiplier in single precision, and some results would differ"
 
 
 def _are_equal_for_bytes(ours: tuple[int, int], its: tuple[int, int]) -> bool:
@@ -63,19 +63,19 @@ def _are_equal_for_bytes(ours: tuple[int, int], its: tuple[int, int]) -> bool:
 
 
 def _mean(_graph: Graph, _node: Node) -> str:
-    return "the device rounds halves of a mean to the other side"
+    return "the device rounds halves of a mean in the other direction"
 
 
 def _only_bytes(because: str) -> Reason:
     return lambda graph, node: because if _is_wide(graph, node) else ""
 
 
-_CURVE = "the curve of 16 bits that is in the device is not known here"
+_CURVE = "the 16-bit curve of the device is not documented"
 _BY_OP: Mapping[str, Reason] = MappingProxyType(
     {
         "mul": _product,
         "mean": _mean,
-        "hard_swish": _only_bytes("Vela has it of bytes only"),
+        "hard_swish": _only_bytes("Vela supports it for 8 bits only"),
         "leaky_relu": _only_bytes("Vela multiplies 16 bits by a slope of single precision"),
         "logistic": _only_bytes(_CURVE),
         "tanh": _only_bytes(_CURVE),

@@ -44,7 +44,7 @@ def program_of(graph: Graph, config: NpuConfig) -> NpuProgram:
 
 def _program(graph: Graph, config: NpuConfig, run: VelaRun, arrays: Mapping[str, Any]) -> NpuProgram:
     if not _is_understood(graph, arrays):
-        said = f"ethos-u: Vela answers for {named(graph.nodes)} in a way that is not known here"
+        said = f"ethos-u: Vela returned an unknown result for {named(graph.nodes)}"
         raise failure(run, said, config)
     estimates = _estimates(run.files)
     return NpuProgram(

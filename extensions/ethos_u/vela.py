@@ -62,7 +62,7 @@ def run_vela(model: bytes, config: NpuConfig, nodes: str) -> VelaRun:
         return _ran(model, config)
     except subprocess.TimeoutExpired:
         raise ToolError(
-            f"ethos-u: Vela did not end within {DEADLINE_S:.0f} s with {nodes}", f"for {config.vela}"
+            f"ethos-u: Vela did not finish within {DEADLINE_S:.0f} s with {nodes}", f"for {config.vela}"
         ) from None
 
 
@@ -106,7 +106,7 @@ def refusals(run: VelaRun) -> tuple[Refusal, ...]:
 def reason_of(run: VelaRun) -> str:
     """Returns the line that describes the failure, or the last line."""
     lines = _last_lines(run)
-    return lines[0].removeprefix("RuntimeError: ") if lines else "it says nothing"
+    return lines[0].removeprefix("RuntimeError: ") if lines else "it printed nothing"
 
 
 def _last_lines(run: VelaRun) -> list[str]:
@@ -125,6 +125,4 @@ def named(nodes: Sequence[Node]) -> str:
 def failure(run: VelaRun, what: str, config: NpuConfig) -> ToolError:
     """Returns the error for a run without a result, with the end of Vela's output."""
     where = "\n".join([f"for {config.vela}, exit status {run.status}", *_last_lines(run)])
-    return ToolError(
-        what, where, "python -m ethosu.vela --version says which Vela this is; 5.2 is known to do"
-    )
+    return ToolError(what, where, "check the version: python -m ethosu.vela --version; 5.2 works")

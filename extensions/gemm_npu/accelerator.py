@@ -132,7 +132,9 @@ def _adds_values(site: Site) -> bool:
 
 
 _BYTES = Condition[Site]("values and weights of bytes", is_bytes)
-_POINTERS = Condition[Site]("cores that read constants through any pointer", _reads_constants_by_pointer)
+_POINTERS = Condition[Site](
+    "cores that read constants through ordinary pointers", _reads_constants_by_pointer
+)
 
 
 def _short(tail_of: Callable[[Site], Requantised]) -> Condition[Site]:
@@ -159,7 +161,7 @@ _FITS: Mapping[str, tuple[Condition[Site], ...]] = {
         _BYTES,
         _POINTERS,
         Condition("quantized values", _are_quantised),
-        Condition("two values that are computed", _adds_values),
+        Condition("two computed values", _adds_values),
         Condition("tensors of one shape", _adds_tensors_of_one_shape),
     ),
 }
@@ -182,9 +184,7 @@ def _schedule(op: str, threads: int, device: str) -> Schedule:
     def refuses(site: Site) -> str:
         return misfit(layer.window(site), threads) if layer is not None else ""
 
-    addresses = Condition[Site](
-        "cores with addresses of 32 bits", lambda site: site.target.pointer_bytes == 4
-    )
+    addresses = Condition[Site]("cores with 32-bit addresses", lambda site: site.target.pointer_bytes == 4)
     fits = (*_FITS[op], addresses) if device == "registers" else _FITS[op]
     return Schedule(NAME, _requests, lower, fits=fits, refuses=refuses, demand=MemoryDemand(ALIGN_BYTES))
 
@@ -199,10 +199,10 @@ _DEVICE = AcceleratorOption(
     "device",
     Choice({word: word for word in ("model", "registers")}),
     "model",
-    "what computes: a model in C, or the device behind its registers, which unicorn has",
+    "what computes: a C model, or the device through its registers (emulated by unicorn)",
 )
 _OPTIONS = (_THREADS, _DEVICE)
-_SUMMARY = "a simulated tensor accelerator with an instruction set of its own, queues and tokens"
+_SUMMARY = "a simulated tensor accelerator with its own instruction set, queues and tokens"
 
 
 def _configured(settings: Mapping[str, Any]) -> Accelerator:

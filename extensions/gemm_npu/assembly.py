@@ -41,7 +41,7 @@ def assembled(text: str) -> tuple[NpuCommand, ...]:
 def _instruction(number: int, words: Sequence[str]) -> NpuCommand:
     operation, *rest = words[1:] if words[0].isdigit() else words
     if operation not in OPERATIONS:
-        raise EncodingError(f'line {number}: "{operation}" is none of {", ".join(OPERATIONS)}')
+        raise EncodingError(f'line {number}: "{operation}" is not one of {", ".join(OPERATIONS)}')
     known = {each.name: each for each in fields_of(operation)}
     values: dict[str, int] = {}
     for word in rest:

@@ -62,13 +62,13 @@ def pixels_under(window: NpuWindow, rows: int, columns: int) -> int:
 def misfit(window: NpuWindow, threads: int) -> str:
     """Returns why not even one pixel fits the memories; empty if it does."""
     if max(window.x[2], window.y[2]) * max(window.stride[1], 1) >= 1 << 16:
-        return f"{max(window.x[2], window.y[2]):,} channels, more than an instruction steps over"
+        return f"{max(window.x[2], window.y[2]):,} channels, more than an instruction can step over"
     smallest = Tiling(1, 1, 1, False)
     needs = _needs(window, smallest)
     rooms = _rooms(window, threads)
     return next(
         (
-            f"a tile of one pixel takes {needs[name]:,} entries of {name}, "
+            f"a tile of one pixel needs {needs[name]:,} entries of {name}, "
             f"which has {max(rooms[name], 0):,} for each of {threads} virtual threads"
             for name in needs
             if needs[name] > rooms[name]

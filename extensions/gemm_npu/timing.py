@@ -112,9 +112,9 @@ def _deadlock(
         for n in heads
     ]
     return CheckError(
-        "gemm-npu: deadlock, no queue can go on",
+        "gemm-npu: deadlock, no queue can continue",
         "\n".join(lines),
-        "each token that is waited for must be given by an instruction of the named queue before that",
+        "an earlier instruction of the named queue must give each token that is waited for",
     )
 
 

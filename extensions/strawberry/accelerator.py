@@ -60,9 +60,9 @@ def _conv_refusal(graph: Graph, conv: Node) -> Miss | None:
     assert isinstance(op, Conv2d)
     types = {graph.types[value].dtype for value in (x, w, y)}
     if len(types) > 1 or not types <= _KINDS.keys():
-        return Miss("only for bytes or floats, weights and results alike")
+        return Miss("only for bytes or floats, with weights and results of the same type")
     if w not in graph.constants:
-        return Miss("only for weights that are known when the model is compiled")
+        return Miss("only for weights known at compile time")
     if op.dilation != (1, 1):
         return Miss("only for windows without dilation")
     if types == {DType.I8} and op.rounding is not RequantRounding.DOUBLE:
@@ -77,7 +77,7 @@ def _refusal(graph: Graph, found: Match) -> Miss | None:
         if pool.op.activation is not Activation.NONE:
             return Miss("only for pools without an activation")
         if pool.op.stride[0] < pool.op.size[0]:
-            return Miss("only for pools whose windows share no rows: it would compute these twice")
+            return Miss("only for pools whose windows share no rows: it would compute shared rows twice")
         elsewhere = needed_elsewhere(graph, conv.outputs[0])
         if elsewhere is not None:
             return elsewhere
@@ -122,8 +122,8 @@ def _lower(site: Site, lanes: int) -> Kernel:
     )
     name = f"strawberry_{_KINDS[dtype]}"
     numbers = (*_geometry(site, conv, pool, lanes), *(_bytes_text(conv) if dtype is DType.I8 else ()))
-    pooled = "the image between is nowhere but in a few rows of scratch"
-    alone = "convolutions of any shape are what it is for"
+    pooled = "the intermediate image exists only as a few rows of scratch"
+    alone = "it supports convolutions of any shape"
     return Kernel(
         schedule="strawberry",
         why=pooled if len(region_of(site).graph.nodes) > 1 else alone,
@@ -187,7 +187,7 @@ def _bytes_text(conv: Site) -> tuple[tuple[str, int], ...]:
     )
 
 
-_LANES = AcceleratorOption("lanes", Choice({"4": 4, "8": 8}), 4, "channels that are computed together")
+_LANES = AcceleratorOption("lanes", Choice({"4": 4, "8": 8}), 4, "channels computed together")
 
 
 def _configured(settings: Mapping[str, Any]) -> Accelerator:
@@ -206,7 +206,7 @@ def _configured(settings: Mapping[str, Any]) -> Accelerator:
     return Accelerator(_SUMMARY, regions=Regions(_claims, (schedule,)), options=(_LANES,))
 
 
-_SUMMARY = "convolutions with the pool behind them, packed weights and scratch: an example to copy"
+_SUMMARY = "convolutions fused with the pool after them, packed weights and scratch: an example to copy"
 ACCELERATOR = Accelerator(
     _SUMMARY,
     regions=_configured({"lanes": _LANES.default}).regions,

@@ -54,7 +54,7 @@ def _lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kern
     )
     return Kernel(
         schedule="vanilla",
-        why="the function takes int8 convolutions of any shape",
+        why="the function accepts int8 convolutions of any shape",
         proc=Proc(_NAME, pointers, ()),
         summary="",
         access=(RowAccess(stride=1, first=0, count=1),),

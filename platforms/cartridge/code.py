@@ -67,7 +67,7 @@ def linked(
     chain = find_toolchain(target, prefer)
     if chain.family == "zig":
         raise ToolError(
-            "position-independent code is linked by GNU's linker, which zig has not",
+            "position-independent code needs the GNU linker, which zig does not have",
             f"found for {target.core}: {chain}",
             "install gcc-arm-none-eabi, gcc-riscv64-unknown-elf or gcc",
         )
@@ -102,7 +102,7 @@ def compared(name: str, first: Path, second: Path) -> Image:
             raise _fixed(name, "its description")
         placed[offset : offset + 4] = (word - _FIRST).to_bytes(4, "little")  # from the cartridge's start
     if known["variables_low"].address != known["variables_high"].address:
-        raise _fixed(name, "variables (what a library keeps from call to call)")
+        raise _fixed(name, "variables (a library keeps data between calls)")
     model = known[f"{name}_model"].address - low - start
     return Image(bytes(placed), len(data) - start, model, tuple(offset - start for offset in offsets))
 
@@ -121,13 +121,13 @@ def _holder(known: Iterable[Symbol], address: int) -> str:
     for symbol in known:
         if symbol.address & ~1 <= address < symbol.address + max(symbol.bytes, 1) and symbol.bytes:
             return symbol.name
-    return f"what lies at {address:#x}"
+    return f"the data at {address:#x}"
 
 
 def _fixed(name: str, what: str) -> ToolError:
     return ToolError(
-        f"{name} cannot be a cartridge: {what} would have to lie at a fixed address",
-        hint="floats need such parts of the C library: quantize the model, or build it into firmware",
+        f"{name} cannot be a cartridge: {what} would need a fixed address",
+        hint="floats need these parts of the C library: quantize the model, or build it into firmware",
     )
 
 

@@ -63,13 +63,13 @@ def identity(product: str = "", version: int = 0) -> Identity:
     """Validates a product name and a version. Raises InputError."""
     if len(product) >= _PRODUCT_BYTES or not _IN_NAMES.issuperset(product):
         raise InputError(
-            f"{product!r} is no name of a product: {_PRODUCT_BYTES - 1} characters at most, "
+            f"{product!r} is not a valid product name: use at most {_PRODUCT_BYTES - 1} "
             "letters, digits, spaces and -_.",
             hint="--product door-sensor",
         )
     if not 0 <= version <= _MOST_VERSION:
         raise InputError(
-            f"a model's version is a number from 0 to {_MOST_VERSION:,}, and {version:,} was given",
+            f"the model version must be 0 to {_MOST_VERSION:,}, not {version:,}",
             hint="--model-version 2",
         )
     return Identity(product, version)
@@ -123,12 +123,12 @@ def is_structure(text: str) -> bool:
 def packed(image: Image, needs: Needs, is_signed: bool, model: Identity = NO_PRODUCT) -> bytes:
     """Returns the cartridge up to and including its SHA-256."""
     if len(needs.arena_bytes) > MOST_ARENAS:
-        raise InputError(f"a cartridge's model works in {MOST_ARENAS} memories at most, this one in more")
+        raise InputError(f"a cartridge can use at most {MOST_ARENAS} memories, this model needs more")
     if image.description_bytes > MOST_DESCRIPTION:
         raise InputError(
-            f"the description of the model takes {image.description_bytes} bytes of RAM, "
+            f"the description of the model needs {image.description_bytes} bytes of RAM, "
             f"firmware has {MOST_DESCRIPTION} for it",
-            hint="fewer inputs and outputs: each takes 28 bytes",
+            hint="use fewer inputs and outputs: each needs 28 bytes",
         )
     relocations = struct.pack(f"<{len(image.relocations)}I", *image.relocations)
     used = HEADER.size + len(image.data) + len(relocations)

@@ -69,9 +69,9 @@ def _private(key_file: Path) -> Any:
         from cryptography.hazmat.primitives.asymmetric import ec, ed25519
     except ImportError as error:
         raise ToolError(
-            "private keys are read by the Python package cryptography, which is not installed",
+            "private keys need the Python package cryptography, which is not installed",
             hint=f"{pip_install('sign')}\n"
-            "or openssl pkey -in key.pem -pubout -out public.pem   for what needs the public key alone",
+            "or openssl pkey -in key.pem -pubout -out public.pem   if you need the public key only",
         ) from error
     try:
         key = serialization.load_pem_private_key(_read(key_file), None)
@@ -85,7 +85,7 @@ def _private(key_file: Path) -> Any:
 
 def _no_key(key_file: Path, kind: str) -> InputError:
     return InputError(
-        f"the file holds no {kind} key of Ed25519 or P-256 without a password",
+        f"the file holds no {kind} Ed25519 or P-256 key without a password",
         str(key_file),
         "openssl genpkey -algorithm ed25519 -out key.pem",
     )

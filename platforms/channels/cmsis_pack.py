@@ -17,7 +17,7 @@ def files(package: Package) -> Mapping[str, str]:
         raise OutputError(
             f"CMSIS-Packs are for Arm's cores, {package.name} is compiled for {core}",
             package.name,
-            "compile it for a board with such a core",
+            "compile the model for a board with such a core",
         )
     name, vendor = package.name, package.words["vendor"]
     taken = (

@@ -40,9 +40,9 @@ def _require_espressif(package: Package) -> None:
     if package.machine not in _MACHINES:
         core = package.artifact.facts.target.core
         raise OutputError(
-            f"{package.name} was compiled for {core}, and ESP-IDF builds for Espressif's chips",
+            f"{package.name} was compiled for {core}, but ESP-IDF builds for Espressif's chips",
             package.name,
-            "deploy compile MODEL --board esp32-s3-devkitc-1 -o OUT.tar; deploy boards list   has the others",
+            "deploy compile MODEL --board esp32-s3-devkitc-1 -o OUT.tar; other boards: deploy boards list",
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from aot.errors import OutputError
 from platforms.channels.package import Package
 
-SAYS = "one header with everything in it, to be copied into any C project"
+SAYS = "one header to copy into any C project"
 SUFFIX = ".zip"
 _OWN_INCLUDE = r'^#include "{}"\n'
 
@@ -56,7 +56,7 @@ def _require_own_files(package: Package) -> None:
     others = sorted(package.code.keys() - own)
     if others:
         raise OutputError(
-            f"{package.name} comes with files of others, which cannot be joined: {', '.join(others)}",
+            f"{package.name} includes third-party files, which cannot be joined: {', '.join(others)}",
             package.name,
-            "--as cmake takes them as they are",
+            "use --as cmake, which keeps separate files",
         )

@@ -14,9 +14,9 @@ def files(package: Package) -> Mapping[str, str]:
     name = package.name
     place = f"Middlewares/Third_Party/{name}"
     taken = (
-        "Copy `Middlewares` and `App` beside the project's .ioc file. In STM32CubeIDE add both folders to",
+        "Copy `Middlewares` and `App` next to the project's .ioc file. In STM32CubeIDE add both folders to",
         f"the source locations and `{place}/Inc` and `App` to the include paths. In a project that",
-        "STM32CubeMX has made for CMake, behind its `add_executable`:",
+        "STM32CubeMX generated for CMake, after its `add_executable`:",
         "",
         f"    add_subdirectory({place})",
         f"    target_link_libraries(${{CMAKE_PROJECT_NAME}} {name})",

@@ -20,9 +20,9 @@ _LEAST_VERSIONS = {"mve": (6, "Helium"), "riscv": (6, "RISC-V's extensions")}  #
 def lacks(board: Board) -> str:
     """Returns why there is no cycle model for the board, or "" if there is one."""
     if board.core.timing is None and board.core.pipeline is None:
-        return f"nothing is known of what instructions take on a {board.core.name}"
+        return f"there is no table of instruction cycles for a {board.core.name}"
     if not (board.core.unicorn or board.core.stand_in or recorder_of(board)):
-        return f"neither the unicorn package nor QEMU emulates a {board.name}"
+        return f"neither unicorn nor QEMU emulates a {board.name}"
     missing = runner_named(recorder_of(stand_in(board))).missing()
     if (missing and board.core.unicorn) or find_spec(PACKAGE) is None:
         return f"needs the Python packages unicorn and capstone ({pip_install('cycles')})"
@@ -39,7 +39,7 @@ def lacks_program(platform: str, board: Board) -> str:
     """Returns why the cycles of a platform's programs cannot be estimated on a board, or ""."""
     if recorder_of(board) and platform == EMULATED:
         return lacks(board)
-    return lacks(board) or f"no emulator runs what {platform} builds for a {board.name}"
+    return lacks(board) or f"no emulator runs firmware of the platform {platform} for a {board.name}"
 
 
 def core_of(board: Board) -> CoreTiming | CorePipeline:
@@ -62,9 +62,9 @@ def described(board: Board) -> str:
     """Returns a sentence about the model's facts and its known error."""
     flash = flash_of(board)
     if board.flash_access is None:
-        memory = "flash whose waits are not known: as if it never waited, so that times are a lower bound"
+        memory = "flash with unknown wait states, assumed to be 0, so times are a lower bound"
     else:
-        memory = f"flash of {flash.wait_states} wait states" if flash else "memory that never waits"
+        memory = f"flash of {flash.wait_states} wait states" if flash else "memory without wait states"
     error = flash.access.known_error if flash else core_of(board).known_error
-    off = f"off by {error}" if error else "not held against silicon"
+    off = f"off by {error}" if error else "not compared with silicon"
     return f"a model of {board.core.name} at {board.clock_hz / 1e6:g} MHz and {memory}; {off}"

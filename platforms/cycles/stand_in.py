@@ -36,8 +36,8 @@ def stand_in(board: Board) -> Board:
     if board.core.stand_in:
         return _in_qemu(board, load_board(board.core.stand_in))
     raise BoardError(
-        f"{board.name} cannot be emulated: neither unicorn nor QEMU executes the code of a {board.core.name}",
-        hint="connect the board and leave out --emulated",
+        f"{board.name} cannot be emulated: neither unicorn nor QEMU supports a {board.core.name}",
+        hint="connect the board and omit --emulated",
     )
 
 

@@ -49,7 +49,7 @@ class Calls(Conversation):
                 break
             if function.name in found:
                 raise failures.malformed(
-                    "functions", self.line_name, f'two functions are called "{function.name}"'
+                    "functions", self.line_name, f'two functions are named "{function.name}"'
                 )
             found[function.name] = function
         if len(found) > MOST_FUNCTIONS:
@@ -117,9 +117,9 @@ class Calls(Conversation):
     def _no_room(self, wanted: int, free: int | None) -> InputError:
         there = "" if free is None else f", the largest free piece has {free:,}"
         return InputError(
-            f"the array takes {wanted:,} bytes of the device's free RAM{there}",
+            f"not enough free RAM on the device for an array of {wanted:,} bytes{there}",
             self.line_name,
-            "free() gives the memory of other arrays back",
+            "release other arrays with free()",
         )
 
     def put(self, array: DeviceArrayType, offset: int, data: bytes) -> None:

@@ -94,7 +94,10 @@ class Conversation:
         if reply.status == Status.WRONG_PROTOCOL or hello.protocol != PROTOCOL_VERSION:
             raise failures.wrong_protocol(self.line_name, hello, self._expected)
         if hello.payload_bytes <= WRITE_HEADER_BYTES:  # otherwise no transfer would finish
-            reason = f"requests of more than {WRITE_HEADER_BYTES} bytes expected, {hello.payload_bytes} taken"
+            reason = (
+                f"requests of more than {WRITE_HEADER_BYTES} bytes expected, the device accepts "
+                f"{hello.payload_bytes}"
+            )
             raise failures.malformed("hello", self.line_name, reason)
         self._id = token ^ hello.boot_nonce
         self._sequence = 1
@@ -154,7 +157,7 @@ class Conversation:
         return False
 
     def _greeted(self) -> Hello:
-        assert self._hello is not None, "a session starts with hello()"
+        assert self._hello is not None, "call hello() first to start a session"
         return self._hello
 
     def _next(self, message: Message, payload: bytes) -> Packet:

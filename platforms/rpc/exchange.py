@@ -182,11 +182,11 @@ class Exchange:
         effort.logged += 1
         self._log_bytes_left -= len(text) + 1
         if self._log_bytes_left < 0:
-            self._on_log(f"(more than {LOG_BYTES:,} bytes in this session: the rest is not shown)")
+            self._on_log(f"(more than {LOG_BYTES:,} bytes in this session: the rest is omitted)")
         elif effort.logged <= LOG_LINES:
             self._on_log(text)
         elif effort.logged == LOG_LINES + 1:
-            self._on_log(f"(more than {LOG_LINES} lines during {effort.operation}: the rest is not shown)")
+            self._on_log(f"(more than {LOG_LINES} lines during {effort.operation}: the rest is omitted)")
 
 
 def line_s(line: Transport, count: int) -> float:

@@ -61,7 +61,7 @@ def silent(operation: str, line: str, deadline_s: float, damaged: int, garbage: 
     if garbage:
         evidence.append(f"instead came {len(garbage)} bytes that are not frames: {garbage[:SHOWN_BYTES]!r}")
     return DeviceSilentError(
-        f"device does not answer within {deadline_s:g} s ({operation})",
+        f"device did not answer within {deadline_s:g} s ({operation})",
         where="\n".join([line, *evidence]),
         hint=_silence_hint(damaged, garbage),
     )
@@ -69,21 +69,22 @@ def silent(operation: str, line: str, deadline_s: float, damaged: int, garbage: 
 
 def _silence_hint(damaged: int, garbage: bytes) -> str:
     if garbage and garbage.isascii():
-        return "the board talks, but not this protocol: flash the RPC firmware (deploy new --app rpc)"
+        return "the board sends data, but not this protocol: flash the RPC firmware (deploy new --app rpc)"
     if damaged:
         return "check the baud rate on both sides, the cable and the ground"
-    return "check that the board is powered, runs the RPC firmware, and that this is its port"
+    return "check that the board is powered, runs the RPC firmware, and uses this port"
 
 
 def no_key(line: str, hello: Hello, expected: Expected | None) -> LineKeyError:
     """Returns the error for a key that only one side has."""
     if hello.is_locked:
-        what, hint = "the line is locked, and no key was given", "--line-key FILE, the one it was made with"
-    else:
-        what = "the firmware asks for no key, and one was given"
-        hint = (
-            "without --line-key, if this is the firmware you mean: deploy new --line-key makes one that asks"
+        what, hint = (
+            "the line is locked and needs a key",
+            "use --line-key FILE, with the key that the firmware was created with",
         )
+    else:
+        what = "--line-key was given, but the firmware needs no key"
+        hint = "omit --line-key, or create firmware that needs a key: deploy new --line-key"
     return LineKeyError(what, _both(line, f'build "{hello.build_id}"', expected), hint)
 
 
@@ -115,7 +116,7 @@ def reset_during(operation: str, line: str, hello: Hello, locate: Locate = nowhe
         return DeviceResetError(
             f"device was reset during {operation}",
             where=f'{line}: build "{hello.build_id}", boot {hello.boots}',
-            hint="a reset button, a brown-out or a debugger does this; run it again",
+            hint="possible causes: the reset button, a brown-out, a debugger; run it again",
         )
     at, hint = _whereabouts(fault, locate)
     return DeviceCrashedError(
@@ -133,16 +134,16 @@ def _whereabouts(fault: FaultRecord, locate: Locate) -> tuple[str, str]:
     elif fault.lr != 0:  # if the stack overflowed, the pc was not saved; use the call that filled it
         name, address, at = "call", fault.lr - _SHORTEST_CALL_BYTES, "after a call in"
     else:
-        return "", "the registers could not be saved: the stack was full, or the platform cannot tell"
+        return "", "the registers could not be saved: the stack was full, or the platform does not support it"
     if place := locate(address):
         return f" {at} {place}, {name} 0x{address:08x}", ""
-    hint = f"addr2line -f -e firmware.elf 0x{address:08x}   names the function and line"
+    hint = f"find the function and line: addr2line -f -e firmware.elf 0x{address:08x}"
     return f" at {name} 0x{address:08x}", hint
 
 
 def reset_and_silent(operation: str, line: str) -> DeviceResetError:
     return DeviceResetError(
-        f"device was reset during {operation} and does not answer since",
+        f"device was reset during {operation} and has not answered since",
         where=line,
         hint="press the board's reset button, or flash it again",
     )
@@ -150,9 +151,9 @@ def reset_and_silent(operation: str, line: str) -> DeviceResetError:
 
 def session_lost(operation: str, line: str) -> SessionLostError:
     return SessionLostError(
-        f"device lost this session during {operation}, though it was not reset",
+        f"another program opened a session with the device during {operation}",
         where=line,
-        hint="does another process talk to the same device?",
+        hint="only one program may use a device; close the other one",
     )
 
 
@@ -162,7 +163,7 @@ def refused(operation: str, line: str, status: int, detail: str = "") -> Request
     name = Status(status).name if known else f"unknown status {status}"
     meaning = f": {STATUS_MEANING[Status(status)]}" if known else ""
     return RequestRefusedError(
-        f"device refused {operation}{meaning}",
+        f"device rejected {operation}{meaning}",
         where=f"{line}: {name}{detail}",
         hint=WAYS_OUT.get(status, way_out),
         status=status,
@@ -173,7 +174,7 @@ def told(operation: str, line: str, status: int, text: str) -> RequestRefusedErr
     """Returns the error of a failed call, with the device's text."""
     return RequestRefusedError(
         f"{operation}: {text or STATUS_MEANING[Status(status)]}",
-        where=f"said by the device: {line}",
+        where=f"message from the device: {line}",
         hint="",
         status=status,
     )
@@ -181,7 +182,7 @@ def told(operation: str, line: str, status: int, text: str) -> RequestRefusedErr
 
 def malformed(operation: str, line: str, reason: str) -> MalformedReplyError:
     return MalformedReplyError(
-        f"device's reply to {operation} does not have the expected shape: {reason}",
+        f"device's reply to {operation} has an unexpected format: {reason}",
         where=line,
         hint="build and flash the firmware again with this version of deploy",
     )
@@ -197,9 +198,9 @@ def wrong_model(line: str, hello: Hello, expected: Expected, on_board: list[str]
 
 def wrong_build(line: str, hello: Hello, expected: Expected, on_board: list[str]) -> WrongModelError:
     return WrongModelError(
-        f"firmware holds the model {expected.model}, but in another build",
+        f"firmware holds another build of the model {expected.model}",
         where=_both(line, _describe(hello, on_board), expected),
-        hint="flash the firmware anew, or compile with the options that the board's firmware was made with",
+        hint="flash the firmware again, or compile with the options of the firmware on the board",
     )
 
 

@@ -83,7 +83,7 @@ def read_function(number: int, text: str) -> FunctionType:
 def _parameter(name: str, word: str) -> Parameter:
     found = _PARAMETER.fullmatch(word)
     if found is None:
-        raise MalformedPayloadError(f"{name} takes {word!r}, which is not a type")
+        raise MalformedPayloadError(f"{name} has a parameter {word!r}, which is not a type")
     dtype, count = found.groups()
     return Parameter(_dtype(name, dtype), None if count is None else int(count))
 
@@ -92,7 +92,7 @@ def _dtype(name: str, word: str) -> DType:
     try:
         return DType(word)
     except ValueError:
-        raise MalformedPayloadError(f"{name} has the type {word!r}, which there is not") from None
+        raise MalformedPayloadError(f"{name} has the unknown type {word!r}") from None
 
 
 def pack_call(function: FunctionType, values: Sequence[Value]) -> bytes:
@@ -125,7 +125,7 @@ def checked(function: FunctionType, values: Sequence[Value]) -> list[Array | Dev
     """Converts the values to the signature's types. Raises InputError with the wrong argument."""
     if len(values) != len(function.parameters):
         raise InputError(
-            f"{function.name} takes {counted(len(function.parameters), 'argument')}, {len(values)} given",
+            f"{function.name} needs {counted(len(function.parameters), 'argument')}, not {len(values)}",
             str(function),
         )
     pairs = zip(function.parameters, values, strict=True)
@@ -149,7 +149,7 @@ def _checked(
         given, fits = type(value).__name__, False
     if not fits:
         hint = "" if parameter.count is None else f"np.array(..., np.{parameter.dtype.numpy})"
-        raise _wrong(function, number, f"is {given} and must be {parameter}", hint)
+        raise _wrong(function, number, f"must be {parameter}, not {given}", hint)
     return value if isinstance(value, DeviceArrayType) else np.ascontiguousarray(value)
 
 
@@ -165,11 +165,11 @@ def _scalar(function: FunctionType, number: int, dtype: DType, value: Value) -> 
         DType.F32: isinstance(value, (int, float)) and not isinstance(value, bool),
     }.get(dtype, isinstance(value, int) and not isinstance(value, bool))
     if not is_right:
-        raise _wrong(function, number, f"is {type(value).__name__} and must be {dtype.value}")
+        raise _wrong(function, number, f"must be {dtype.value}, not {type(value).__name__}")
     if dtype not in (DType.BOOL, DType.F32):
         low, high = _limits(dtype)
         if not low <= value <= high:
-            raise _wrong(function, number, f"is {value:,}; {dtype.value} reaches from {low:,} to {high:,}")
+            raise _wrong(function, number, f"is {value:,}, but {dtype.value} holds {low:,} to {high:,}")
     return np.array(value).astype(dtype.numpy)
 
 

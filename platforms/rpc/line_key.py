@@ -11,7 +11,7 @@ from platforms.rpc.protocol import KEY_BYTES
 
 _OPENS = 2  # matches solder_lock.c
 _MESSAGE_BYTES = 64
-_MAKE_ONE = "openssl rand -hex 32 > line.key   makes one"
+_MAKE_ONE = "create one with: openssl rand -hex 32 > line.key"
 
 
 def answer_to(challenge: bytes, key: bytes) -> bytes:
@@ -34,8 +34,8 @@ def read_line_key(path: Path) -> bytes:
         key = b""
     if len(key) != KEY_BYTES:
         raise InputError(
-            f"a line key has {KEY_BYTES} bytes, or {2 * KEY_BYTES} hexadecimal digits; "
-            f"this file has {len(data):,} bytes",
+            f"a line key must have {KEY_BYTES} bytes, or {2 * KEY_BYTES} hexadecimal digits, "
+            f"not {len(data):,} bytes",
             str(path),
             _MAKE_ONE,
         )

@@ -67,7 +67,7 @@ class Session(Cartridges):
         tensor = model.inputs[index]
         if len(data) != tensor.bytes:
             raise InputError(
-                f'input "{tensor.name}" takes {tensor.bytes} bytes, {len(data)} were given',
+                f'input "{tensor.name}" needs {tensor.bytes} bytes, not {len(data)}',
                 where=f'model "{model.name}" on {self.line_name}',
             )
 

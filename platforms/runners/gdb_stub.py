@@ -139,7 +139,7 @@ def _connected(address: DebugAddress) -> socket.socket:
 def _gone(error: OSError) -> LineClosedError:
     return LineClosedError(
         f"QEMU's debug port does not answer: {error.strerror or error}",
-        hint="QEMU has ended or was stopped by somebody else: run the command again",
+        hint="QEMU ended or was stopped by another program: run the command again",
     )
 
 

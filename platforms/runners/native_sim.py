@@ -67,4 +67,6 @@ def _terminal(stdout: IO[bytes], argv: tuple[str, ...]) -> Path:
         said += line
         if named := _NAMED.search(line):
             return Path(named[1].decode())
-    raise LineClosedError("native_sim ended and named no terminal", f"{shlex.join(argv)}\n{said.decode()}")
+    raise LineClosedError(
+        "native_sim ended without naming its terminal", f"{shlex.join(argv)}\n{said.decode()}"
+    )

@@ -31,7 +31,7 @@ class BoardSelector:
 
 ANY_BOARD = BoardSelector()
 ATTACH = "attach"  # connect only: start and write nothing
-_ENOUGH = ": one of these is enough"
+_ENOUGH = ". Install one of:"
 
 
 class Runner(Protocol):
@@ -85,23 +85,23 @@ def choose_runner(board: Board, wanted: str | None = None, platform: str | None 
         )
     if not board.runners:
         raise BoardError(
-            f"{board.name} names no runner: nothing here runs firmware on it",
-            hint="a table [runners] in its file, or --emulated where a command has it",
+            f"{board.name} has no runner, so deploy cannot run firmware on it",
+            hint="add a table [runners] to its file, or use --emulated if the command has it",
         )
     taking = _that_take(board, platform)
     names = [name for name in taking if wanted in (None, name)]
     if not names:
         refused = wanted or ", ".join(board.runners)
         raise BoardError(
-            f"firmware of the platform {platform} is not taken by {refused}",
+            f"{refused} cannot run firmware of the platform {platform}",
             board.name,
-            f"runners that take it: {', '.join(taking) or 'none; deploy docs adding-a-board has them all'}",
+            f"runners that can: {', '.join(taking) or 'none; all runners: deploy docs adding-a-board'}",
         )
     lacks = {name: runner_named(name).missing() for name in names}
     usable = next((name for name in names if not lacks[name]), None)
     if usable is None:
         raise MissingToolError(
-            f"nothing on this machine can run firmware for {board.name}{_ENOUGH if len(names) > 1 else ''}",
+            f"no program on this machine runs firmware for {board.name}{_ENOUGH if len(names) > 1 else ''}",
             "\n".join(f"{name}: {lacks[name]}" for name in names),
         )
     return usable
@@ -166,5 +166,5 @@ def run_all(commands: Sequence[Argv], folder: Path) -> None:
             raise ToolError(
                 f"{argv[0]} failed with exit status {done.returncode}",
                 join(argv),
-                "is the board connected and powered, and does no other program use it?",
+                "check that the board is connected and powered, and that no other program uses it",
             )

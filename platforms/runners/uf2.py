@@ -44,7 +44,7 @@ def find_drive(board_id: str, found: Iterable[tuple[Path, str]]) -> Path:
         if said == board_id or said.startswith(f"{board_id}-"):
             return drive
     raise ToolError(
-        f"no drive of a bootloader {board_id} is mounted",
+        f"no bootloader drive of {board_id} is mounted",
         "\n".join(f"{drive}: {said}" for drive, said in found) or f"looked in {', '.join(PLACES)}",
         "start the bootloader: press reset twice, or hold BOOTSEL while connecting the board",
     )

@@ -38,8 +38,8 @@ def missing() -> str:
         return f"needs the Python package unicorn ({pip_install('unicorn')})"
     if version("unicorn") == _SKIPS_INSTRUCTIONS:
         return (
-            f"needs another version of the Python package unicorn than {_SKIPS_INSTRUCTIONS}, which skips "
-            f"instructions of Arm code (pip install 'unicorn!={_SKIPS_INSTRUCTIONS}')"
+            f"needs a version of the Python package unicorn other than {_SKIPS_INSTRUCTIONS}, which skips "
+            f"Arm instructions (pip install 'unicorn!={_SKIPS_INSTRUCTIONS}')"
         )
     return ""
 
@@ -67,5 +67,7 @@ def _require_one_core(elf: Path) -> None:
     """Raises BoardError for firmware that would wait for a second core."""
     if elf.is_file() and uses_two_cores(elf):
         raise BoardError(
-            "this firmware uses 2 cores, and unicorn emulates 1", str(elf), "--runner qemu, or --cores 1"
+            "this firmware uses 2 cores, but unicorn emulates 1",
+            str(elf),
+            "use --runner qemu, or compile with --cores 1",
         )

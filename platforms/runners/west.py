@@ -31,9 +31,9 @@ SECTION = Section({"runner": Key(text, "")}, _lacks, writes="zephyr")
 
 def missing() -> str:
     if not shutil.which("west"):
-        return "needs west, Zephyr's tool (pip install west), and Zephyr's tree"
+        return "needs a Zephyr tree and west (pip install west)"
     has_tree = bool(os.environ.get("ZEPHYR_BASE"))
-    return "" if has_tree else "needs ZEPHYR_BASE in the environment: where Zephyr's tree is"
+    return "" if has_tree else "needs the environment variable ZEPHYR_BASE: the path of the Zephyr tree"
 
 
 def flash_commands(elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:

@@ -48,7 +48,7 @@ class Transport(ABC):
 
     def write_memory(self, _address: int, _data: bytes) -> None:
         """Writes the waiting device's memory directly."""
-        raise NotImplementedError(f"{self.name} does not reach memory")
+        raise NotImplementedError(f"{self.name} cannot access memory")
 
     def rest(self) -> None:  # noqa: B027 - most lines have nothing to do
         """Marks the line as idle: an emulated device may be suspended until the next read or write."""
@@ -66,6 +66,6 @@ class Clock(Protocol):
 
 def stuck(name: str, deadline_s: float) -> LineStuckError:
     return LineStuckError(
-        f"{name} took no more bytes for {deadline_s:g} s",
+        f"{name} accepted no bytes for {deadline_s:g} s",
         hint="the device may be stopped in a debugger or crashed; reset it and try again",
     )

@@ -36,14 +36,14 @@ def _opened(path: Path) -> int:
     except OSError as error:
         what = "it is a link" if path.is_symlink() else error.strerror
         raise MachineError(
-            f"the lock file of a port cannot be opened: {what}", str(path), "remove it"
+            f"the lock file of the port cannot be opened: {what}", str(path), "remove the file"
         ) from error
 
 
 def busy(port: str, holder: str) -> LineBusyError:
     return LineBusyError(
         f"{port} is in use by {holder}",
-        hint="two programs cannot share one line: end the other one, or choose another port",
+        hint="only one program can use a port: end the other one, or choose another port",
     )
 
 

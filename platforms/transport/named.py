@@ -29,5 +29,5 @@ def open_named(name: str, baud: int) -> Transport:
 def _host_and_port(name: str) -> tuple[str, int]:
     host, _, port = name.removeprefix(_TCP).rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 0x1_0000:
-        raise LineClosedError(f"{name} names no TCP port", hint="such as tcp://127.0.0.1:4000")
+        raise LineClosedError(f"{name} has no TCP port", hint="for example tcp://127.0.0.1:4000")
     return host.strip("[]"), int(port)

@@ -51,16 +51,16 @@ def port_of(board: Board, ports: Iterable[UsbPort], serial: str | None) -> str:
         return fitting[0].device
     if fitting:
         raise LineBusyError(
-            f"{len(fitting)} boards could be meant by {board.name}",
+            f"{len(fitting)} connected boards match {board.name}",
             "\n".join(f"{p.device}: serial number {p.serial or 'none'}" for p in fitting),
-            "say which: --serial NUMBER, or --port PORT",
+            "choose one with --serial NUMBER or --port PORT",
         )
     wanted = f" with serial number {serial}" if serial else ""
     raise LineClosedError(
         f"no serial port of {board.name}{wanted} was found",
         "\n".join(f"{p.device}: {p.vid:04x}:{p.pid:04x}, serial number {p.serial or 'none'}" for p in ports)
-        or "there is no USB serial port at all",
-        "connect the board, or say where it is: --port PORT",
+        or "there is no USB serial port",
+        "connect the board, or name its port: --port PORT",
     )
 
 

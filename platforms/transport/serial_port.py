@@ -12,9 +12,9 @@ from platforms.transport.base import LineClosedError, Transport, stuck
 from platforms.transport.lock import PortLock, busy
 
 SLICE_S = 0.05  # pyserial's timeout, after which a read checks its deadline
-_LIST = "deploy doctor   lists the serial ports of this machine"
+_LIST = "list the serial ports of this machine with: deploy doctor"
 REASONS = {
-    errno.ENOENT: ("there is no such port", _LIST),
+    errno.ENOENT: ("the port does not exist", _LIST),
     errno.ENOTTY: ("this is not a serial port", _LIST),
     errno.EISDIR: ("this is a folder", _LIST),
     errno.EACCES: ("permission denied", "on Linux: sudo usermod -aG dialout $USER, then log in again"),
@@ -76,7 +76,7 @@ class SerialTransport(Transport):
 
     def _closed(self) -> LineClosedError:
         return LineClosedError(
-            f"{self.name} is gone", hint="was the board unplugged, or did it restart its USB?"
+            f"{self.name} is gone", hint="check whether the board was unplugged or restarted its USB"
         )
 
 

@@ -23,7 +23,7 @@ class SocketTransport(DescriptorTransport):
             self._lock.release()
             raise LineClosedError(
                 f"cannot connect to {name}: {error.strerror or error}",
-                hint="is the emulator or serial server running, and is this its port?",
+                hint="check that the emulator or serial server is running, and that this is its port",
             ) from error
         self._socket.settimeout(None)
         # Otherwise each small frame waits at least 40 ms for the acknowledgment of the previous one.

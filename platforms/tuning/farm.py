@@ -93,7 +93,7 @@ class FarmBench:
         try:
             result = job.result()
         except KilledWorker:
-            return [Outcome(failure=Failure.CRASH, detail="it brought down its workers")] * len(part)
+            return [Outcome(failure=Failure.CRASH, detail="it crashed its workers")] * len(part)
         if isinstance(result, str):
             return halved(part, result, lambda some: self.measure(task, experiment, some))
         outcomes: list[Outcome] = result
@@ -109,7 +109,7 @@ class FarmBench:
         raise BoardError(
             f'the farm has no board "{self.board.name}"',
             f"{address} has {', '.join(has) or 'no boards'}",
-            f"deploy farm start --board {self.board.name} on a machine that has one",
+            f"run deploy farm start --board {self.board.name} on a machine with such a board",
         )
 
     def _require_same_code(self, address: str) -> None:
@@ -118,7 +118,7 @@ class FarmBench:
             return
         self.close()
         raise BoardError(
-            "the farm runs another Solder than this one",
+            "the farm runs another version of Solder",
             address,
             "install the same version on all machines, then start deploy farm again",
         )
@@ -202,5 +202,5 @@ def farm_client(address: str) -> Any:
         raise DeviceError(
             "the farm does not answer",
             f"{address}: {error}",
-            "deploy farm start shows its address; this machine needs a copy of its file farm.pem",
+            "deploy farm start prints the address; copy the farm's file farm.pem to this machine",
         ) from None

@@ -48,7 +48,7 @@ def credentials() -> Any:
         raise InputError(
             f"the credentials of the farm cannot be read: {getattr(error, 'strerror', None) or error}",
             str(path),
-            "deploy farm start makes them; copy the file from the machine that runs it",
+            "deploy farm start creates them; copy the file from the machine that runs it",
         ) from None
     roles = {
         f"tls_{role}_{kind}": text for role in ("client", "scheduler", "worker") for kind in ("key", "cert")

@@ -105,14 +105,14 @@ def _cannot_be_loaded(slot: Slot, board: str) -> BoardError:
     """Returns an error that explains why running firmware cannot measure."""
     if slot == _NO_SLOT:
         return BoardError(
-            "the firmware that runs there takes no code over its line",
+            "the running firmware does not accept code over its line",
             board,
             "build it with solder_slot.c, -DSOLDER_SLOT and the two functions of solder_slot.h",
         )
     return BoardError(
-        f"a candidate and its rows do not fit into the {slot.bytes:,} bytes that the firmware has for them",
+        f"a candidate and its rows do not fit the firmware's slot of {slot.bytes:,} bytes",
         board,
-        "leave more RAM to solder_port_slot() in solder_slot.h",
+        "give solder_port_slot() in solder_slot.h more RAM",
     )
 
 

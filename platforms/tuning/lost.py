@@ -18,4 +18,4 @@ def outcome_of(error: DeviceError) -> Outcome:
         failure = _BY_CAUSE.get(Fault(error.fault.cause), Failure.CRASH)
         return Outcome(failure=failure, detail=str(error.fault) if failure is Failure.CRASH else "")
     reset = isinstance(error, DeviceResetError)
-    return Outcome(failure=Failure.CRASH, detail="the board started anew" if reset else error.what)
+    return Outcome(failure=Failure.CRASH, detail="the board restarted" if reset else error.what)

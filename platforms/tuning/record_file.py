@@ -19,7 +19,7 @@ class RecordFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         if path.exists() and not path.is_file():
-            raise OutputError("the records should be a file, this is none", str(path), "name a file")
+            raise OutputError("the records must be a regular file", str(path), "name a file")
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, 0o644)
         except OSError as error:
@@ -27,9 +27,9 @@ class RecordFile:
         if not try_lock(self._file):
             os.close(self._file)
             raise OutputError(
-                "another run writes these records",
+                "another run is writing these records",
                 str(path),
-                "name another file; deploy records merge joins them",
+                "name another file, and join both later with deploy records merge",
             )
         try:
             self.records = [] if self._is_first_line_torn() else list(read_records(path))

@@ -150,9 +150,9 @@ def keep_object(kept: Path, data: bytes) -> None:
         kept.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(
-            f"the folder for compiled kernels cannot be made: {error.strerror}",
+            f"the folder for compiled kernels cannot be created: {error.strerror}",
             str(kept.parent),
-            "set XDG_CACHE_HOME to a folder that can be written",
+            "set XDG_CACHE_HOME to a writable folder",
         ) from None
     write_whole(kept, data, "the object file")
 

@@ -115,8 +115,11 @@ def fails(*_given: object) -> Any:
 @pytest.mark.parametrize(
     ("claims", "said"),
     [
-        (fails, "the accelerator npu fails as it claims nodes of net: ValueError: no such tile"),
-        (lambda *_: None, "the accelerator npu is wrong: its claims of nodes of net are NoneType"),
+        (fails, "the accelerator npu failed while claiming nodes of net: ValueError: no such tile"),
+        (
+            lambda *_: None,
+            "the accelerator npu is wrong: claims of nodes of net must be Claims, not NoneType",
+        ),
     ],
     ids=["fails", "nothing"],
 )
@@ -131,10 +134,13 @@ def test_claims_in_python_that_fail_are_reported(claims: Any, said: str, add: Ad
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"lower": fails}, 'the accelerator npu fails as it lowers "one": ValueError: no such tile'),
-        ({"lower": lambda *_: 3}, 'the accelerator npu is wrong: what it makes of "one" is int'),
-        ({"requests": fails}, 'the accelerator npu fails as it is asked about "one": ValueError'),
-        ({"refuses": fails}, 'the accelerator npu fails as it is asked about "one": ValueError'),
+        ({"lower": fails}, 'the accelerator npu failed while lowering "one": ValueError: no such tile'),
+        (
+            {"lower": lambda *_: 3},
+            'the accelerator npu is wrong: the kernel for "one" must be Kernel, not int',
+        ),
+        ({"requests": fails}, 'the accelerator npu failed while answering about "one": ValueError'),
+        ({"refuses": fails}, 'the accelerator npu failed while answering about "one": ValueError'),
     ],
     ids=["lower", "another kind", "requests", "refuses"],
 )
@@ -164,7 +170,7 @@ def test_memory_that_does_not_exist_is_named_with_what_there_is(
         "nowhere", with_c("int32_t sum = 0;", "int32_t sum = 0;", MemoryDemand(memories=frozenset({"SRAM9"})))
     )
     done = run_deploy("inspect", repo_root / DIGITS, "--board", "mps2-an386", "--accelerator", "nowhere")
-    assert 'conv2d "conv2d_0" (nowhere) works in SRAM9, which this board does not have\n' in done.err
+    assert 'conv2d "conv2d_0" (nowhere) needs memory in SRAM9, which this board does not have\n' in done.err
     assert "  hint: there is RAM\n" in done.err
 
 
@@ -179,7 +185,8 @@ def test_c_that_does_not_compile_is_said_to_be_the_accelerators(
     assert done.status == 1
     assert "the compiler failed with exit status 1" in done.err
     assert (
-        '  vanilla_conv2d.c is of the accelerator "broken", which computes conv2d CONV_2D #0 "conv2d_0", '
+        '  vanilla_conv2d.c belongs to the accelerator "broken", which computes conv2d CONV_2D #0 '
+        '"conv2d_0", '
         'conv2d CONV_2D #2 "conv2d_2"\n'
     ) in done.err
 
@@ -196,7 +203,7 @@ def test_a_device_that_never_finishes_is_ended_at_the_deadline_and_named(
     done = run_deploy(*words)
     assert done.status == 1
     assert "watchdog reset in vanilla_conv2d (vanilla_conv2d.c:" in done.err
-    assert '  vanilla_conv2d.c is of the accelerator "forever", which computes conv2d' in done.err
+    assert '  vanilla_conv2d.c belongs to the accelerator "forever", which computes conv2d' in done.err
 
 
 @pytest.mark.cc
@@ -207,9 +214,9 @@ def test_a_device_that_never_finishes_is_ended_at_the_deadline_and_named(
         (
             "y[s->y_rows * s->y_columns * s->channels]",
             "conv2d_0",
-            "the first is byte 784 of arena, 0 behind the end of conv2d_0",
+            "the first is byte 784 of arena, 0 after the end of conv2d_0",
         ),
-        ("y[s->channels == 24 ? 2048 : 0]", "conv2d_2", "they lie beside the arena"),
+        ("y[s->channels == 24 ? 2048 : 0]", "conv2d_2", "they are next to the arena"),
     ],
     ids=["in the arena", "beside it"],
 )
@@ -232,7 +239,7 @@ def test_writing_outside_its_buffers_is_found_by_a_poisoned_run(
         require_inside(made, Samples(((np.zeros((1, 8, 8, 1), np.int8),),), is_series=False))
     assert str(caught.value) == (
         f'error: conv2d "{node}" of the accelerator outside writes outside its buffers: 1 byte\n  {where}\n'
-        "  hint: mend vanilla: what it may write are its results, its scratch and its state"
+        "  hint: correct vanilla: it may write only its results, its scratch and its state"
     )
 
 

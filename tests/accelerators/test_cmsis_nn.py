@@ -244,13 +244,13 @@ def test_a_quantized_onnx_model_is_taken_with_the_rounding_that_inspect_names(
     ("case", "why"),
     [
         ("add_channels_second", "two tensors of one shape"),
-        ("add_same_constant", "two tensors that are computed, none a constant"),
+        ("add_same_constant", "two computed tensors, no constant"),
         ("mul_number_first", "two tensors of one shape"),
         ("add_i8", "integers with a scale"),
         ("add_int16", "two tensors of one shape"),
         ("mul_float32", "inputs and results of bytes"),
-        ("softmax_16_1", "rows of 2 to 8 elements, where the library need not saturate"),
-        ("softmax_16_long_image", "rows of 2 to 8 elements, where the library need not saturate"),
+        ("softmax_16_1", "rows of 2 to 8 elements, for which the library need not saturate"),
+        ("softmax_16_long_image", "rows of 2 to 8 elements, for which the library need not saturate"),
         ("softmax_float32", "inputs and results of bytes"),
         ("recurrent_lstm", "gates of 16 bits and hidden values of bytes"),
         ("recurrent_lstm", "gates and hidden values of 16 bits"),
@@ -342,7 +342,7 @@ def test_a_library_that_is_not_whole_is_refused_before_anything_is_compiled(
 def test_without_a_path_the_way_to_one_is_reported(run_deploy: Run, repo_root: Path) -> None:
     done = run_deploy("inspect", repo_root / DIGITS, "--accelerator", "cmsis-nn")
     assert done.status == 2
-    assert '"cmsis-nn" calls a library that you have, and there is no path=FOLDER that says where' in done.err
+    assert '"cmsis-nn" needs path=FOLDER, the folder of your CMSIS-NN' in done.err
     assert f"  hint: {HINT}\n" in done.err
 
 

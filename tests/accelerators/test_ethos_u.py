@@ -206,9 +206,9 @@ def pair(dtype: str, scales: tuple[float, float, float]) -> str:
 
 
 FLOAT = "the device computes values of 8 and 16 bits, no f32"
-CURVE = "the curve of 16 bits that is in the device is not known here"
-MEAN = "the device rounds halves of a mean to the other side"
-SINGLE = "Vela computes its multiplier in single precision, and some results would be others"
+CURVE = "the 16-bit curve of the device is not documented"
+MEAN = "the device rounds halves of a mean in the other direction"
+SINGLE = "Vela computes its multiplier in single precision, and some results would differ"
 STAYS = {
     'input "x": f32[1,4]\n"n" = tanh() "x" -> "y": f32[1,4]': FLOAT,
     'input "x": i16[1,4] {0.25, 0}\n"n" = tanh() "x" -> "y": i16[1,4] {0.25, 0}': CURVE,
@@ -287,7 +287,7 @@ def test_vela_that_crashes_is_named_with_its_last_words(
         f"error: ethos-u: Vela failed on {CONV}\n"
         "  for ethos-u55-128, exit status 1\n"
         "  MemoryError: no more\n"
-        "  hint: python -m ethosu.vela --version says which Vela this is; 5.2 is known to do"
+        "  hint: check the version: python -m ethosu.vela --version; 5.2 works"
     )
 
 
@@ -297,7 +297,7 @@ def test_vela_that_does_not_end_is_ended(
     monkeypatch.setattr(vela, "vela_argv", failing_with("import time; time.sleep(100)"))
     monkeypatch.setattr(vela, "DEADLINE_S", 0.2)
     assert error_of(lambda: compiled("conv")) == (
-        f"error: ethos-u: Vela did not end within 0 s with {CONV}\n  for ethos-u55-128"
+        f"error: ethos-u: Vela did not finish within 0 s with {CONV}\n  for ethos-u55-128"
     )
 
 
@@ -348,8 +348,9 @@ def test_two_cores_are_refused_with_the_reason(run_deploy: Run, tmp_path: Path) 
     done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u65-512")
     assert (done.status, done.err) == (
         2,
-        'error: --accelerator "ethos-u:config=u65-512": config "u65-512" is not there: its two cores share '
-        "each layer, which the device model does not do, so that nobody could say which bits it computes\n"
+        'error: --accelerator "ethos-u:config=u65-512": config "u65-512" is not supported: its two '
+        "cores share "
+        "each layer, which the device model does not support, so its results cannot be checked\n"
         "  hint: known: u55-32, u55-64, u55-128, u55-256, u65-256\n",
     )
 

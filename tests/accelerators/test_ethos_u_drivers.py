@@ -126,7 +126,7 @@ def test_a_device_that_is_not_there_is_a_fault_that_names_the_cause(
     done = run_deploy("verify", tmp_path / "net.tflite", *words)
     assert done.status == 1
     assert "usage fault in ethos_u_is_another_npu (ethos_u_invoke.c:" in done.err
-    assert '  ethos_u_invoke.c is of the accelerator "ethos-u", which computes region ' in done.err
+    assert '  ethos_u_invoke.c belongs to the accelerator "ethos-u", which computes region ' in done.err
 
 
 def test_registers_without_an_address_are_refused(run_deploy: Run, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_registers_without_an_address_are_refused(run_deploy: Run, tmp_path: Pat
     assert (done.status, done.err) == (
         1,
         "error: ethos-u:device=registers has no address=ADDRESS of the NPU's registers\n"
-        "  the board's file has none either\n"
+        "  nor does the board file\n"
         "  hint: ethos-u:device=registers,address=0x58102000\n",
     )
 
@@ -302,8 +302,7 @@ def test_arms_driver_comes_with_the_model_where_its_folder_is_given(
     assert (lacks.status, lacks.err) == (
         2,
         f'error: --accelerator "ethos-u": the folder "{folder}" has no include/ethosu_driver.h, which Arm\'s '
-        "driver has\n  hint: it is at "
-        "https://gitlab.arm.com/artificial-intelligence/ethos-u/ethos-u-core-driver\n",
+        "driver has\n  hint: get it from https://gitlab.arm.com/artificial-intelligence/ethos-u/ethos-u-core-driver\n",
     )
     (folder / "include/ethosu_driver.h").write_text((DEVICE / "ethosu_driver.h").read_text())
     (folder / "src/ethosu_device_u85.c").write_text("int of_another_npu;\n")

@@ -104,7 +104,7 @@ def test_instructions_survive_words_and_text(operation: str) -> None:
     [
         ("LOAD rows=65536", "line 1: rows of LOAD is 65536, not from 0 to 65535"),
         ("\nGEMM rows=1", 'line 2: GEMM has no field "rows"'),
-        ("MUL", 'line 1: "MUL" is none of LOAD, STORE, GEMM, ALU'),
+        ("MUL", 'line 1: "MUL" is not one of LOAD, STORE, GEMM, ALU'),
         ("ALU alu=SQUARE", 'line 1: alu is "SQUARE"'),
         ("ALU alu=6", "line 1: alu of ALU is 6, not from 0 to 5"),
     ],
@@ -166,11 +166,11 @@ def test_a_queue_that_waits_for_ever_is_named() -> None:
     with pytest.raises(CheckError) as caught:
         timed(program)
     assert str(caught.value) == (
-        "error: gemm-npu: deadlock, no queue can go on\n"
+        "error: gemm-npu: deadlock, no queue can continue\n"
         "  EXECUTE waits at instruction 2 for a token of LOAD: GEMM pop_previous count=1 outer=1 inner=1\n"
         "  STORE waits at instruction 3 for a token of EXECUTE: "
         "STORE pop_previous rows=1 columns=1 bytes=16\n"
-        "  hint: each token that is waited for must be given by an instruction of the named queue before that"
+        "  hint: an earlier instruction of the named queue must give each token that is waited for"
     )
 
 
@@ -184,7 +184,7 @@ def test_an_instruction_that_leaves_the_memory_is_named() -> None:
 def test_a_pixel_that_does_not_fit_is_refused_in_numbers() -> None:
     window = NpuWindow((3, 3, 512), (1, 1, 8), (3, 3))
     assert misfit(window, 2) == (
-        "a tile of one pixel takes 288 entries of WEIGHT, which has 128 for each of 2 virtual threads"
+        "a tile of one pixel needs 288 entries of WEIGHT, which has 128 for each of 2 virtual threads"
     )
     assert misfit(NpuWindow((3, 3, 128), (1, 1, 8), (3, 3)), 2) == ""
 

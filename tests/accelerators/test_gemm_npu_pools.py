@@ -40,7 +40,7 @@ EDGES = {
     for name, x, attributes, y in (("deep", "6,5,40", DEEP, "4,5,40"), ("same", "9,9,17", SAME, "9,9,17"))
 }
 HALVES = "only for means with halves away from 0 or up"
-ROOM = "a tile of one pixel takes 273 entries of ACCUMULATOR, which has 256 for each of 2 virtual threads"
+ROOM = "a tile of one pixel needs 273 entries of ACCUMULATOR, which has 256 for each of 2 virtual threads"
 
 
 def is_taken(case: OpCase) -> bool:

@@ -76,7 +76,7 @@ def test_neighbours_are_one_layer_and_no_region_waits_for_itself() -> None:
     assert [result.value for result in region.results] == ["s", "pp"]
     assert region.origin == "ADD #0 to MUL #2"
     curve = next(layer for layer in made.layers if layer.op == "tanh")
-    assert curve.stays == ("sums: it computes no tanh",)
+    assert curve.stays == ("sums: it does not support tanh",)
 
 
 @pytest.mark.cc

@@ -138,7 +138,7 @@ def test_weights_are_packed_for_the_lanes() -> None:
             "max_pool2d(",
             "max_pool2d(stride=[1, 2], ",
             "pool",
-            "only for pools whose windows share no rows: it would compute these twice",
+            "only for pools whose windows share no rows: it would compute shared rows twice",
         ),
         ("max_pool2d(", "max_pool2d(activation=relu, ", "pool", "only for pools without an activation"),
     ],

@@ -93,7 +93,7 @@ def test_inspect_says_where_each_layer_runs_and_why(run_deploy: Run, repo_root: 
     layers = json.loads(run_deploy(*words, "--json").out)["layers"]
     assert [layer["op"] for layer in layers if layer["kernel"] == "vanilla"] == ["conv2d", "conv2d"]
     text = run_deploy(*words, "--layers").out
-    assert "  vanilla: it computes no depthwise_conv2d (2)\n" in text
+    assert "  vanilla: it does not support depthwise_conv2d (2)\n" in text
 
 
 def test_the_head_of_the_c_repeats_the_option(run_deploy: Run, repo_root: Path, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_the_first_that_is_named_comes_first(add: Callable[[str, object], None])
         (
             "vanilla",
             Accelerator("another", {}),
-            'error: the extension "vanilla" has the name of an accelerator of Solder',
+            'error: the extension "vanilla" has the same name as an accelerator of Solder',
         ),
         (
             "number",

@@ -154,7 +154,7 @@ def test_a_model_in_this_process_takes_arrays_without_names(model: Path) -> None
     in_process = deploy.in_process(model)
     for inputs in (IMAGES[0], [IMAGES[0]]):
         np.testing.assert_array_equal(only(in_process.run(inputs)), reference(model)[0])
-    with pytest.raises(InputError, match='2 arrays given, the model takes 1 input: "image"'):
+    with pytest.raises(InputError, match='2 arrays given, the model needs 1 input: "image"'):
         in_process.run([IMAGES[0], IMAGES[1]])
 
 
@@ -222,10 +222,10 @@ def test_a_rounding_that_is_not_known_is_reported_when_a_model_is_loaded(model: 
 def test_what_is_not_a_model_is_reported(model: object) -> None:
     with pytest.raises(InputError) as caught:
         deploy.compile(cast("Path", model), board="host")
-    said = f"a model is a file's path or what deploy.load gives, and this is of type {type(model).__name__}"
+    said = f"a model must be a path or the result of deploy.load, not a {type(model).__name__}"
     assert (
         str(caught.value)
-        == f"error: {said}\n  hint: deploy.compile takes models of PyTorch, Keras, scikit-learn and JAX too"
+        == f"error: {said}\n  hint: deploy.compile also accepts PyTorch, Keras, scikit-learn and JAX models"
     )
 
 
@@ -233,13 +233,13 @@ def test_a_keyword_that_is_not_an_option_is_reported_with_the_nearest(model: Pat
     with pytest.raises(TypeError) as caught:
         deploy.compile(model, "host", shapes={"x": (1,)})
     assert str(caught.value).startswith(
-        '"shapes" is not an option here - did you mean "shape"?; these are: optimize,'
+        '"shapes" is not an option here - did you mean "shape"?; known: optimize,'
     )
     with pytest.raises(TypeError) as caught:
         deploy.load(model, optimize="ram")
     assert (
         str(caught.value)
-        == '"optimize" is not an option here; these are: rounding, shape, value, front, back, name'
+        == '"optimize" is not an option here; known: rounding, shape, value, front, back, name'
     )
 
 
@@ -265,7 +265,7 @@ def test_what_is_compiled_is_not_compiled_otherwise(model: Path, call: Callable[
         call(compiled, *inputs, board="mps2-an386")
     assert str(caught.value) == (
         'error: tiny is compiled for board "host", not for "mps2-an386"\n'
-        '  hint: compile it for that one: deploy.compile(model, board="mps2-an386")'
+        '  hint: compile it for that board: deploy.compile(model, board="mps2-an386")'
     )
 
 

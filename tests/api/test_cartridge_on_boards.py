@@ -102,8 +102,8 @@ def test_a_cartridge_takes_the_models_place_and_a_bad_one_does_not(
     damaged[1000] ^= 1
     with pytest.raises(deploy.DeployError) as caught:
         device.load(bytes(damaged))
-    assert "device refused load: the cartridge is damaged: its SHA-256 is another" in str(caught.value)
-    assert "hint: the model that ran before runs on" in str(caught.value)
+    assert "device rejected load: the cartridge is damaged: its SHA-256 is another" in str(caught.value)
+    assert "hint: the previous model keeps running" in str(caught.value)
     assert np.array_equal(answers(device), expected)
 
 
@@ -190,11 +190,11 @@ def test_weights_of_another_training_come_alone(
         for place in (first, other):
             assert f'"weights {place.artifact.facts.structure}"' in str(refused.value)
         assert "hint: the model has no weights yet\n" in str(refused.value)
-        assert "deploy diff FIRST.tar OTHER.tar   shows what differs" in str(refused.value)
+        assert "deploy diff FIRST.tar OTHER.tar   shows the difference" in str(refused.value)
         for which in (0, 1, 0):
             device.load(paths[which])
             assert np.array_equal(answers(device), wanted[which])
-        with pytest.raises(deploy.DeployError, match="hint: the model keeps the weights before"):
+        with pytest.raises(deploy.DeployError, match="hint: the model keeps its previous weights"):
             device.load(tmp_path / "other.cart")
         assert np.array_equal(answers(device), wanted[0])
 
@@ -225,12 +225,12 @@ def test_a_table_runs_the_kernels_of_the_firmware(
             )
         assert "kernels that the model needs\n" in str(refused.value)
         assert '  layer 1: conv2d, CONV_2D #0 "conv2d_0", ' in str(refused.value)
-        assert "deploy new --kernels THIS.tar makes firmware that has them" in str(refused.value)
+        assert "create firmware with them: deploy new --kernels THIS.tar" in str(refused.value)
         digits = cartridge(deploy.compile(DIGITS, board=board, tables=True), tmp_path / "digits.cart")
         with pytest.raises(deploy.DeployError, match="needs a kernel that the firmware does not have") as no:
             device.load(digits)
-        assert "hint: the model that ran before runs on\n" in str(no.value)
-        assert "deploy compile --tables --cartridge --firmware DIR   names these layers" in str(no.value)
+        assert "hint: the previous model keeps running\n" in str(no.value)
+        assert "deploy compile --tables --cartridge --firmware DIR   lists these layers" in str(no.value)
         assert np.array_equal(next(iter(device.run(images).outputs.values())), wanted)
 
 
@@ -265,7 +265,7 @@ def test_the_command_makes_tables_and_says_what_firmware_is_not_for(
     said = run_deploy(
         "compile", DIGITS, "--board", "host", "--tables", "--firmware", project, "-o", archive
     ).err
-    assert "only cartridges are for firmware that is there" in said
+    assert "--firmware applies to cartridges only" in said
 
 
 def test_what_tables_are_not_for_is_said(tmp_path: Path) -> None:
@@ -279,22 +279,22 @@ def test_what_tables_are_not_for_is_said(tmp_path: Path) -> None:
 
     project = tmp_path / "project"
     assert refused(deploy.new, plain, project, slots=8192, kernels=[tables]) == (
-        "error: kernels are for tables, and those of digits were not made for them\n"
-        "  hint: deploy compile --tables, of each archive"
+        "error: --kernels needs archives compiled with --tables, but digits was not\n"
+        "  hint: compile each archive with --tables"
     )
     assert refused(deploy.new, tables, project, slots=8192, kernels=[plain]) == (
-        "error: tables cannot run the kernels of digits\n  hint: deploy compile --tables makes them so"
+        "error: tables cannot use the kernels of digits\n  hint: compile it with deploy compile --tables"
     )
     assert refused(deploy.new, tables, project, kernels=[tables]).startswith(
-        "error: the kernels are for cartridges, and there are no slots for them"
+        "error: the kernels are for cartridges, which need --slots"
     )
     deploy.new(plain, project, slots=8192)
     path = tmp_path / "x.cart"
     assert refused(tables.save_cartridge, path, firmware=project).startswith(
-        "error: this project's firmware takes no tables\n"
+        "error: this project's firmware does not support tables\n"
     )
     assert refused(plain.save_cartridge, path, firmware=project).startswith(
-        "error: only tables need kernels of the firmware, and this model is none"
+        "error: --firmware applies only to models compiled with --tables"
     )
 
 
@@ -309,11 +309,13 @@ def test_slots_for_weights_say_what_they_are_not_for(tmp_path: Path) -> None:
 
     need = 128 + first.artifact.facts.weights_bytes + 32
     assert refused(slots=1024).startswith(
-        "error: a slot of 1,024 bytes does not hold the weights of digits: they take "
+        "error: a slot of 1,024 bytes cannot hold the weights of digits: they need "
     )
     assert f"with header and hash {need:,}" in refused(slots=1024)
-    assert "digits stays, and its weights come" in refused(slots=16 * 1024, arena=4096)
-    assert "beside digits there are others" in refused(slots=16 * 1024, others=[plain])
+    assert "digits has external weights, so cartridges only replace these" in refused(
+        slots=16 * 1024, arena=4096
+    )
+    assert "digits is not the only one" in refused(slots=16 * 1024, others=[plain])
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "p256"])
@@ -347,14 +349,14 @@ def test_firmware_that_cannot_verify_refuses_all(
     key = write_key(tmp_path / "key.pem")
     compiled = deploy.compile(DIGITS, board="mps2-an386")
     made = deploy.new(compiled, tmp_path / "project", slots=24 * 1024, public_key=key)
-    assert "signatures: src/verify.c is yours to fill in, and refuses every cartridge" in str(made)
+    assert "signatures: you must write src/verify.c, which rejects every cartridge" in str(made)
     compiled.save_cartridge(tmp_path / "signed.cart", key)
     with deploy.connect(tmp_path / "project") as device:
         with pytest.raises(
             deploy.DeployError, match="the firmware cannot verify signatures by its key"
         ) as no:
             device.load(tmp_path / "signed.cart")
-        assert "deploy new --verify LIBRARY makes firmware that can" in str(no.value)
+        assert "deploy new --verify LIBRARY creates firmware that can" in str(no.value)
 
 
 def test_a_library_for_signatures_needs_a_key_that_it_knows(
@@ -370,11 +372,9 @@ def test_a_library_for_signatures_needs_a_key_that_it_knows(
         return str(caught.value)
 
     assert "the library for signatures is for cartridges" in refused(verify="psa")
-    assert "psa is to verify signatures, and there is no key for them" in refused(slots=8192, verify="psa")
-    assert "there is no function for the library openssl" in refused(
-        slots=8192, public_key=p256, verify="openssl"
-    )
-    assert "monocypher does not verify signatures by P-256" in refused(
+    assert "--verify psa needs a public key" in refused(slots=8192, verify="psa")
+    assert "the library openssl is not supported" in refused(slots=8192, public_key=p256, verify="openssl")
+    assert "monocypher cannot verify P-256 signatures" in refused(
         slots=8192, public_key=p256, verify="monocypher"
     )
 
@@ -395,13 +395,17 @@ def test_products_versions_and_the_way_back(ask_for: Callable[[str], None], tmp_
         assert str(other.value).startswith(
             'error: the cartridge is for the product "lamp", the firmware for the product "door-sensor"\n'
         )
-        assert 'hint: deploy compile --cartridge --product "door-sensor"   makes one' in str(other.value)
+        assert 'hint: deploy compile --cartridge --product "door-sensor"   creates one' in str(other.value)
         with pytest.raises(deploy.DeployError, match='is for no product, the firmware for the product "door'):
             device.load(made(3, ""))
         with pytest.raises(deploy.DeployError) as older:
             device.load(made(1))
-        assert str(older.value).startswith("error: the cartridge has version 1, and version 2 runs\n")
-        assert "hint: deploy compile --cartridge --model-version 2, or more; older ones" in str(older.value)
+        assert str(older.value).startswith(
+            "error: the cartridge has version 1, older than the running version 2\n"
+        )
+        assert "hint: deploy compile --cartridge --model-version 2, or more; only firmware" in str(
+            older.value
+        )
         with (
             device._turn() as turn,
             pytest.raises(deploy.DeployError, match="the cartridge is older than the model that runs"),
@@ -429,7 +433,7 @@ def test_products_versions_and_the_way_back(ask_for: Callable[[str], None], tmp_
         {"model_version": 1 << 32},
     ):
         with pytest.raises(
-            deploy.DeployError, match=r"is no name of a product|a model's version is a number"
+            deploy.DeployError, match=r"is not a valid product name|the model version must be"
         ):
             deploy.new(compiled, tmp_path / "wrong", slots=24 * 1024, **wrong)
 
@@ -466,9 +470,9 @@ def test_the_command_goes_back_where_firmware_allows_it(
     assert [each.status for each in said] == [0] * len(words), said
     assert said[-1].out == "digits runs on host now, digits ran before: slot 1, the cartridge before\n"
     both = run_deploy("load", tmp_path / "7", project, "--previous")
-    assert "a cartridge, or --previous: one of both says which model is to run" in both.err
+    assert "give a cartridge or --previous, one of the two" in both.err
     alone = run_deploy("compile", DIGITS, *board, "-o", archive, "--product", "p")
-    assert "only cartridges, and firmware that takes them, are for a product and have a version" in alone.err
+    assert "product and version apply to cartridges and to firmware with slots only" in alone.err
 
 
 def test_what_does_not_fit_is_said_with_both_sides_numbers(
@@ -481,7 +485,10 @@ def test_what_does_not_fit_is_said_with_both_sides_numbers(
     image = cartridge_image(source, compiled.board, tmp_path / "c")
     right = Needs(core_text(compiled.board.target), (900,), 16, 100, 0)
     for needs, said in (
-        (replace(right, core="cortex-m4 dsp,fpu"), 'it is for "cortex-m4 dsp,fpu", the firmware for "host'),
+        (
+            replace(right, core="cortex-m4 dsp,fpu"),
+            'it is for "cortex-m4 dsp,fpu", the firmware is for "host',
+        ),
         (
             replace(right, arena_bytes=(5000,)),
             "it needs 5,000 bytes of arena and 100 of stack; the firmware has 4,096",
@@ -498,9 +505,7 @@ def test_what_does_not_fit_is_said_with_both_sides_numbers(
         device.load(tmp_path / "text.cart")
     with (
         deploy.connect(DIGITS, board="host") as other,
-        pytest.raises(
-            deploy.DeployError, match="this firmware takes no cartridges: it was made without slots"
-        ),
+        pytest.raises(deploy.DeployError, match="this firmware has no slots for cartridges"),
     ):
         other.load(packed(image, right, is_signed=False))
 
@@ -569,7 +574,7 @@ def test_commands_make_and_load_cartridges(
     )
     ran = said("run", project, "--inputs", inputs, "--load", cart)
     assert "1 sample" in ran
-    assert " cycles are shown for the model that firmware was built with here)" in ran
+    assert " cycles are available only for the model that the firmware was built with)" in ran
     weights, alone, other = (tmp_path / name for name in ("w.tar", "w.cart", "weights"))
     assert f"weights    {alone}, " in said("compile", DIGITS, *board, "--weights", "external", "-o", weights)
     again = ("--weights", "external", "--cartridge", "-o", cart)
@@ -583,7 +588,7 @@ def test_commands_make_and_load_cartridges(
     )
     standalone = ("--app", "standalone", "--slots", "24K")
     alone = run_deploy("new", archive, tmp_path / "x", *board, *standalone).err
-    assert "need the server, which the app standalone leaves out" in alone
+    assert "need the server, which the app standalone does not have" in alone
     assert (
         "the arena is for cartridges"
         in run_deploy("new", archive, tmp_path / "x", *board, "--arena", "1K").err

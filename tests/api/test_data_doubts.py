@@ -31,7 +31,7 @@ def digits() -> Any:
 CALIBRATIONS: dict[str, tuple[Array, str]] = {
     "constant": (np.full((4, 1, 64), 0.5, np.float32), '"x" is 0.5 everywhere in every sample: '),
     "one sample again": (np.repeat(NOISE[:1], 5, axis=0), 'all 5 samples of "x" are the same'),
-    "clipped": (np.clip(NOISE, -1, 1), '% of "x" are -1 or 1, its ends: was it clipped?'),
+    "clipped": (np.clip(NOISE, -1, 1), '% of "x" are -1 or 1, the limits of its range: was it clipped?'),
     "another scale": (NOISE * 255, " in the calibration and "),
 }
 
@@ -63,6 +63,6 @@ def test_floats_beyond_the_models_range_are_named(capsys: pytest.CaptureFixture[
     (clamped,) = range_doubts({"input_0": images * 255}, specs)
     assert '"image" are beyond 0 to 1, the range of the model, and are clamped' in clamped
     (small,) = range_doubts({name: images / 255}, specs)
-    assert '"image" has values from 0 to 0.00392, the model takes 0 to 1' in small
+    assert '"image" has values from 0 to 0.00392, the model\'s range is 0 to 1' in small
     make_data({name: images * 255}, DataOptions(quantize=True), specs, 1)
     assert capsys.readouterr().err.startswith("warning: ")

@@ -127,7 +127,7 @@ def test_values_of_a_network_get_16_bits_as_a_bound_asks(require_package: Callab
     assert widened is not None
     assert widened.signal_to_noise_db > widened.int8_db + 3
     assert "activations   of 16 bits in " in str(compiled)
-    with pytest.raises(InputError, match="mixed activations need a bound"):
+    with pytest.raises(InputError, match="mixed activations need signal_to_noise"):
         deploy.compile(model, "host", **given, activation_type="mixed")
     with pytest.raises(InputError, match='activation_type "int4" is not known'):
         deploy.compile(model, "host", **given, activation_type="int4")
@@ -173,7 +173,7 @@ def test_classes_that_are_texts_are_reported(require_package: Callable[..., None
     with pytest.raises(deploy.DeployError) as caught:
         deploy.compile(model, "host", example=SAMPLES[:1])
     assert str(caught.value) == (
-        "error: the classes of DecisionTreeClassifier are texts, such as 'no', and boards take numbers\n"
+        "error: the classes of DecisionTreeClassifier are texts, such as 'no', but boards need numbers\n"
         "  hint: fit it with numbers: np.unique(labels, return_inverse=True)[1]"
     )
 
@@ -199,7 +199,7 @@ def test_what_is_not_read_is_reported_with_the_estimator(
 def test_labels_need_a_row_of_scores(require_package: Callable[..., None]) -> None:
     require_package("sklearn", "skl2onnx")
     words: dict[str, Any] = {"calibration": SAMPLES[:9], "labels": CLASSES[:9], "example": SAMPLES[:1]}
-    with pytest.raises(deploy.DeployError, match="one for each class, and the first output has shape"):
+    with pytest.raises(deploy.DeployError, match="one for each class, but the first output has shape"):
         deploy.compile(fitted(estimators()["tree"]), "host", **words)
 
 

@@ -67,9 +67,9 @@ def test_what_is_a_loader() -> None:
 
 
 def test_things_without_numbers_are_refused() -> None:
-    with pytest.raises(InputError, match="a object is no array of numbers"):
+    with pytest.raises(InputError, match="a object is not an array of numbers"):
         by_name(object())
-    with pytest.raises(InputError, match="the list_iterator gives no batch"):
+    with pytest.raises(InputError, match="the list_iterator returned no batch"):
         by_name(iter([]))
 
 
@@ -79,7 +79,7 @@ def test_labels_are_beside_the_samples_or_among_them_and_not_both() -> None:
     assert labels is CLASSES
     assert without_labels({"x": ROWS}, None)[1] is None
     assert np.array_equal(with_labels({"x": ROWS}, FakeTensor(CLASSES))["labels"], CLASSES)
-    with pytest.raises(InputError, match="labels are given beside the samples, which have some too"):
+    with pytest.raises(InputError, match="labels were given twice: as an argument and in the samples"):
         with_labels({"x": ROWS, "labels": CLASSES}, CLASSES)
 
 

@@ -107,7 +107,7 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
     "operator": (lambda g, x: g.apply("Konv", x), 'ONNX has no operator "Konv" - did you mean "Conv"?'),
     "name": (lambda g, x: g.input("image", (1,)), 'the name "image" is taken'),
     "type": (lambda g, x: g.input("y", (1,), "f23"), 'there is no type "f23" - did you mean "f32"?'),
-    "size": (lambda g, x: g.input("y", (1, 0)), "y has the shape [1, 0]; sizes are 1 or more"),
+    "size": (lambda g, x: g.input("y", (1, 0)), "y has the shape [1, 0]; sizes must be at least 1"),
     "reshape": (
         lambda g, x: g.reshape(x, (7, 9)),
         "reshape: <image: f32[1, 2, 6, 6]> has 72 elements, [7, 9] has 63",
@@ -118,7 +118,7 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
     ),
     "padding": (
         lambda g, x: g.max_pool2d(x, 2, padding="all"),
-        'padding is a number of pixels or "same", not "all"',
+        'padding must be a number of pixels or "same", not "all"',
     ),
     "text": (lambda g, x: x * "two", "'two' is neither a value of the graph nor an array of numbers"),
     "other": (
@@ -126,8 +126,8 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
         "<image: f32[1, 2, 6, 6]> is not a value of the graph f",
     ),
     "nothing": (lambda g, x: g.model(), "g has no output"),
-    "shape of a number": (lambda g, x: g.input("y", 4), "input: shape is 4, and must be a list"),  # type: ignore[arg-type]
-    "half a size": (lambda g, x: g.input("y", (1.5,)), "input: shape is (1.5,), and must be a list"),  # type: ignore[arg-type]
+    "shape of a number": (lambda g, x: g.input("y", 4), "input: shape is 4, but must be a list"),  # type: ignore[arg-type]
+    "half a size": (lambda g, x: g.input("y", (1.5,)), "input: shape is (1.5,), but must be a list"),  # type: ignore[arg-type]
     "no constant": (lambda g, x: g.constant(None), "None is neither a value of the graph nor an array"),  # type: ignore[arg-type]
     "constant of a list with gaps": (lambda g, x: x * [[1], [1, 2]], "[[1], [1, 2]] is neither a value"),
     "bias": (
@@ -136,19 +136,22 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
     ),
     "filter that is larger": (
         lambda g, x: g.conv2d(x, np.zeros((4, 2, 9, 9))),
-        "Conv(f32[1, 2, 6, 6], f32[4, 2, 9, 9], none): it would be f32[1, 4, -2, -2], and sizes",
+        "Conv(f32[1, 2, 6, 6], f32[4, 2, 9, 9], none): it would be f32[1, 4, -2, -2], but sizes",
     ),
     "window that is larger": (lambda g, x: g.max_pool2d(x, 99), "windows of 99 do not fit <image"),
-    "no padding": (lambda g, x: g.conv2d(x, W, padding=None), "conv2d: padding is None, and must be a whole"),  # type: ignore[arg-type]
+    "no padding": (lambda g, x: g.conv2d(x, W, padding=None), "conv2d: padding is None, but must be a whole"),  # type: ignore[arg-type]
     "list of one": (
         lambda g, x: g.concat(x),  # type: ignore[arg-type]
-        "concat: values is <image: f32[1, 2, 6, 6]>, and must be a list",
+        "concat: values is <image: f32[1, 2, 6, 6]>, but must be a list",
     ),
-    "two open sizes": (lambda g, x: g.reshape(x, (-1, -1)), "[-1, -1] is not a shape to give <image"),
-    "no scale": (lambda g, x: g.quantize(x, 0.0), "a scale of 0 stands for nothing"),
-    "scale without end": (lambda g, x: g.quantize(x, float("inf")), "a scale of inf stands for nothing"),
-    "zero point": (lambda g, x: g.quantize(x, 0.1, 300), "i8 holds no zero point 300"),
-    "zero point of reals": (lambda g, x: g.dequantize(x, 0.1), "f32 holds no zero point 0"),
+    "two open sizes": (lambda g, x: g.reshape(x, (-1, -1)), "[-1, -1] is not a valid shape for <image"),
+    "no scale": (lambda g, x: g.quantize(x, 0.0), "the scale must be finite and more than 0, not 0"),
+    "scale without end": (
+        lambda g, x: g.quantize(x, float("inf")),
+        "the scale must be finite and more than 0, not inf",
+    ),
+    "zero point": (lambda g, x: g.quantize(x, 0.1, 300), "the zero point 300 does not fit i8"),
+    "zero point of reals": (lambda g, x: g.dequantize(x, 0.1), "the zero point 0 does not fit f32"),
     "attribute": (lambda g, x: g.apply("Relu", x, slope=object()), "Relu(f32[1, 2, 6, 6]): "),
     "comparison": (lambda g, x: x < 2, "values of a graph are not compared"),  # type: ignore[operator]
     "rest": (lambda g, x: x % 2, "a value of a graph of type f32 has no %"),
@@ -156,7 +159,7 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
     "both parts": (lambda g, x: divmod(x, 2), "values of a graph are not divided with a remainder"),  # type: ignore[operator]
     "choice": (lambda g, x: 1 if x else 0, "values of a graph are not known while the graph is written"),
     "part": (lambda g, x: x[0], "values of a graph are not taken apart by [...]"),  # type: ignore[index]
-    "name of a graph": (lambda g, x: deploy.graph(3), "graph: name is 3, and must be a word"),  # type: ignore[arg-type]
+    "name of a graph": (lambda g, x: deploy.graph(3), "graph: name is 3, but must be a string"),  # type: ignore[arg-type]
 }
 
 
@@ -173,5 +176,5 @@ def test_a_mistake_is_reported_with_its_line(name: str) -> None:
 
 
 def test_a_graph_is_saved_as_onnx_only(tmp_path: Path) -> None:
-    with pytest.raises(deploy.DeployError, match="a graph is written as ONNX"):
+    with pytest.raises(deploy.DeployError, match="a graph is saved as ONNX"):
         network().save(tmp_path / "network.tflite")

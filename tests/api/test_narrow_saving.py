@@ -62,5 +62,5 @@ def test_four_bits_stay_where_they_save_flash(
     else:
         assert kept.widths == ()
         assert str(saving) == (
-            f"weights       of eight bits: four would save no flash of {saving.before_bytes:,} bytes"
+            f"weights       of eight bits: four would not reduce the flash of {saving.before_bytes:,} bytes"
         )

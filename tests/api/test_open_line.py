@@ -113,14 +113,14 @@ def test_layers_are_those_of_the_model(device: OpenLine) -> None:
 
 def test_wrong_inputs_are_refused_and_the_line_goes_on(device: OpenLine) -> None:
     for wrong, said in (
-        (np.zeros((3, 3), np.int8), "the model takes [1, 8, 8, 1]"),
+        (np.zeros((3, 3), np.int8), "the model needs [1, 8, 8, 1]"),
         ({"picture": images(1)[0]}, 'no input "picture"'),
         (np.zeros((1, 8, 8, 1), np.float32), "float32"),
     ):
         with pytest.raises(deploy.DeployError) as caught:
             device.run(wrong)
         assert said in str(caught.value)
-    with pytest.raises(deploy.DeployError, match="number is 0, and must be 1 or more"):
+    with pytest.raises(deploy.DeployError, match="number must be 1 or more, not 0"):
         device.time(number=0)
     with pytest.raises(deploy.DeployError, match="a repeat may take 60,000 ms"):
         device.time(min_repeat_ms=1e6)
@@ -134,7 +134,7 @@ def test_a_closed_line_says_so(device: OpenLine) -> None:
     with pytest.raises(deploy.DeployError) as caught:
         device.run(images(1)[0])
     assert str(caught.value).startswith("error: the line to host is closed\n")
-    assert "deploy.connect opens another" in str(caught.value)
+    assert "open a new one with deploy.connect" in str(caught.value)
 
 
 def test_firmware_without_the_measuring_of_layers_says_so() -> None:

@@ -134,7 +134,7 @@ def test_a_project_is_made_built_and_flashed_from_python(
     assert Path(deploy.build(tmp_path / "project")["firmware"]).is_file()
     assert deploy.flash(tmp_path / "project", runner="exec", dry_run=True)["dry_run"] is True
     compiled.save(tmp_path / "digits.tar")
-    with pytest.raises(deploy.DeployError, match="an archive does not say which board it is for"):
+    with pytest.raises(deploy.DeployError, match="an archive does not name its board"):
         deploy.new(tmp_path / "digits.tar", tmp_path / "other")
 
 

@@ -46,17 +46,17 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "labels alone": (
         {"example": np.zeros(EXAMPLE), "labels": [0]},
-        "labels are of samples, and there are none\n  hint: calibration=samples, the first axis counts them",
+        "labels need calibration samples\n  hint: pass calibration=samples (the first axis counts them)",
     ),
     "a loss without samples": (
         {"example": np.zeros(EXAMPLE), "signal_to_noise": 30},
-        "signal to noise is measured on samples, and there are none\n"
-        "  hint: calibration=samples, the first axis counts them",
+        "signal to noise needs calibration samples\n"
+        "  hint: pass calibration=samples (the first axis counts them)",
     ),
     "labels behind a back end": (
         {"example": np.zeros(EXAMPLE), "labels": [0], "calibration": np.zeros(EXAMPLE), "back": "classes"},
-        "labels are compared with the module's own outputs, and a front or back end stands around it\n"
-        "  hint: leave the labels out, or the front and the back end",
+        "labels are compared with the module's outputs, which a front or back end changes\n"
+        "  hint: omit the labels, or the front and back end",
     ),
 }
 
@@ -74,7 +74,7 @@ def test_files_have_none_of_these_words(word: str) -> None:
     given: dict[str, Any] = {word: np.zeros(1)}
     with pytest.raises(deploy.DeployError) as caught:
         deploy.compile(DEMO / "digits.tflite", "host", **given)
-    assert "are for models of frameworks" in str(caught.value)
+    assert "apply to framework models" in str(caught.value)
     assert "deploy.quantize" in str(caught.value)
 
 
@@ -263,9 +263,10 @@ def refused(torch: Any) -> dict[str, tuple[Any, str, int]]:
             self.calls += 1
             return x * self.calls
 
-    value = "the model takes another way for other values of its input, which compiled code cannot do"
+    value = "the model's control flow depends on its input values, which compiled code does not support"
     again = (
-        "PyTorch gives other outputs for the same input: the model keeps 1.calls from one call to the next"
+        "PyTorch returns different outputs for the same input: the model keeps 1.calls from one call to "
+        "the next"
     )
     return {
         "a branch": (Branches(), value, 2),
@@ -286,7 +287,7 @@ def test_what_depends_on_more_than_the_graph_is_refused_with_its_line(name: str)
     head, where, hint, *_ = str(caught.value).splitlines()
     assert head == f"error: {what}"
     assert where == f"  Sequential, module 1 ({type(part).__name__}), test_torch.py, line {line}"
-    assert ("torch.where" if what.startswith("the model takes") else "return y, state") in hint
+    assert ("torch.where" if what.startswith("the model's control flow") else "return y, state") in hint
 
 
 def test_what_is_kept_but_changes_no_output_is_no_state() -> None:
@@ -356,7 +357,7 @@ def test_a_network_that_pt2e_quantised_keeps_its_integers() -> None:
     assert compiled.conversion is not None
     assert compiled.conversion.quantized is None, "it was quantised before"
     assert compiled.conversion.judgement.limit == 0.05
-    with pytest.raises(deploy.DeployError, match="the model is quantised already"):
+    with pytest.raises(deploy.DeployError, match="the model is already quantized"):
         deploy.compile(network, "host", **given, signal_to_noise=20)
 
 

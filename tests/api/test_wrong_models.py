@@ -39,13 +39,13 @@ def test_a_module_is_refused_with_what_to_do(
     with pytest.raises(deploy.DeployError) as caught:
         FUNCTIONS[name](SomeModule(), tmp_path)
     assert str(caught.value) == (
-        "error: this is a module of PyTorch, and a model's file is needed here\n"
+        "error: this is a module of PyTorch, but a model file is needed\n"
         "  hint: compiled = deploy.compile(module, board=..., example=torch.zeros(1, 3, 32, 32))\n"
-        "        give `compiled`, or the archive that compiled.save(path) writes"
+        "        pass `compiled`, or the archive that compiled.save(path) writes"
     )
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_number_is_refused_by_its_type(name: str, tmp_path: Path) -> None:
-    with pytest.raises(deploy.DeployError, match=r"a model is a file's path .* this is of type int"):
+    with pytest.raises(deploy.DeployError, match=r"a model must be a path .* not a int"):
         FUNCTIONS[name](3, tmp_path)

@@ -40,7 +40,7 @@ def test_an_empty_file_is_replaced(compiled: CompiledModel, tmp_path: Path) -> N
 def test_another_file_is_kept(data: bytes, compiled: CompiledModel, tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(data)
     assert refusal(compiled, tmp_path / "x.tar") == (
-        "error: a file of that name is there already, and it is not an archive of Solder\n"
+        "error: the file exists and is not a Solder archive\n"
         "  x.tar\n  hint: name another file, or remove this one first"
     )
     assert (tmp_path / "x.tar").read_bytes() == data
@@ -49,14 +49,14 @@ def test_another_file_is_kept(data: bytes, compiled: CompiledModel, tmp_path: Pa
 def test_a_folder_of_that_name_is_kept(compiled: CompiledModel, tmp_path: Path) -> None:
     (tmp_path / "x.tar").mkdir()
     assert refusal(compiled, tmp_path / "x.tar") == (
-        "error: the archive cannot be written: a folder has its name\n  x.tar\n  hint: name a file"
+        "error: the archive cannot be written: a folder has this name\n  x.tar\n  hint: name a file"
     )
 
 
 def test_a_folder_that_is_not_there_is_named(compiled: CompiledModel, tmp_path: Path) -> None:
     assert refusal(compiled, tmp_path / "no" / "x.tar") == (
         "error: the archive cannot be written: No such file or directory\n  x.tar\n"
-        f"  hint: make the folder first: mkdir -p {tmp_path / 'no'}"
+        f"  hint: create the folder first: mkdir -p {tmp_path / 'no'}"
     )
 
 
@@ -77,7 +77,7 @@ def test_a_failure_leaves_the_earlier_archive_and_nothing_else(
     monkeypatch.setattr(Path, "replace", no_space)
     assert refusal(compiled, archive_path) == (
         "error: the archive cannot be written: No space left on device\n  residual.tar\n"
-        "  hint: make room, or name a file elsewhere"
+        "  hint: free some space, or name a file elsewhere"
     )
     assert list(archive_path.parent.iterdir()) == [archive_path]
     assert read_archive(archive_path).runtime != {}

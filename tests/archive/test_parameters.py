@@ -59,12 +59,12 @@ def test_a_cut_file_is_refused(cut: int) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "says"),
     [
-        (0, 0, "does not begin"),
-        (33, 2, "not as many arrays as names"),
-        (41, 0, "no known form"),  # the array's magic
-        (65, 17, "no known form"),  # rank
-        (70, 3, "no known form"),  # bits
-        (73, 9, "not as long as its shape"),
+        (0, 0, "does not start"),
+        (33, 2, "numbers of arrays and names differ"),
+        (41, 0, "unknown format"),  # the array's magic
+        (65, 17, "unknown format"),  # rank
+        (70, 3, "unknown format"),  # bits
+        (73, 9, "does not match its shape"),
     ],
 )
 def test_a_file_of_another_form_is_refused(place: int, value: int, says: str) -> None:

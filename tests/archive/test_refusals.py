@@ -19,7 +19,7 @@ from artifact.archive import read_archive
 from artifact.artifact import Artifact
 
 AGAIN = "compile the model again: deploy compile MODEL --board B -o OUT.tar"
-WRITES_ONE = "deploy compile MODEL --board B -o OUT.tar writes one"
+WRITES_ONE = "create one with: deploy compile MODEL --board B -o OUT.tar"
 Entries = list[tuple[tarfile.TarInfo, bytes]]
 
 
@@ -77,7 +77,7 @@ def test_a_folder(tmp_path: Path) -> None:
 def test_a_file_that_is_not_a_tar(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(data)
     assert refusal(tmp_path / "x.tar") == (
-        f"error: this is not an archive of a model ({len(data):,} bytes, not a tar file)\n"
+        f"error: this is not a compiled model ({len(data):,} bytes, not a tar file)\n"
         f"  x.tar\n  hint: {WRITES_ONE}"
     )
 
@@ -85,7 +85,7 @@ def test_a_file_that_is_not_a_tar(data: bytes, tmp_path: Path) -> None:
 def test_a_tar_of_something_else(tmp_path: Path) -> None:
     pack(tmp_path / "x.tar", [(tarfile.TarInfo("photo.jpg"), b"smile")])
     assert refusal(tmp_path / "x.tar") == (
-        "error: this tar is not an archive of a model: it has no metadata.json\n"
+        "error: this tar file is not a compiled model: it has no metadata.json\n"
         f"  x.tar\n  hint: {WRITES_ONE}"
     )
 
@@ -241,7 +241,7 @@ def test_a_source_that_was_changed_with_its_hash_is_not_told_apart(archive_path:
 def test_a_file_is_missing(archive_path: Path) -> None:
     pack(archive_path, [entry for entry in entries(archive_path) if "weights.c" not in entry[0].name])
     assert refusal(archive_path) == (
-        "error: the archive is not whole: 1 of its 10 files are missing, "
+        "error: the archive is incomplete: 1 of its 10 files are missing, "
         f"such as codegen/host/src/residual_weights.c\n  residual.tar\n  hint: {AGAIN}"
     )
 
@@ -249,7 +249,7 @@ def test_a_file_is_missing(archive_path: Path) -> None:
 def test_a_file_was_added(archive_path: Path) -> None:
     add_entry(archive_path, "./codegen/host/src/more.c")
     assert refusal(archive_path) == (
-        "error: the archive holds codegen/host/src/more.c, which its metadata.json does not name\n"
+        "error: the archive holds codegen/host/src/more.c, which metadata.json does not list\n"
         f"  residual.tar\n  hint: {AGAIN}"
     )
 
@@ -260,9 +260,9 @@ def test_a_file_was_added(archive_path: Path) -> None:
 def test_an_entry_that_would_lie_outside(name: str, archive_path: Path) -> None:
     add_entry(archive_path, name)
     assert refusal(archive_path) == (
-        f"error: the archive has an entry that none of Solder's has: {name!r}, "
-        "which would lie outside the archive's folder\n  residual.tar\n"
-        "  hint: do not use an archive from an untrusted place; compile the model again"
+        f"error: the archive has an entry that Solder never writes: {name!r}, "
+        "which is outside the archive's folder\n  residual.tar\n"
+        "  hint: do not use archives from untrusted sources; compile the model again"
     )
 
 
@@ -274,7 +274,7 @@ def test_an_entry_that_is_not_a_plain_file(kind: bytes, archive_path: Path) -> N
 
 def test_an_entry_that_is_there_twice(archive_path: Path) -> None:
     add_entry(archive_path, "./metadata.json")
-    assert "'./metadata.json', which is there twice" in refusal(archive_path)
+    assert "'./metadata.json', which occurs twice" in refusal(archive_path)
 
 
 def test_a_graph_of_a_later_version_is_named(archive_path: Path) -> None:

@@ -128,12 +128,12 @@ MISTAKES = (
     (
         "a feature that is both",
         ('has = ["unaligned"]', 'has = ["unaligned", "dsp"]'),
-        "error: what a core always has is not optional: dsp\n  FILE",
+        "error: a feature that the core always has cannot be optional: dsp\n  FILE",
     ),
     (
         "a condition that no chip decides",
         ("{no dsp:", "{no mve:"),
-        'error: "{no mve:+nodsp}" asks for "no mve", which is not a choice of this core\n'
+        'error: "{no mve:+nodsp}" requires "no mve", which is not an option of this core\n'
         "  FILE, in [options]\n  hint: in gcc; known: dsp, fpu, no dsp, no fpu",
     ),
 )

@@ -118,8 +118,8 @@ def test_an_unknown_board_is_named_with_the_nearest_one(folder: Path) -> None:
         load_board("mps2-an368")
     assert str(caught.value) == (
         'error: board "mps2-an368" not found - did you mean "mps2-an386"?\n'
-        "  hint: deploy boards list   names them all\n"
-        "        your own: boards/mps2-an368.toml, or --board FILE.toml"
+        "  hint: list them with: deploy boards list\n"
+        "        for your own board: boards/mps2-an368.toml, or --board FILE.toml"
     )
 
 
@@ -190,7 +190,7 @@ def test_one_broken_file_is_reported_and_harms_no_other_board(folder: Path, text
     with pytest.raises(BoardError) as caught:
         load_board("mps2-an368")
     assert caught.value.what == 'board "mps2-an368" not found - did you mean "mps2-an386"?'
-    assert caught.value.hint.splitlines()[-1].startswith("not read: boards/broken.toml: ")
+    assert caught.value.hint.splitlines()[-1].startswith("ignored: boards/broken.toml: ")
     with pytest.raises(BoardError):
         load_board("broken")
 
@@ -221,7 +221,7 @@ def test_a_board_to_compile_for_is_a_chip_and_its_memory(folder: Path) -> None:
     with pytest.raises(BoardError) as caught:
         _ = board.counter
     assert str(caught.value) == (
-        "error: least has no table [counter]: firmware cannot be run there\n"
+        "error: least has no table [counter], which is needed to run firmware\n"
         "  hint: deploy docs adding-a-board lists every key"
     )
 
@@ -273,7 +273,7 @@ MISTAKES = (
     (
         "a UART that no driver of ours drives",
         ('driver = "cmsdk"', 'driver = "pl011"'),
-        "error: the platform baremetal needs a [uart] with a driver that it has (cmsdk, ns16550), "
+        "error: the platform baremetal needs a [uart] with a supported driver (cmsdk, ns16550), "
         'not "pl011"\n  FILE',
     ),
     (
@@ -287,7 +287,7 @@ MISTAKES = (
         "a platform that knows no such core",
         ('core = "cortex-m4"\nfeatures = ["dsp", "fpu"]', 'core = "xtensa-lx7"'),
         "error: 2 things are missing\n  FILE\n"
-        "  the platform baremetal needs a core of a machine that it knows (arm, riscv), not xtensa-lx7\n"
+        "  the platform baremetal needs a core of a supported architecture (arm, riscv), not xtensa-lx7\n"
         "  the runner unicorn needs a core that the unicorn package emulates, not xtensa-lx7",
     ),
     (

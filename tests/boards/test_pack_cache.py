@@ -1,4 +1,4 @@
-"""The index of CMSIS packs on this computer: found offline, and a clear message where it cannot be had."""
+"""The index of CMSIS packs on this computer: found offline, with a clear error if there is none."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from platforms.pack_cache import part_of_index, read_pack, search_index
 
 PDSC = Path(__file__).with_name("mini.pdsc")
 WAY_OUT = (
-    "  hint: connect this computer to the internet once, then the index stays here\n"
-    "        or take the .pdsc file out of the chip's pack: deploy boards add PART --pack FILE.pdsc"
+    "  hint: connect this computer to the internet once; the index is then kept\n"
+    "        or extract the .pdsc file from the chip's pack: deploy boards add PART --pack FILE.pdsc"
 )
 
 
@@ -61,7 +61,7 @@ def test_a_part_that_no_pack_has_is_reported() -> None:
         part_of_index("AC851")
     assert str(caught.value) == (
         'error: part "AC851" is in no pack of the index - did you mean "AC850"?\n'
-        "  hint: deploy boards search AC851   shows what there is"
+        "  hint: deploy boards search AC851   lists similar parts"
     )
 
 
@@ -72,7 +72,7 @@ def test_an_index_that_comes_empty_is_reported_with_two_ways_out(
     with pytest.raises(ToolError) as caught:
         ask("AC4")
     assert str(caught.value) == (
-        "error: the index of CMSIS packs cannot be had\n"
+        "error: the index of CMSIS packs cannot be downloaded\n"
         f"  nothing was received, and {folder}/index.json is empty\n{WAY_OUT}"
     )
 
@@ -84,7 +84,7 @@ def test_an_index_whose_fetching_fails_is_reported_with_the_reason(
         raise Exception("no route to host")  # as its compiled half does  # noqa: TRY002
 
     monkeypatch.setattr(cmsis_pack_manager.Cache.func, "cache_descriptors", fail)
-    with pytest.raises(ToolError, match="cannot be had") as caught:
+    with pytest.raises(ToolError, match="cannot be downloaded") as caught:
         search_index("AC4")
     assert "no route to host" in caught.value.where
 

@@ -105,7 +105,7 @@ MISTAKES = (
      "  hint: --processor with one of CM33, CM0"),
     ("AC890", "CM3", 'error: AC890 has no processor "CM3" - did you mean "CM33"?\n  Acme.Mini_DFP 1.2.0\n'
      "  hint: --processor with one of CM33, CM0"),
-    ("AC35", None, "error: AC35 has a Cortex-M35P, which is not a core of ours\n  Acme.Mini_DFP 1.2.0\n"
+    ("AC35", None, "error: AC35 has a Cortex-M35P, which Solder does not know\n  Acme.Mini_DFP 1.2.0\n"
      "  hint: known: avr, cortex-m0, cortex-m0plus, cortex-m23, cortex-m3, cortex-m33, cortex-m4, "
      "cortex-m55, cortex-m7, cortex-m85, esp32-c3, hazard3, host, rv32imac, rv32imac-zve32x, "
      "rv32imafc, rv64imafdc, "
@@ -128,7 +128,7 @@ def test_a_part_that_makes_no_board_is_reported(name: str, processor: str | None
         ("<package", "error: not a pack description: unclosed token: line 1, column 0\n  x.pdsc"),
         (
             "<package/>",
-            "error: the pack describes no parts\n  x.pdsc\n  hint: a device family pack (DFP) does",
+            "error: the pack describes no parts\n  x.pdsc\n  hint: use a device family pack (DFP)",
         ),
     ],
 )

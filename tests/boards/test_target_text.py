@@ -56,10 +56,10 @@ WRONG = {
     ),
     "cortex-m4,rom=1M": ('"rom=1M" is not part of a target - did you mean "ram"?', FORM),
     "cortex-m4,ram=lots": ('ram: "lots" is not a size such as 65536, 64KB or 1MB', FORM),
-    "ram=64K": ("the target names no core", f"{FORM}\ncores: {', '.join(core_names())}"),
+    "ram=64K": ("the target has no core", f"{FORM}\ncores: {', '.join(core_names())}"),
     "cortex-m4 cortex-m7": ('the target names two cores, "cortex-m4" and "cortex-m7"', FORM),
     "-mcup=cortex-m4": (
-        '"-mcup=cortex-m4" says nothing of a target - did you mean "-mcpu="?',
+        '"-mcup=cortex-m4" is not part of a target - did you mean "-mcpu="?',
         "known: -mcpu=, -march=, -mattr=, -mfpu=, -mfloat-abi=, -mthumb",
     ),
     "-mcpu=cortex-m4 -mfloat-abi=hot": ('"hot" is not a floating-point ABI', "known: hard, softfp, soft"),
@@ -145,7 +145,7 @@ def test_one_of_the_two_is_given(model: Path, run_deploy: Run) -> None:
     assert both.err.startswith("error: --target and --board exclude each other\n")
     none = run_deploy("compile", model, "-o", "x.tar")
     assert none.err.startswith("error: missing options: --board or --target\n")
-    with pytest.raises(InputError, match='both a board, "host", and a target, "cortex-m3", are given'):
+    with pytest.raises(InputError, match='a board, "host", and a target, "cortex-m3", exclude each other'):
         deploy.compile(model, "host", target="cortex-m3")
-    with pytest.raises(InputError, match="neither a board nor a target is given"):
+    with pytest.raises(InputError, match="a board or a target is needed"):
         deploy.compile(model)

@@ -415,7 +415,7 @@ def test_a_pack_for_another_kind_of_processor_is_refused(tmp_path: Path, run_dep
 def test_a_name_of_another_kind_of_file_is_refused(tmp_path: Path, run_deploy: Run) -> None:
     said = run_deploy("export", DIGITS, "--board", "host", "--as", "conan", "-o", tmp_path / "x.tgz")
     assert (
-        f"this channel takes a folder or a file *.zip, not *.tgz\n  {tmp_path}/x.tgz\n"
+        f"this channel writes a folder or a file *.zip, not *.tgz\n  {tmp_path}/x.tgz\n"
         f"  hint: -o {tmp_path}/x.zip or -o {tmp_path}/x\n"
     ) in said.err
 
@@ -434,8 +434,8 @@ def test_a_board_for_what_is_compiled_is_refused(tmp_path: Path, run_deploy: Run
         "export", tmp_path / "digits.tar", "--board", "host", "--as", "cmake", "-o", tmp_path / "x"
     )
     assert (
-        "a board is given, but this model is compiled already, for host\n"
-        "  digits.tflite\n  hint: leave it out here, or give the model file\n"
+        "--board has no effect: this model is already compiled for host\n"
+        "  digits.tflite\n  hint: omit it, or give the model file\n"
     ) in said.err
 
 

@@ -110,7 +110,7 @@ def test_a_model_for_an_arm_core_is_refused_for_espressifs_tools(tmp_path: Path,
     words = ("export", digits, "--board", "nucleo-f446re", "-o", tmp_path / "out.zip")
     outcome = run_deploy(*words, "--as", "esp-idf")
     assert outcome.status == 1
-    assert "was compiled for cortex-m4, and ESP-IDF builds for Espressif's chips" in outcome.err
+    assert "was compiled for cortex-m4, but ESP-IDF builds for Espressif's chips" in outcome.err
     assert run_deploy(*words, "--as", "arduino").status == 0
     with ZipFile(tmp_path / "out.zip") as package:
         (properties,) = (name for name in package.namelist() if name.endswith("library.properties"))

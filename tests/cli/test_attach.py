@@ -133,7 +133,7 @@ def test_firmware_of_other_options_is_another_build(
     assert outcome.status == 1
     build = r'build "tiny-[0-9a-f]{16}", model "tiny" [0-9a-f]{16}\n'
     said = (
-        r"error: firmware holds the model tiny, but in another build\n"
+        r"error: firmware holds another build of the model tiny\n"
         rf"  /dev/pts/\d+\n  on the board: protocol \d+, {build}  expected: protocol \d+, {build}"
     )
     assert re.match(said, outcome.err)
@@ -213,9 +213,12 @@ def test_a_command_that_is_ended_ends_the_firmware_that_it_started(
     ("port", "says"),
     [
         ("tcp://127.0.0.1:1", "error: cannot connect to 127.0.0.1:1: Connection refused\n"),
-        ("tcp://127.0.0.1", "error: tcp://127.0.0.1 names no TCP port\n  hint: such as tcp://127.0.0.1:4000"),
-        ("tcp://:80", "error: tcp://:80 names no TCP port\n"),
-        ("/dev/ttyNONE", "error: cannot open /dev/ttyNONE: there is no such port\n"),
+        (
+            "tcp://127.0.0.1",
+            "error: tcp://127.0.0.1 has no TCP port\n  hint: for example tcp://127.0.0.1:4000",
+        ),
+        ("tcp://:80", "error: tcp://:80 has no TCP port\n"),
+        ("/dev/ttyNONE", "error: cannot open /dev/ttyNONE: the port does not exist\n"),
     ],
 )
 def test_a_line_that_is_not_there_is_named(

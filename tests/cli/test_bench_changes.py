@@ -61,7 +61,7 @@ def test_each_figure_is_compared_and_the_limit_counts() -> None:
         "error: 2 figures more than 1% over the baseline\n"
         "  kws on mps2-an386: model's cycles 1,500 -> 1,516 (+1.1%)\n"
         "  kws on mps2-an386: arena 500 -> 506 (+1.2%)\n"
-        "  hint: where that is meant, make the baseline again: deploy bench ... --json > BASELINE.json"
+        "  hint: if this is intended, write the baseline again: deploy bench ... --json > BASELINE.json"
     )
     changes_since([CASE], [now], 0.02).require_none_worse()
 
@@ -106,7 +106,7 @@ def test_markdown_has_a_row_for_each_change() -> None:
 REFUSED = {
     "no file": (None, "the baseline cannot be read: No such file or directory"),
     "no JSON": ("model,board", "the baseline is not JSON"),
-    "another JSON": ('[{"name": 1}]', "the baseline is not what deploy bench --json prints"),
+    "another JSON": ('[{"name": 1}]', "the baseline is not output of deploy bench --json"),
 }
 
 
@@ -119,7 +119,7 @@ def test_a_file_that_is_not_a_baseline_is_refused(case: str, tmp_path: Path, run
     outcome = run_deploy("bench", DIGITS, "--board", BOARD, "--baseline", path)
     assert outcome.status == 1
     assert said in outcome.err
-    assert "deploy bench MODEL --board B --json > BASELINE.json makes one" in outcome.err
+    assert "create one with: deploy bench MODEL --board B --json > BASELINE.json" in outcome.err
 
 
 def test_a_case_that_could_not_be_measured_then_is_new_now() -> None:
@@ -132,7 +132,7 @@ def test_percentages_are_read(run_deploy: Run) -> None:
         in run_deploy("bench", DIGITS, "--board", BOARD, "--worse=-1").err
     )
     alone = run_deploy("bench", DIGITS, "--board", BOARD, "--markdown")
-    assert "--markdown shows what changed since a baseline" in alone.err
+    assert "--markdown needs --baseline" in alone.err
 
 
 @pytest.mark.arm

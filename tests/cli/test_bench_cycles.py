@@ -65,8 +65,10 @@ def test_the_table_says_where_cycles_are_from(
     assert heads.split()[2:4] == ["instructions", "cycles"]
     assert (first.split()[3] == "-", second.split()[3]) == (False, "-")
     assert (first.split()[4] == "-", second.split()[4]) == (False, "-"), "no cycles, no time"
-    assert "cycles on mps2-an386: a model of cortex-m4 at 25 MHz and memory that never waits; " in outcome.out
-    assert "cycles on qemu-riscv32: nothing is known of what instructions take on a rv32imac" in outcome.out
+    assert (
+        "cycles on mps2-an386: a model of cortex-m4 at 25 MHz and memory without wait states; " in outcome.out
+    )
+    assert "cycles on qemu-riscv32: there is no table of instruction cycles for a rv32imac" in outcome.out
 
 
 @pytest.mark.parametrize(("board", "core"), [("mps2-an500", "cortex-m7"), ("mps3-an547", "cortex-m55")])
@@ -83,7 +85,7 @@ def test_cores_that_begin_several_instructions_at_once_go_through_their_pipeline
     told = facts["cycle_model"]
     assert 0.5 * facts["instructions"] < told["cycles"] < 2 * facts["instructions"]
     assert f"a model of {core} at " in told["model"]
-    assert told["model"].endswith("; not held against silicon")
+    assert told["model"].endswith("; not compared with silicon")
     layers = [layer["cycle_model"]["cycles"] for layer in facts["layers"]]
     assert min(layers) > 0
     assert abs(sum(layers) / told["cycles"] - 1) < 0.3, "the build that reports each row takes some more"
@@ -119,8 +121,8 @@ def test_a_core_that_nothing_executes_is_refused(model: Path, run_deploy: Run) -
     outcome = run_deploy("bench", model, "--board", "feather-s2", "--emulated")
     assert outcome.status == 1
     assert outcome.err == (
-        "error: feather-s2 cannot be emulated: neither unicorn nor QEMU executes the code of a xtensa-lx7\n"
-        "  hint: connect the board and leave out --emulated\n"
+        "error: feather-s2 cannot be emulated: neither unicorn nor QEMU supports a xtensa-lx7\n"
+        "  hint: connect the board and omit --emulated\n"
     )
 
 
@@ -145,6 +147,6 @@ def test_a_board_that_is_measured_has_its_own_clock(model: Path, run_deploy: Run
     outcome = run_deploy("bench", model, "--board", "mps2-an386", "--clock", 16_000_000)
     assert outcome.status == 1
     assert outcome.err == (
-        "error: --clock is given without --emulated, and real boards have a clock of their own\n"
+        "error: --clock needs --emulated: connected boards have their own clock\n"
         "  hint: --emulated --clock HZ\n"
     )

@@ -64,7 +64,7 @@ def test_a_filter_for_what_no_board_can_have_is_reported(
 
 
 def test_no_board_at_all_is_said_so(run_deploy: Run) -> None:
-    assert run_deploy("boards", "list", "--core", "m3", "--min-ram", "1024M").out == "no board is like that\n"
+    assert run_deploy("boards", "list", "--core", "m3", "--min-ram", "1024M").out == "no board matches\n"
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_a_board_file_that_exists_is_left_alone(run_deploy: Run, tmp_path: Path)
     (tmp_path / "my.toml").write_text("# mine", encoding="utf-8")
     outcome = run_deploy("boards", "add", "AC850", "--pack", PDSC, "-o", tmp_path / "my.toml")
     assert outcome.status == 1
-    assert outcome.err.startswith("error: the file exists, so it is left alone\n")
+    assert outcome.err.startswith("error: the file exists and is not overwritten\n")
     assert (tmp_path / "my.toml").read_text(encoding="utf-8") == "# mine"
 
 

@@ -33,9 +33,7 @@ def test_what_is_kept_is_listed_with_its_size_and_its_place(place: Path, run_dep
     assert lines[0].split() == ["kept", "size", "unused", "for"]
     assert lines[2].split() == ["old-1", "3", "KiB", "3", "days"]
     assert lines[-2] == f"2 folders, 8 KiB in {place}"
-    assert lines[-1] == (
-        f"of what was not used within 60 minutes at most {MOST_KEPT} are kept; --keep N deletes more"
-    )
+    assert lines[-1] == (f"at most {MOST_KEPT} folders unused for 60 minutes are kept; --keep N deletes more")
 
 
 @pytest.mark.parametrize(("keep", "left"), [(5, {"old-1", "new-2"}), (1, {"new-2"}), (0, set())])

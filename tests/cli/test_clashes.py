@@ -22,7 +22,7 @@ def test_a_file_beside_a_notebook_is_reported(name: str, tmp_path: Path) -> None
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("")
     assert machine.clashes(tmp_path) == (
-        f"{tmp_path.resolve() / name} hides ours from Python programs that start here",
+        f"{tmp_path.resolve() / name} hides ours from Python programs started in this folder",
     )
 
 
@@ -42,7 +42,7 @@ def test_the_packages_of_these_names_on_pypi_are_reported(
         (tmp_path / f"{name}-1.0.dist-info").mkdir()
         (tmp_path / f"{name}-1.0.dist-info" / "RECORD").write_text(f"{file},,\n")
     monkeypatch.setattr(machine, "_distributions", installed)
-    what = 'pip has installed the package "NAME", which writes over ours'
+    what = 'pip has installed the package "NAME", which overwrites ours'
     told = f"{what}: pip uninstall NAME, then solder-mcu again"
     assert "\nname clash: " + told.replace("NAME", "deploy") in run_deploy("doctor").out
     facts = json.loads(run_deploy("doctor", "--json").out)

@@ -23,7 +23,7 @@ def test_inspect_says_what_the_count_means(detector: Path, run_deploy: Run) -> N
     outcome = run_deploy("inspect", detector)
     assert outcome.status == 0, outcome.err
     assert (
-        '  count      "chosen_count" says how many boxes "nms" chooses, at most 6: rows behind those are 0'
+        '  count      "chosen_count" is the number of boxes that "nms" chooses, at most 6: later rows are 0'
         in outcome.out.splitlines()
     )
 
@@ -39,7 +39,7 @@ def test_onnx_runtime_has_the_same_rows(
         require_package("unicorn")
     outcome = run_deploy("verify", detector, "--board", board, "--oracle", "ort", "--rounding", "onnx")
     assert outcome.status == 0, outcome.err
-    assert "gives the same outputs" in outcome.out
+    assert "returns the same outputs" in outcome.out
 
 
 @pytest.mark.cc

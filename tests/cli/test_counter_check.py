@@ -81,7 +81,9 @@ def test_an_emulator_that_counts_is_distinguished_from_one_that_does_not(
         outcome = run_deploy("run", project, "--fill", "zeros", "--port", line)
         assert outcome.status == 0, outcome.err
     shown = " ".join(outcome.out.split())
-    assert f"started with -icount shift={instruction_shift(board)}, and its counter tells this comp" in shown
+    assert (
+        f"started with -icount shift={instruction_shift(board)}, so its counter measures this comp" in shown
+    )
     assert "instructions " not in shown.replace("no instructions are shown", "")
 
 
@@ -141,7 +143,7 @@ def test_it_is_not_measured(model: Path, still: Path, run_deploy: Run) -> None:
     outcome = run_deploy("bench", model, "--board", still)
     assert outcome.status != 0
     assert "still cannot be measured: its clock stands still while code runs" in outcome.err
-    assert "an emulated board that counts instructions, such as mps2-an386, or host for time" in " ".join(
+    assert "use an emulated board that counts instructions, such as mps2-an386, or host for time" in " ".join(
         outcome.err.split()
     )
 

@@ -35,7 +35,7 @@ def saved(made: Compiled, path: Path) -> Path:
 @pytest.mark.slow
 def test_the_same_model_twice_has_no_difference(model: Path, tmp_path: Path, run_deploy: Run) -> None:
     one, other = (saved(compiled(model), tmp_path / name) for name in ("a.tar", "b.tar"))
-    assert run_deploy("diff", one, other).out == "the two are the same in every byte\n"
+    assert run_deploy("diff", one, other).out == "the two are identical\n"
     assert json.loads(run_deploy("diff", one, other, "--json").out)["same"] is True
     assert not deploy.diff(one, compiled(model))
 

@@ -23,7 +23,7 @@ def test_all_pages_are_listed_with_what_they_are_about(run_deploy: Run) -> None:
     out = run_deploy("docs").out
     assert [line.split()[0] for line in out.splitlines()[1:-2]] == list(manual_pages())
     assert "tutorials/own-op " in out
-    assert out.endswith("\n\ndeploy docs PAGE shows one\n")
+    assert out.endswith("\n\nshow one with: deploy docs PAGE\n")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,8 @@ def test_a_page_that_is_not_there_has_a_likely_name(run_deploy: Run) -> None:
     outcome = run_deploy("docs", "exportin")
     assert outcome.status == 1
     assert outcome.err == (
-        'error: there is no page "exportin" - did you mean "exporting"?\n  hint: deploy docs lists them all\n'
+        'error: there is no page "exportin" - did you mean "exporting"?\n  hint: list all pages with: '
+        "deploy docs\n"
     )
 
 

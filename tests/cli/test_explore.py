@@ -112,7 +112,7 @@ def test_the_smallest_board_is_one_that_is_fast_enough() -> None:
 def test_the_page_answers_in_a_sentence(run_deploy: Run) -> None:
     out = run_deploy("explore", DIGITS, "--board", *BOARDS, "-j", "1").out
     assert "3 combinations: 3 fit\n" in out
-    assert "the smallest board that holds digits: arduino-uno (2 KiB RAM, 31.5 KiB flash)\n" in out
+    assert "the smallest board that fits digits: arduino-uno (2 KiB RAM, 31.5 KiB flash)\n" in out
 
 
 @pytest.mark.slow
@@ -149,12 +149,12 @@ def test_options_are_varied_in_all_combinations() -> None:
 
 
 REFUSED: dict[tuple[str, ...], str] = {
-    ("--vary", "optimise=speed"): '"optimise" is not an option to be varied - did you mean "optimize"?',
-    ("--vary", "optimize"): "optimize is varied, and no values are given",
+    ("--vary", "optimise=speed"): '"optimise" is not an option that can be varied - did you mean "optimize"?',
+    ("--vary", "optimize"): "--vary optimize needs values",
     ("--vary", "optimize=fast"): 'optimize "fast" is not known',
-    ("--rate", "20"): "a rate is asked for, and nothing is measured",
+    ("--rate", "20"): "a rate needs measurement: add --measure",
     ("--board", "nano-33-bla"): 'board "nano-33-bla" not found - did you mean "nano-33-ble"?',
-    ("-o", "explored.pdf"): "an exploration is written as .html, .csv, .json, not as .pdf",
+    ("-o", "explored.pdf"): "an exploration must be .html, .csv, .json, not .pdf",
 }
 
 

@@ -51,7 +51,7 @@ def test_an_earlier_result_may_be_replaced(tmp_path: Path) -> None:
 def test_a_device_is_not_a_place(tmp_path: Path) -> None:
     """A file would be put in its place, or read to its end, which it has not."""
     for path in (Path("/dev/null"), Path("/dev/full")):
-        with pytest.raises(OutputError, match="a result should be a file, this is a device or a pipe"):
+        with pytest.raises(OutputError, match="a result must be a file, this is a device or a pipe"):
             require_place(path, everything_is_ours, "a result")
 
 
@@ -69,5 +69,5 @@ def test_a_new_name_is_a_good_place(tmp_path: Path) -> None:
 
 def test_a_file_of_another_kind_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
-    with pytest.raises(OutputError, match="the file exists and is not a result, so it is left alone"):
+    with pytest.raises(OutputError, match="the file exists and is not a result, so it is not overwritten"):
         require_place(tmp_path / "a", nothing_is_ours, "a result")

@@ -119,7 +119,7 @@ def test_an_old_flag_is_answered_with_the_new_one(command: str, old: str, new: s
 
 
 def test_an_old_keyword_is_answered_with_the_new_one() -> None:
-    with pytest.raises(TypeError, match="no argument 'io' any more: it is now 'io_type'"):
+    with pytest.raises(TypeError, match="no argument 'io': it is now 'io_type'"):
         deploy.quantize("kws.onnx", {}, "q.onnx", io="int8")  # type: ignore[call-arg]
 
 

@@ -117,12 +117,12 @@ def test_a_file_in_place_of_the_cache_is_reported(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
     with pytest.raises(OutputError) as caught:
         cached("a", fill)
-    assert caught.value.what == "the folder for built firmware cannot be made: Not a directory"
+    assert caught.value.what == "the folder for built firmware cannot be created: Not a directory"
 
 
 def test_a_file_in_place_of_kept_objects_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError) as caught:
         keep_object(tmp_path / "file" / "kept.o", b"")
-    assert caught.value.what.startswith("the folder for compiled kernels cannot be made: ")
-    assert caught.value.hint == "set XDG_CACHE_HOME to a folder that can be written"
+    assert caught.value.what.startswith("the folder for compiled kernels cannot be created: ")
+    assert caught.value.hint == "set XDG_CACHE_HOME to a writable folder"

@@ -77,7 +77,7 @@ def test_an_op_is_shown_as_what_it_means(model: Path, run_deploy: Run) -> None:
     assert "sum[0] += x[" in loops or "acc[0] += x[" in loops
     copied = deploy.inspect(model, board="mps2-an386").layer(0)
     assert copied.info.op == "relayout"
-    assert copied.meaning == "# this layer copies rows: no op is behind it\n"
+    assert copied.meaning == "# this layer copies rows and has no op\n"
 
 
 @pytest.mark.slow
@@ -131,11 +131,11 @@ def test_a_layer_that_is_not_there_is_refused(model: Path) -> None:
 def test_a_text_needs_a_layer(model: Path, run_deploy: Run) -> None:
     outcome = run_deploy("inspect", model, "--asm")
     assert outcome.status == 1
-    assert outcome.err == "error: --asm shows a layer, and none is named\n  hint: add --layer N\n"
+    assert outcome.err == "error: --asm needs a layer\n  hint: add --layer N\n"
 
 
 def test_an_archive_has_no_loops(model: Path, tmp_path: Path) -> None:
     archive = tmp_path / "tiny.tar"
     deploy.compile(model, board="host").save(archive)
-    with pytest.raises(InputError, match="an archive does not say the loops of its layers"):
+    with pytest.raises(InputError, match="an archive does not contain the loops of its layers"):
         deploy.inspect(archive).layer(1)

@@ -58,7 +58,7 @@ def test_a_locked_project_answers_who_has_its_key(
     assert opened.status == 0, opened.err
     refused = run_deploy(*words)
     assert refused.code == "E713"
-    assert "the line is locked, and no key was given" in refused.err
+    assert "the line is locked and needs a key" in refused.err
     guessed = run_deploy(*words, "--line-key", other)
     assert guessed.code == "E707"
     assert "the firmware was made with another line key" in guessed.err
@@ -195,7 +195,7 @@ def test_a_program_without_the_server_has_no_line_to_lock(
 ) -> None:
     words = ("new", archive, tmp_path / "p", "--board", "host", "--line-key", keys[0])
     outcome = run_deploy(*words, "--app", "standalone")
-    assert "a line key need the server, which the app standalone leaves out" in outcome.err
+    assert "a line key need the server, which the app standalone does not have" in outcome.err
 
 
 def test_arduinos_server_has_no_lock(
@@ -204,7 +204,7 @@ def test_arduinos_server_has_no_lock(
     archive = tmp_path / "m.tar"
     assert run_deploy("compile", model, "--board", "arduino-mega", "-o", archive).status == 0
     words = ("new", archive, tmp_path / "p", "--board", "arduino-mega", "--line-key", keys[0])
-    assert "the line cannot be locked on the platform arduino" in run_deploy(*words).err
+    assert "locking the line is not supported on the platform arduino" in run_deploy(*words).err
 
 
 def test_zephyrs_server_has_the_lock(

@@ -56,20 +56,24 @@ def test_the_page_says_what_comes_next(run_deploy: Run, tmp_path: Path) -> None:
     assert out.startswith(f"{folder}: the accelerator npu_a, like vanilla\n  README.md\n")
     assert out.endswith(f"  next: pip install -e {folder}, then deploy accelerators\n")
     again = run_deploy("new-accelerator", "npu_a", folder)
-    assert "error: the folder is not empty, and nothing in it will be overwritten" in again.err
+    assert "error: the folder is not empty, and deploy does not overwrite files" in again.err
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("My-NPU", 'error: "My-NPU" cannot be the name of an accelerator\n  hint: a word of small letters'),
+        ("My-NPU", 'error: "My-NPU" cannot be the name of an accelerator\n  hint: use lower-case letters'),
         ("while", 'error: "while" cannot be the name of an accelerator'),
         ("int", 'error: "int" cannot be the name of an accelerator'),
         (
             "vanilla",
-            'error: there is an accelerator "vanilla" already\n  hint: deploy accelerators lists them',
+            'error: an accelerator "vanilla" already exists\n  hint: deploy accelerators lists them',
         ),
-        ("json", 'error: "json" is a Python package on this machine\n  hint: another name would not hide it'),
+        (
+            "json",
+            'error: "json" is a Python package on this machine\n  hint: choose another name, which does not '
+            "hide it",
+        ),
     ],
 )
 def test_a_name_that_cannot_be_one_is_refused(name: str, text: str, run_deploy: Run, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_verify_names_the_first_layer_that_differs(
     assert outcome.status == 1
     named = r"first layer that differs: sample 0, layer \d average_pool2d, AVERAGE_POOL_2D #1"
     assert re.search(named, outcome.out)
-    assert outcome.err.startswith("error: host computes tiny otherwise than the reference")
+    assert outcome.err.startswith("error: host computes tiny differently from the reference")
 
 
 @pytest.mark.cc
@@ -238,7 +238,7 @@ def test_verify_and_bench_take_what_compile_has_made(archive: Path, run_deploy: 
     verified = run_deploy("verify", archive, "--board", "host", "--layers")
     assert verified.status == 0, verified.err
     assert "layers equal to the reference in every bit" in verified.out
-    assert "an archive does not hold the model's file" in verified.out
+    assert "an archive does not contain the model file" in verified.out
     measured = run_deploy("bench", archive, "--board", "host", "--json")
     assert measured.status == 0, measured.err
     (facts,) = json.loads(measured.out)
@@ -263,7 +263,7 @@ def test_a_project_has_no_graph_to_verify_or_facts_to_bench(
 ) -> None:
     outcome = run_deploy(command, project, "--board", "host")
     assert outcome.status == 1
-    assert "with the archive that it was made from" in outcome.err
+    assert "with the archive of the project" in outcome.err
 
 
 @pytest.mark.cc
@@ -282,4 +282,4 @@ def test_a_platform_that_a_board_does_not_have_is_refused(
 def test_a_project_stays_on_its_platform(project: Path, run_deploy: Run) -> None:
     outcome = run_deploy("run", project, "--platform", "zephyr", "--fill", "random")
     assert outcome.status == 1
-    assert "the project is for platform host, not for zephyr" in outcome.err
+    assert "the project is for platform host, not zephyr" in outcome.err

@@ -11,7 +11,7 @@ import pytest
 from onnx import helper
 
 Run = Callable[..., Any]
-TOLD = 'the file leaves that of "x" open: it is 1 (--shape gives all sizes)'
+TOLD = 'the file leaves the batch of "x" open: 1 is used (--shape sets all sizes)'
 
 
 @pytest.fixture

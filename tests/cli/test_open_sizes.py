@@ -196,33 +196,37 @@ def test_an_archive_holds_every_size(file: Path, tmp_path: Path) -> None:
     assert all(each.graph.inputs == ("x",) for each in read.sizes)
 
 
-_ONE = "  hint: --shape x=1,3,32,32; deploy compile, run, verify and connect take several\n"
+_ONE = (
+    "  hint: choose one, for example --shape x=1,3,32,32; deploy compile, run, verify and connect accept "
+    "several\n"
+)
 WRONG = {
     "too many": (
         ("compile", "FILE", "--board", "host", "-o", "a.tar", "--shape", "x=1..17,4,8"),
-        "error: --shape gives 17 sizes, and one firmware has 16 at most: each has code of its own\n"
+        "error: --shape gives 17 sizes, the limit is 16, because each has its own code\n"
         "  hint: name those that you use, with 16/32/64 in place of 16..64\n",
     ),
     "weights elsewhere": (
         (*("compile", "FILE", "--board", "host", "-o", "a.tar"), "--shape", SHAPE, "--weights", "external"),
-        "error: several sizes are not possible with --weights external: cartridges bring those of one size\n"
-        + _ONE,
+        "error: several sizes are not possible with --weights external: a cartridge holds the weights of "
+        "one size\n" + _ONE,
     ),
     "tables": (
         (*("compile", "FILE", "--board", "host", "-o", "a.tar"), "--shape", SHAPE, "--tables"),
-        "error: several sizes are not possible with --tables: a table is of one size\n" + _ONE,
+        "error: several sizes are not possible with --tables: a table has one size\n" + _ONE,
     ),
     "a cartridge": (
         (*("compile", "FILE", "--board", "host", "-o", "a.cart"), "--shape", SHAPE, "--cartridge"),
-        "error: a cartridge is a model of one size, and this one has several\n  hint: --shape x=1,3,32,32\n",
+        "error: a cartridge holds one input size, and --shape gives several\n"
+        "  hint: choose one, for example --shape x=1,3,32,32\n",
     ),
     "inspect": (
         ("inspect", "FILE", "--board", "host", "--shape", SHAPE),
-        "error: one size of each input is compiled at a time, and --shape gives several\n" + _ONE,
+        "error: this command needs one size for each input, and --shape gives several\n" + _ONE,
     ),
     "quantize": (
         ("quantize", "FILE", "--data", "x.npz", "-o", "q.onnx", "--shape", SHAPE),
-        "error: deploy quantize takes one size of each input, and --shape gives several\n" + _ONE,
+        "error: deploy quantize needs one size for each input, and --shape gives several\n" + _ONE,
     ),
 }
 
@@ -252,7 +256,7 @@ def test_a_model_that_keeps_a_state_has_one_size(tmp_path: Path) -> None:
     graph = onnx.helper.make_graph(nodes, "sum", *ends)
     opset = [onnx.helper.make_opsetid("", 17)]
     path.write_bytes(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
-    with pytest.raises(deploy.DeployError, match="keeps a state from run to run, which each size would have"):
+    with pytest.raises(deploy.DeployError, match="keeps state between runs, which sizes cannot share"):
         deploy.compile(path, "host", shape="x=1,4/5", back="classes:average=4,threshold=0.5,hold=2")
 
 
@@ -269,7 +273,7 @@ def test_a_sequence_has_one_length(tmp_path: Path) -> None:
         deploy.DeployError, match="the inputs are x_0, x_1 at one size and x_0 at another"
     ) as told:
         deploy.compile(path, "host", shape="x=1..2")
-    assert told.value.hint == "give each sequence one length, such as --shape x=3"
+    assert told.value.hint == "give each sequence one length, for example --shape x=3"
 
 
 def test_constants_are_placed_for_one_size_alone(file: Path, tmp_path: Path, run_deploy: Run) -> None:
@@ -287,6 +291,6 @@ def test_constants_are_placed_for_one_size_alone(file: Path, tmp_path: Path, run
     outcome = run_deploy(*words)
     assert (outcome.status, outcome.err) == (
         1,
-        "error: --place is for a model of one size, and --shape gives several\n"
-        "  hint: --constants LAYERS=REGION, or one size: --shape x=1,3,32,32\n",
+        "error: --place needs one input size, and --shape gives several\n"
+        "  hint: use --constants LAYERS=REGION, or one size: --shape x=1,3,32,32\n",
     )

@@ -47,7 +47,7 @@ def test_json_has_the_limits_and_the_counts(run_deploy: Callable[..., Any]) -> N
 def test_an_operator_says_what_it_becomes_and_where_its_limits_are(run_deploy: Callable[..., Any]) -> None:
     first, *_, last = run_deploy("ops", "fully_connected").out.splitlines()
     assert first == "TFLite FULLY_CONNECTED: 17 cases of public kernel tests right, 0 refused;"
-    assert last == "deploy ops add says its limits, and so on."
+    assert last == "deploy ops add shows its limits, and so on."
 
 
 def test_an_op_has_its_meaning_and_its_limits_in_eighty_columns(run_deploy: Callable[..., Any]) -> None:
@@ -72,8 +72,8 @@ def test_an_operator_that_is_not_known_gets_the_nearest(run_deploy: Callable[...
     outcome = run_deploy("ops", "Gem")
     assert outcome.status == 1
     assert outcome.err == (
-        'error: no operator "Gem" is known - did you mean "Gemm"?\n'
-        "  hint: deploy ops lists all; deploy ops MODEL those of a model\n"
+        'error: operator "Gem" is not known - did you mean "Gemm"?\n'
+        "  hint: list all with deploy ops, or those of a model with deploy ops MODEL\n"
     )
 
 
@@ -102,7 +102,7 @@ def test_what_a_model_asks_for_in_vain_is_named_with_the_reason(
     outcome = run_deploy("ops", path)
     assert outcome.status == 1
     assert outcome.out.splitlines() == [
-        "odd.onnx: 2 nodes of 2 operators, 1 nodes not known",
+        "odd.onnx: 2 nodes of 2 operators, 1 nodes unsupported",
         "",
         "operator  nodes  known",
         "NonSuch       1  no",

@@ -54,14 +54,14 @@ def test_a_runtime_for_tflite_gives_the_same_bits(
     outcome = run_deploy("verify", model, "--board", "host", "--oracle", oracle, "--rounding", rounding)
     assert outcome.status == 0, outcome.err
     assert f"\n{title} " in outcome.out
-    assert "gives the same outputs, in every bit" in outcome.out
+    assert "returns the same outputs, in every bit" in outcome.out
 
 
 def test_onnx_runtime_gives_the_same_numbers(onnx_model: Path, run_deploy: Run, require_package: Run) -> None:
     require_package("onnxruntime")
     outcome = run_deploy("verify", onnx_model, "--board", "host", "--oracle", "ort")
     assert outcome.status == 0, outcome.err
-    assert "gives the same outputs, within 1e-05 of the largest" in outcome.out
+    assert "returns the same outputs, within 1e-05 of the largest" in outcome.out
 
 
 @pytest.mark.parametrize("given", [(), ("--shape", "z=2")])
@@ -83,7 +83,7 @@ def test_onnx_runtime_gets_sequences_and_what_is_there(
     words = ("verify", path, "--board", "host", "--oracle", "ort", "--shape", "x=3", *given)
     outcome = run_deploy(*words)
     assert outcome.status == 0, outcome.err
-    assert "gives the same outputs" in outcome.out
+    assert "returns the same outputs" in outcome.out
 
 
 SATURATING = 64  # products of a sum: the largest ones, of which two exceed 16 bits
@@ -168,7 +168,7 @@ def test_verify_does_not_blame_solder_for_sums_that_saturate_in_onnx_runtime(
         path.write_bytes(product(operator))
         outcome = run_deploy("verify", path, "--board", "host", "--oracle", "ort")
         assert outcome.status == 0, outcome.out + outcome.err
-        assert "gives the same outputs, in every bit" in outcome.out
+        assert "returns the same outputs, in every bit" in outcome.out
 
 
 @pytest.fixture
@@ -195,14 +195,14 @@ def test_what_an_oracle_says_otherwise_fails_though_board_and_reference_agree(
     version = np.__version__
     assert outcome.out.startswith(
         "tiny on host: 3 samples, outputs equal to the reference in every bit\n"
-        f"TensorFlow Lite Micro {version} says otherwise\n"
+        f"TensorFlow Lite Micro {version} disagrees\n"
         '  sample 0, output "softmax_4": 5 of 5 elements differ, by 1 at most; first at [0, 0]: '
     )
     assert outcome.err.startswith(
-        f"error: host computes tiny otherwise than TensorFlow Lite Micro {version}\n"
+        f"error: host and TensorFlow Lite Micro {version} compute tiny differently\n"
     )
     assert outcome.err.endswith(
-        "  hint: this may be a fault of Solder's: the model and these inputs show it\n"
+        "  hint: this may be a bug in Solder: please report it with the model and these inputs\n"
     )
     facts = json.loads(run_deploy("verify", model, "--board", "host", "--oracle", "tflm", "--json").out)
     assert facts["equal"] is False
@@ -242,10 +242,9 @@ def test_a_front_end_is_not_part_of_the_file_that_a_runtime_reads(model: Path, r
     front = "tf.signal.log_mel:sample_rate=16000,frame_length=64,frame_step=32,num_mel_bins=8"
     outcome = run_deploy("verify", model, "--board", "host", "--oracle", "tflm", "--front", front)
     assert outcome.err == (
-        "error: TensorFlow Lite Micro takes what the model's file takes, the front end takes samples\n"
+        "error: TensorFlow Lite Micro needs the inputs of the model file, not those of the front end\n"
         f"  --front {front}\n"
-        "  hint: leave --front out: the network alone is judged then; "
-        "the front end is held against its library\n"
+        "  hint: omit --front to compare the network alone; front ends are tested against their libraries\n"
     )
 
 
@@ -258,7 +257,7 @@ def test_a_model_that_the_runtime_refuses_is_reported_with_its_words(
     fake = replace(oracles.ORACLES["tflm"], module="json", package="numpy", open=refuse)
     monkeypatch.setitem(oracles.ORACLES, "tflm", fake)
     assert run_deploy("verify", model, "--board", "host", "--oracle", "tflm").err == (
-        "error: TensorFlow Lite Micro does not run this model\n"
+        "error: TensorFlow Lite Micro cannot run this model\n"
         "  tiny.tflite\n"
         "  Didn't find op for builtin opcode 'NEW'\n"
     )
@@ -282,7 +281,7 @@ def test_the_runtime_of_the_models_rounding_is_asked_by_itself(
 def test_a_runtime_that_was_not_asked_for_is_believed_too(model: Path, run_deploy: Run) -> None:
     outcome = run_deploy("verify", model, "--board", "host")
     assert outcome.status == 1
-    assert "says otherwise" in outcome.out
+    assert "disagrees" in outcome.out
 
 
 def test_without_the_runtime_that_is_reported_and_nothing_fails(
@@ -309,7 +308,7 @@ def test_a_runtime_that_cannot_run_the_model_fails_nothing_where_it_was_not_aske
     outcome = run_deploy("verify", model, "--board", "host")
     assert outcome.status == 0
     assert outcome.out.splitlines()[1] == (
-        "not compared with another runtime: TensorFlow Lite Micro does not run this model: "
+        "not compared with another runtime: TensorFlow Lite Micro cannot run this model: "
         "Didn't find op for builtin opcode 'NEW'"
     )
 

@@ -108,8 +108,8 @@ def test_own_firmware_is_verified_and_measured_without_a_build_here(
     assert cost["arena_bytes"] == built_here["arena_bytes"]
     assert (cost["code_bytes"], cost["run_stack_bytes"], cost["toolchain"]) == (None, None, "")
     assert refused.err == (
-        "error: layers are measured in a build that reports each row; firmware that runs already is none\n"
-        f"  {BOARD}\n  hint: leave out --layers, or --runner attach\n"
+        "error: --layers needs firmware built by deploy; it cannot measure firmware that is already running\n"
+        f"  {BOARD}\n  hint: omit --layers, or --runner attach\n"
     )
 
 
@@ -143,11 +143,11 @@ def test_what_cannot_be_tuned_on_is_refused_with_words(
         another = run_deploy("tune", other, *there, *more)
     with running(own(run_deploy, model, False)) as there:
         by_clock = run_deploy("tune", model, *there, *more)
-    assert "error: the firmware that runs there takes no code over its line\n" in takes_none.err
+    assert "error: the running firmware does not accept code over its line\n" in takes_none.err
     assert (
         "hint: build it with solder_slot.c, -DSOLDER_SLOT and the two functions of solder_slot.h"
         in takes_none.err
     )
-    assert "firmware that runs already is not built anew: candidates go into its RAM" in in_image.err
+    assert "running firmware cannot be rebuilt: candidates must go into its RAM" in in_image.err
     assert "firmware does not hold the model tiny_ml" in another.err
     assert "no instructions are shown: the emulator was not started with -icount shift=3" in by_clock.err

@@ -114,14 +114,15 @@ def test_a_pass_that_correctness_needs_cannot_be_disabled(model: Path, run_deplo
     outcome = run_deploy("inspect", model, "--disable", "fold-constants")
     assert outcome.status == 2
     assert outcome.err.startswith(
-        'error: --disable "fold-constants" cannot be disabled, since kernels need weights'
+        'error: --disable "fold-constants" cannot be disabled: kernels need weights'
     )
 
 
 def test_an_archive_has_no_passes(archive: Path, run_deploy: Run) -> None:
     outcome = run_deploy("inspect", archive, "--explain", "all")
     assert outcome.err == (
-        "error: an archive does not say what the passes did\n  tiny.tflite\n  hint: give the model file\n"
+        "error: an archive does not contain the changes of the passes\n  tiny.tflite\n  hint: give the "
+        "model file\n"
     )
 
 
@@ -144,7 +145,7 @@ def test_a_dump_has_each_graph_that_differs_and_what_came_of_it(
     assert again.status == 1
     assert again.err == (
         f"error: the folder for the dump is not empty\n  {folder}\n"
-        "  hint: name a new folder, or empty this one\n"
+        "  hint: choose a new folder, or empty this one\n"
     )
 
 

@@ -80,7 +80,7 @@ def test_build_tells_the_stack_of_the_model_whose_run_takes_most(
         run_deploy("new", first, tmp_path / name, "--board", "host", *more)
         told[name] = json.loads(run_deploy("build", tmp_path / name, "--json").out)["run_stack_bytes"]
     assert told["alone"] < told["first"] == told["last"]
-    assert "of stack at most, in digits_run" in run_deploy("build", tmp_path / "last").out
+    assert "bytes of stack, in digits_run" in run_deploy("build", tmp_path / "last").out
 
 
 @pytest.mark.cc

@@ -100,7 +100,7 @@ def test_labels_that_do_not_belong_to_the_samples(
     np.save(tmp_path / "y.npy", np.zeros(4, np.int64))
     words = ("verify", model, "--board", "host", "--inputs", data, "--labels")
     assert run_deploy(*words, tmp_path / "y.npy").err == (
-        "error: the labels are int64[4], there are 6 samples\n  hint: one class number for each sample\n"
+        "error: the labels are int64[4], but there are 6 samples\n  hint: one class number for each sample\n"
     )
     assert run_deploy(*words, data).err == (
         f'error: the file of labels has no "labels"\n  {data} holds "image"\n'
@@ -117,7 +117,7 @@ def test_expected_outputs_that_the_model_has_not(
     np.savez(tmp_path / "z.npz", output_1=np.zeros((6, 5)))
     assert 'the model has no output "output_1" - did you mean "output_0"?' in run_deploy(*words).err
     np.savez(tmp_path / "z.npz", output_0=np.zeros((5, 5)))
-    assert '"output_0" is expected with shape [5, 5]; of 6 samples' in run_deploy(*words).err
+    assert '"output_0" is expected with shape [5, 5]; for 6 samples' in run_deploy(*words).err
 
 
 @pytest.mark.cc
@@ -157,10 +157,10 @@ def test_floats_are_quantised_on_request(model: Path, own_folders: None) -> None
 
 def test_a_run_needs_inputs_or_what_fills_them(model: Path, data: Path, run_deploy: Run) -> None:
     assert run_deploy("run", model, "--board", "host").err == (
-        "error: no inputs are given\n  hint: --inputs IN.npz, --fill random or --fill zeros\n"
+        "error: no inputs\n  hint: add --inputs IN.npz, --fill random or --fill zeros\n"
     )
     both = run_deploy("run", model, "--board", "host", "--inputs", data, "--fill", "zeros")
-    assert both.err.startswith("error: inputs are given and --fill zeros too\n")
+    assert both.err.startswith("error: --inputs and --fill zeros exclude each other\n")
 
 
 def test_integers_without_a_scale_are_not_guessed() -> None:

@@ -89,7 +89,7 @@ def test_too_few_samples_are_warned_of(float_model: Path, tmp_path: Path, run_de
         np.savez(tmp_path / "c.npz", x=images()[:count])
         said = run_deploy("quantize", float_model, "--data", tmp_path / "c.npz", "-o", tmp_path / "q.onnx")
         warnings.append(said.out.splitlines()[1].partition(" little")[0])
-    assert warnings == ["warning: one sample says", "warning: 9 samples say", ""]
+    assert warnings == ["warning: one sample shows", "warning: 9 samples show", ""]
 
 
 @pytest.mark.slow
@@ -142,7 +142,7 @@ def test_a_quantised_model_is_not_quantised_again(
     said = run_deploy("quantize", out, "--data", data, "-o", tmp_path / "again.onnx")
     assert said.status == 1
     assert said.err.startswith("error: the model is already quantized: it has a ")
-    assert "hint: deploy compile takes it as it is" in said.err
+    assert "hint: compile it as it is" in said.err
 
 
 def test_a_model_that_takes_integers_is_not_quantised_again(
@@ -164,9 +164,9 @@ def test_samples_that_hold_no_numbers_are_reported(
     said = run_deploy("quantize", float_model, "--data", tmp_path / "calib.npz", "-o", tmp_path / "int8.onnx")
     assert (said.status, said.err) == (
         1,
-        'error: "x" has 16 values in sample 3 that are infinite or no numbers\n'
+        'error: "x" has 16 values in sample 3 that are infinite or NaN\n'
         "  calib.npz\n"
-        "  hint: calibrate with samples as the model will get them: leave that one out\n",
+        "  hint: remove that sample\n",
     )
 
 
@@ -190,7 +190,7 @@ def test_labels_must_be_as_many_as_samples(float_model: Path, tmp_path: Path, ru
     np.savez(data, x=images(), labels=np.zeros(5))
     said = run_deploy("quantize", float_model, "--data", data, "-o", tmp_path / "int8.onnx")
     assert said.status == 1
-    assert f'error: "labels" has shape [5], there are {SAMPLES} samples\n  calib.npz\n' in said.err
+    assert f'error: "labels" has shape [5], for {SAMPLES} samples\n  calib.npz\n' in said.err
 
 
 def test_only_the_batch_may_be_open(data: Path, tmp_path: Path, run_deploy: Deploy) -> None:
@@ -198,7 +198,7 @@ def test_only_the_batch_may_be_open(data: Path, tmp_path: Path, run_deploy: Depl
     said = run_deploy("quantize", open_model, "--data", data, "-o", tmp_path / "int8.onnx")
     assert said.status == 1
     assert "only the first dimension may be open\n  open.onnx\n" in said.err
-    assert "hint: give its sizes: --shape x=1,2,1,8" in said.err
+    assert "hint: set its sizes: --shape x=1,2,1,8" in said.err
 
 
 @pytest.mark.parametrize("suffix", ["onnx", "tflite"])
@@ -211,14 +211,14 @@ def test_open_sizes_are_given_and_are_fixed_in_the_result(
     assert [load_model(out).types[name].elements for name in load_model(out).inputs] == [2 * 8 * 8]
 
 
-OPEN = "\n  open.onnx\n  hint: give a size for each open dimension, and the others as they are\n"
+OPEN = "\n  open.onnx\n  hint: give a size for each open dimension, and keep the others\n"
 
 
 @pytest.mark.parametrize(
     ("shape", "says"),
     [
-        ("x=1,3,8,8", f"the shape [1, 3, 8, 8] given for input \"x\" does not fit ['n', 2, 'h', 8]{OPEN}"),
-        ("x=1,2,8", f"the shape [1, 2, 8] given for input \"x\" does not fit ['n', 2, 'h', 8]{OPEN}"),
+        ("x=1,3,8,8", f"shape [1, 3, 8, 8] for input \"x\" does not fit ['n', 2, 'h', 8]{OPEN}"),
+        ("x=1,2,8", f"shape [1, 2, 8] for input \"x\" does not fit ['n', 2, 'h', 8]{OPEN}"),
         ("z=1", 'there is no input "z"\n  open.onnx\n  hint: inputs: x\n'),
     ],
 )
@@ -262,7 +262,7 @@ def test_a_missing_model_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
 def test_another_format_is_refused_before_anything_is_read(tmp_path: Path, run_deploy: Deploy) -> None:
     said = run_deploy("quantize", tmp_path / "none.onnx", "--data", tmp_path / "none.npz", "-o", "a.h5")
     assert said.status == 1
-    assert "error: the int8 model is written as ONNX or TFLite, not as .h5\n" in said.err
+    assert "error: the int8 model must be .onnx or .tflite, not .h5\n" in said.err
     assert "hint: -o a.onnx or -o a.tflite" in said.err
 
 

@@ -195,7 +195,7 @@ def test_c_and_a_cortex_m4_give_the_integers_of_the_reference(
 def test_the_page_says_the_bits_of_each_value(quantize: Deploy) -> None:
     lines = quantize("--activation-type", "mixed", "--signal-to-noise", "40").out.splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("outputs, signal to noise"))
-    assert lines[place] == "outputs, signal to noise: 34.4 dB with all in eight bits, 45.5 dB so"
+    assert lines[place] == "outputs, signal to noise: 34.4 dB with all in eight bits, now 45.5 dB so"
     assert [line.split()[:3] for line in lines[place - 5 : place]] == [
         ["x", "input", "16"],
         ["relu6", "Conv", "8"],
@@ -208,14 +208,14 @@ def test_the_page_says_the_bits_of_each_value(quantize: Deploy) -> None:
 
 def test_more_decibels_than_16_bits_give_are_reported(quantize: Deploy) -> None:
     assert quantize("--activation-type", "mixed", "--signal-to-noise", "90").err == (
-        "error: activations of 16 bits keep the outputs 74.0 dB above the error,"
-        " less than the 90 dB that they must\n"
+        "error: activations of 16 bits keep the outputs 74.0 dB above the error, less than the requested "
+        "90 dB\n"
         "  hint: --signal-to-noise 73, or weights of eight bits, or --refine\n"
     )
 
 
 def test_mixed_activations_have_a_bound(quantize: Deploy) -> None:
     assert quantize("--activation-type", "mixed").err == (
-        "error: mixed activations need a bound, the decibels of signal to noise\n"
+        "error: mixed activations need signal_to_noise, in decibels\n"
         "  hint: --activation-type mixed --signal-to-noise 40\n"
     )

@@ -195,8 +195,8 @@ def test_weights_of_eight_bits_are_not_looked_at(quantize: Deploy) -> None:
 def test_a_bound_that_four_bits_do_not_meet_is_reported(quantize: Deploy) -> None:
     said = quantize("--weight-type", "mixed", "--flash", "62")
     assert said.err == (
-        "error: weights of four bits take 63 bytes, more than the 62 that they may\n"
-        "  hint: a model with fewer channels or layers\n"
+        "error: four-bit weights need 63 bytes, more than the limit of 62\n"
+        "  hint: use a model with fewer channels or layers\n"
     )
 
 
@@ -212,6 +212,6 @@ def test_a_bound_that_four_bits_do_not_meet_is_reported(quantize: Deploy) -> Non
 )
 def test_a_bound_and_mixed_weights_belong_together(options: tuple[str, ...], quantize: Deploy) -> None:
     assert quantize(*options).err == (
-        "error: mixed weights need a bound, of flash or of signal to noise, and other weights have none\n"
+        "error: --weight-type mixed needs --flash or --signal-to-noise, other weight types accept neither\n"
         "  hint: --weight-type mixed --flash 64KB, or --weight-type mixed --signal-to-noise 30\n"
     )

@@ -84,7 +84,7 @@ def test_a_plot_has_a_curve_for_each_task(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("merge",), "needs a file to write"),
+        (("merge",), "needs an output file"),
         (("plot", "-o", "x.png"), 'a .svg or .html file, not ".png"\n  x.png\n  hint: -o x.svg'),
     ],
 )
@@ -98,15 +98,15 @@ def test_what_is_missing_is_said(
 
 NO_FILE = """error: the tuning records cannot be read: No such file or directory
   nowhere.jsonl
-  hint: deploy tune MODEL --board B -o FILE writes them
+  hint: create them with: deploy tune MODEL --board B -o FILE
 """
 NO_TEXT = """error: these are not tuning records: the file is not text
   binary.jsonl
-  hint: deploy tune MODEL --board B -o FILE writes them
+  hint: create them with: deploy tune MODEL --board B -o FILE
 """
-NO_RECORDS = """error: there are no records yet
+NO_RECORDS = """error: the file has no records yet
   empty.jsonl
-  hint: deploy tune MODEL --board B -o FILE writes them
+  hint: create records with: deploy tune MODEL --board B -o FILE
 """
 
 

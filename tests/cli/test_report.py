@@ -50,7 +50,7 @@ def facts(report: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def few_boards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the report is not asked for boards with room, it need not compile for each kind of them."""
+    """If the report is not asked for larger boards, it need not compile for each kind of them."""
     boards = tuple(load_board(name) for name in (ROOMY, TIGHT, "mps2-an386"))
     monkeypatch.setattr("deploy.reporting.make.all_boards", lambda: boards)
 
@@ -172,7 +172,7 @@ def test_a_model_without_room_is_reported_with_what_would_do(kws: Path) -> None:
     ram, flash, most = board["verdict"]
     assert ram.startswith("does not fit")
     assert flash.startswith("does not fit")
-    assert most.startswith("most is needed at layer ")
+    assert most.startswith("peak at layer ")
     assert board["other_boards"]
     assert all(deploy.inspect(kws, board=each["name"]).fits for each in board["other_boards"])
 
@@ -218,8 +218,8 @@ def test_another_network_beside_the_model_is_doubted() -> None:
     assert columns.doubt(values[1:], "f.tflite") == ""
     assert columns.doubt([{"decibels": None}], "f.tflite") == ""
     assert columns.doubt(values, "f.tflite") == (
-        "Most layers differ from those of f.tflite by more than their own values: "
-        "this model was hardly made of that one."
+        "Most layers differ from those of f.tflite by more than their own values: the float model is "
+        "probably not its source."
     )
 
 
@@ -249,7 +249,7 @@ def test_an_archive_is_reported_as_it_is(facts: dict[str, Any], tmp_path: Path, 
     assert ours["other_options"] == ours["other_boards"] == []
     measured = run_deploy("report", archive, "--board", ROOMY, "--measure")
     assert measured.status == 1
-    assert "cycles are measured of a model file" in measured.err
+    assert "--measure needs a model file" in measured.err
     other = run_deploy("report", archive, "--board", "arduino-uno")
     assert "was compiled for cortex-m4" in other.err
 
@@ -269,10 +269,10 @@ def test_cycles_are_those_of_bench(
 
 
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
-    "another ending": (("-o", "report.pdf"), "a report is written as .html, .md, .json, .svg, not as .pdf"),
+    "another ending": (("-o", "report.pdf"), "a report must be .html, .md, .json, .svg, not .pdf"),
     "a float model and no data": (
         ("--float-model", str(DIGITS)),
-        "a float model is given and no data to compare it on",
+        "--float-model needs --data",
     ),
 }
 
@@ -293,7 +293,7 @@ def test_labels_that_do_not_match_are_refused(labelled: dict[str, Any]) -> None:
 def test_a_quantised_float_model_is_refused(labelled_file: Path, run_deploy: Run) -> None:
     words = ("--data", labelled_file, "--float-model", DIGITS)
     outcome = run_deploy("report", DIGITS, "--board", ROOMY, *words)
-    assert "--float-model names a model that is quantized itself" in outcome.err
+    assert "the --float-model is itself quantized" in outcome.err
 
 
 def test_a_file_of_the_users_is_left_alone(tmp_path: Path, run_deploy: Run) -> None:
@@ -301,5 +301,5 @@ def test_a_file_of_the_users_is_left_alone(tmp_path: Path, run_deploy: Run) -> N
     path.write_text("<p>mine</p>")
     outcome = run_deploy("report", DIGITS, "--board", ROOMY, "-o", path)
     assert outcome.status == 1
-    assert "the file exists and is not a report, so it is left alone" in outcome.err
+    assert "the file exists and is not a report, so it is not overwritten" in outcome.err
     assert path.read_text() == "<p>mine</p>"

@@ -30,7 +30,9 @@ def test_time_is_reported_at_the_boards_clock_with_the_models_error(
     lines = run_deploy(*words, "--output", tmp_path / "out.npz").out.splitlines()
     cycles, by = lines[-4:-2]
     assert cycles == f"first sample: {told['cycles']:,} cycles, {told['time_s'] * 1e3:,.4f} ms"
-    assert by == "(by a model of cortex-m4 at 25 MHz and memory that never waits; not held against silicon)"
+    assert (
+        by == "(by a model of cortex-m4 at 25 MHz and memory without wait states; not compared with silicon)"
+    )
 
 
 def test_a_core_without_a_table_is_named(
@@ -42,7 +44,7 @@ def test_a_core_without_a_table_is_named(
     assert "time_s" not in json.loads(run_deploy(*words, "--json").out)
     counts, why = run_deploy(*words, "--output", tmp_path / "out.npz").out.splitlines()[-4:-2]
     assert counts.split()[0] == "instructions"
-    assert why == "(no time: nothing is known of what instructions take on a rv32imac)"
+    assert why == "(no time: there is no table of instruction cycles for a rv32imac)"
 
 
 def test_the_trace_is_of_the_run_and_not_of_the_recording(

@@ -166,7 +166,7 @@ def test_a_project_file_names_no_file_to_write(mark: Path, tmp_path: Path, run_d
     outcome = run_deploy("inspect")
     assert outcome.status == 1
     assert outcome.err == (
-        "error: trace names a file to write, which a project file cannot do\n"
+        "error: trace is an output file, which a project file must not set\n"
         f"  {tmp_path / 'solder.toml'}\n"
         "  hint: --trace FILE on the command line\n"
     )

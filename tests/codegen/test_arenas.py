@@ -80,11 +80,11 @@ def test_named_memories_come_fastest_first_and_are_no_larger_than_they_are() -> 
     [
         (
             TARGET,
-            ' - did you mean "SRAM"?\n  hint: --pool takes: DTCM, SRAM',
+            ' - did you mean "SRAM"?\n  hint: --pool accepts: DTCM, SRAM',
         ),
         (
             Target("host"),
-            "\n  hint: --pool takes: nothing, name a board",
+            "\n  hint: --pool accepts: nothing without a board",
         ),
     ],
 )
@@ -98,8 +98,8 @@ def test_memories_that_are_too_small_say_by_how_much(residual: Graph) -> None:
     with pytest.raises(FitError) as refused:
         spread(residual, (Pool("DTCM", 40), Pool("SRAM", 376)))
     text = str(refused.value)
-    assert "bytes are missing, pool 'DTCM' has 40, pool 'SRAM' has 376" in text
-    assert text.endswith("hint: a larger --pool, one more of them, or --optimize ram")
+    assert "more bytes needed, pool 'DTCM' has 40, pool 'SRAM' has 376" in text
+    assert text.endswith("hint: enlarge the pool, add another --pool, or use --optimize ram")
 
 
 def test_what_is_used_most_for_its_size_lies_in_the_fast_memory(residual: Graph) -> None:

@@ -93,20 +93,21 @@ def _rest(model: CompiledModel) -> int:
             TARGET,
             BoardError,
             'error: "QSPY" is not a memory of this board - did you mean "QSPI"?\n'
-            "  hint: --constants takes: FLASH, QSPI, ITCM",
+            "  hint: --constants accepts: FLASH, QSPI, ITCM",
         ),
         (
             ("softmax", "QSPI"),
             TARGET,
             InputError,
-            'error: no layer with constants is called "softmax"\n  their kinds: conv2d, dense\n'
-            "  hint: a kind, a layer's name or layer3, with * for any letters: deploy inspect MODEL --layers",
+            'error: no layer with constants is called "softmax"\n  layers with constants: conv2d, dense\n'
+            "  hint: give an op, a layer's name or layer3, with * as a wildcard; deploy inspect MODEL "
+            "--layers lists them",
         ),
         (
             ("dense", "RAM"),
             Target("avr", regions=REGIONS, constant_space="__flash"),
             BoardError,
-            "error: the constants of this board's core lie in its flash and nowhere else",
+            "error: the constants of this board's core must be in flash",
         ),
     ],
 )

@@ -42,7 +42,7 @@ def test_what_the_user_names_is_all_that_is_offered() -> None:
 @pytest.mark.parametrize(
     ("target", "chosen", "why", "hint"),
     [
-        (TARGET, (Pool("DTCM", 100),), "which --pool leaves out", "there is DTCM"),
+        (TARGET, (Pool("DTCM", 100),), "which --pool does not list", "there is DTCM"),
         (Target("cortex-m55", regions=(DTCM,)), (), "which this board does not have", "there is DTCM"),
         (Target("cortex-m55"), (), "which this board does not have", "there is none: name a board"),
     ],
@@ -52,5 +52,5 @@ def test_a_memory_that_is_not_offered_is_reported(
 ) -> None:
     with pytest.raises(BoardError) as refused:
         pools_demanded([stage("SRAM", "AXI")], target, chosen)
-    assert refused.value.what == f'conv2d "c" (NPU) works in AXI or SRAM, {why}'
+    assert refused.value.what == f'conv2d "c" (NPU) needs memory in AXI or SRAM, {why}'
     assert refused.value.hint == hint

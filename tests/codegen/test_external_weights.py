@@ -235,11 +235,11 @@ def test_what_has_no_weights_elsewhere_says_why() -> None:
         return str(caught.value)
 
     why = "--weights external is not possible: "
-    assert f"{why}standard C has no word for their alignment" in refused(dialect=CDialect.STRICT)
-    assert f"{why}--constants says already" in refused(constants=(ConstantRule("*", "FLASH"),))
-    assert f"{why}accelerators have forms of their own" in refused(accelerators=("vanilla",))
+    assert f"{why}standard C cannot align them" in refused(dialect=CDialect.STRICT)
+    assert f"{why}--constants already" in refused(constants=(ConstantRule("*", "FLASH"),))
+    assert f"{why}accelerators use their own weight formats" in refused(accelerators=("vanilla",))
     avr = load_board("arduino-uno").target
-    assert f"{why}constants of this core lie in __flash and nowhere else" in refused(avr)
+    assert f"{why}constants of this core must be in __flash" in refused(avr)
     assert "the model has no weights that could be external" in refused(graph=graph_of("pools"))
 
 

@@ -86,8 +86,9 @@ def test_where_one_fits_it_is_the_one_that_saves_most(graph: Graph) -> None:
     other = second if best is first else first
     room = placed.rooms["DTCM"]
     assert placed.notes == (
-        f"layer {other.layer} lies in flash: no room in the {room:,} bytes of DTCM that arena, stack and "
-        "firmware leave",
+        f"layer {other.layer} stays in flash: it does not fit the {room:,} bytes of DTCM left by arena, "
+        "stack and "
+        "firmware",
     )
 
 
@@ -96,13 +97,13 @@ def test_without_room_nothing_is_placed_and_it_still_fits(graph: Graph) -> None:
     assert not placement(model).layers
     assert not model.constants_in
     assert make_report(facts_of(model)).fits
-    assert "layers 1, 3 lie in flash: no room in the 0 bytes of DTCM" in placement(model).notes[0]
+    assert "layers 1, 3 stay in flash: they do not fit the 0 bytes of DTCM" in placement(model).notes[0]
 
 
 def test_what_the_user_names_lies_where_he_says(graph: Graph) -> None:
     placed = placement(compiled(graph, constants=RULES))
     assert [each.layer for each in placed.layers] == [1]
-    assert placed.notes == ("layer 3 lies as --constants says",)
+    assert placed.notes == ("layer 3 placed by --constants",)
 
 
 @pytest.mark.parametrize(
@@ -111,20 +112,20 @@ def test_what_the_user_names_lies_where_he_says(graph: Graph) -> None:
         (
             replace(TARGET, flash_reads=replace(SLOW, wait_cycles=0)),
             {},
-            "the flash of this board never waits at its clock",
+            "the flash of this board has no wait states at its clock",
         ),
         (
             replace(TARGET, flash_reads=None),
             {},
-            "nothing is known of how long this board's flash waits",
+            "the flash wait states of this board are not known",
         ),
-        (replace(TARGET, regions=(FLASH,)), {}, "no RAM of this target is known"),
+        (replace(TARGET, regions=(FLASH,)), {}, "the target has no RAM size"),
         (
             replace(TARGET, constant_space="__flash"),
             {},
-            "the constants of this core lie in its flash and nowhere else",
+            "the constants of this core must be in flash",
         ),
-        (TARGET, {"dialect": CDialect.STRICT}, "standard C has no word for the section of a constant"),
+        (TARGET, {"dialect": CDialect.STRICT}, "standard C cannot choose the section of a constant"),
     ],
 )
 def test_where_nothing_can_be_saved_it_is_said(
@@ -145,7 +146,7 @@ def test_the_page_says_what_lies_where_and_what_it_saves(graph: Graph) -> None:
     first, second = placed.layers
     assert list(placement_lines(facts_of(model))) == [
         f"placed     {placed.bytes:>9,} bytes of constants in RAM: "
-        f"each run waits {placed.cycles:,} cycles less for flash, as estimated",
+        f"each run saves an estimated {placed.cycles:,} cycles of flash waits",
         f"           layer 1 conv2d: {first.bytes:,} bytes in DTCM, {first.cycles:,} cycles",
         f"           layer 3 dense: {second.bytes:,} bytes in DTCM, {second.cycles:,} cycles",
         f"           copied from flash at the start, in about {placed.copy_cycles:,} cycles",
@@ -172,7 +173,7 @@ def test_without_the_option_nothing_is_said(graph: Graph) -> None:
 
 
 def test_constants_that_lie_elsewhere_anyway_cannot_be_placed(graph: Graph) -> None:
-    with pytest.raises(InputError, match="--place puts some of them into RAM"):
+    with pytest.raises(InputError, match="--place moves some of them to RAM"):
         compiled(graph, weights_external=True)
-    with pytest.raises(InputError, match="--place puts some constants into RAM, and a table has its own"):
+    with pytest.raises(InputError, match="--place moves constants to RAM, but a table contains them"):
         compiled(graph, tables=True)

@@ -44,7 +44,7 @@ def test_a_million_rows_are_planned_and_no_more(
         return
     with pytest.raises(ModelError) as refused:
         _ = variant.request
-    assert refused.value.what == "the tensors have 1,000,001 rows in all, the limit is 1,000,000"
+    assert refused.value.what == "the tensors have 1,000,001 rows in total, the limit is 1,000,000"
     assert refused.value.where == 'most of them are in "x": 600,000 of 4 bytes'
 
 
@@ -82,7 +82,7 @@ def test_inputs_that_are_larger_than_the_budget_are_refused_before_anything_is_p
 ) -> None:
     monkeypatch.setattr(Variant, "least", None)
     assert refused(five_images(), optimize=goal, ram_bytes=500).what == (
-        "the inputs alone take 720 bytes, 220 more than --ram 500 allows"
+        "the inputs alone need 720 bytes, 220 more than --ram 500 allows"
     )
 
 

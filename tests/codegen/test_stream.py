@@ -76,7 +76,7 @@ def test_an_input_that_is_looked_at_whole_is_refused(digits: Graph) -> None:
         "error: the input cannot be streamed: it must be an image [1, rows, columns, channels] that layers "
         "read row by row\n"
         '  input "image" has shape [1, 64]\n'
-        "  hint: without --stream the input is given at once"
+        "  hint: omit --stream to pass the input at once"
     )
 
 

@@ -135,22 +135,22 @@ def test_what_needs_code_is_named() -> None:
     chained = graph_of(chain(2))
     assert refused(chained, replace(TABLES, stream=True)) == (
         "error: the model cannot be a table: its input is streamed\n"
-        "  hint: leave --stream out, or a cartridge with code: leave --tables out"
+        "  hint: omit --stream, or make a cartridge with code: omit --tables"
     )
     gather = next(case.graph for case in GATHERINGS if case.name == "gather_rows")
     assert refused(gather).startswith(
-        "error: the layer cannot be part of a table: numbers that are computed say where it reads\n"
+        "error: the layer cannot be part of a table: its read positions are computed at run time\n"
         "  layer 0: gather"
     )
     for options, said in (
-        (replace(TABLES, weights_external=True), "which --weights external takes apart"),
-        (replace(TABLES, dialect=CDialect.STRICT), "standard C has no kernels for them"),
-        (replace(TABLES, constants=(ConstantRule("*", "QSPI"),)), "--constants says already where they lie"),
+        (replace(TABLES, weights_external=True), "which --weights external separates"),
+        (replace(TABLES, dialect=CDialect.STRICT), "strict C has no table kernels"),
+        (replace(TABLES, constants=(ConstantRule("*", "QSPI"),)), "--constants already places them"),
     ):
         text = refused(chained, options)
         assert text.startswith("error: --tables is not possible: ")
         assert said in text
-        assert text.endswith("hint: leave --tables out")
+        assert text.endswith("hint: omit --tables")
 
 
 def test_a_lookup_stays_in_its_table_and_a_gathering_need_not() -> None:

@@ -240,15 +240,15 @@ def test_each_layer_says_why_it_has_halves_or_none(tmp_path: Path) -> None:
     model = compile_job(read_job(file, Target("cortex-m33"), CompileOptions(cores=2)))
     why = {layer.op: layer.why for layer in model.layers}
     assert "; half of it on each core" in why["conv2d"]
-    assert "; on one core: each step goes on with what the one before it left" in why["average_pool2d"]
-    assert "; on one core: half of a step is 28 statements, and a hand-over pays from 100 on" in why["dense"]
+    assert "; on one core: each step depends on the previous one" in why["average_pool2d"]
+    assert "; on one core: half of a step saves 28 statements, a handover pays off from 100" in why["dense"]
 
 
 @pytest.mark.parametrize(
     ("board", "why"),
     [
-        ("mps2-an386", "its cortex-m4 is its only core, as far as its file says"),
-        ("nrf5340dk", "its second, a cortex-m33, has flash and RAM of its own"),
+        ("mps2-an386", "its file lists one core, a cortex-m4"),
+        ("nrf5340dk", "its second, a cortex-m33, has separate flash and RAM"),
         (
             "rpi-pico2",
             "its second is not started: the boot ROM hands it over by the FIFOs between the cores, "
@@ -263,8 +263,8 @@ def test_a_board_without_a_second_core_that_is_started_says_so(board: str, why: 
         with pytest.raises(BoardError) as caught:
             command(file, board, cores=2)
     error = caught.value
-    assert error.what == f"--cores 2 asks for 2 cores that work together, and {board} has 1"
-    assert (error.where, error.hint) == (why, "--cores 1, or a board with both: host, mps2-an521")
+    assert error.what == f"--cores 2: {board} has one core"
+    assert (error.where, error.hint) == (why, "use --cores 1, or a board with two: host, mps2-an521")
 
 
 @pytest.mark.parametrize(
@@ -272,9 +272,9 @@ def test_a_board_without_a_second_core_that_is_started_says_so(board: str, why: 
     [
         (
             True,
-            "--tables is not possible: a table runs kernels as a whole, and --cores 2 has halves of them",
+            "--tables is not possible: a table runs whole kernels, and --cores 2 splits them",
         ),
-        (False, "a cartridge's code runs on one core, and this model was compiled for 2"),
+        (False, "cartridges run on one core, but this model was compiled with --cores 2"),
     ],
 )
 def test_cartridges_are_for_one_core(tables: bool, what: str, tmp_path: Path) -> None:

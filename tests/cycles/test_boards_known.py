@@ -53,15 +53,15 @@ def test_a_board_says_what_its_model_knows() -> None:
         "a model of cortex-m4 at 80 MHz and flash of 3 wait states; off by 5 % on "
     )
     assert flash_of(replace(board, clock_hz=16_000_000)) is None
-    never = "a model of cortex-m4 at 16 MHz and memory that never waits; not held against silicon"
+    never = "a model of cortex-m4 at 16 MHz and memory without wait states; not compared with silicon"
     assert described(replace(board, clock_hz=16_000_000)) == never
     assert described(replace(load_board("mps2-an386"), clock_hz=16_000_000)) == never
 
 
 def test_without_a_table_of_its_flash_times_are_a_lower_bound() -> None:
     assert described(load_board("nrf52840dk")) == (
-        "a model of cortex-m4 at 64 MHz and flash whose waits are not known: as if it never waited, "
-        "so that times are a lower bound; not held against silicon"
+        "a model of cortex-m4 at 64 MHz and flash with unknown wait states, assumed to be 0, so times are a "
+        "lower bound; not compared with silicon"
     )
 
 
@@ -81,13 +81,13 @@ def test_a_wrong_kind_of_instruction_in_a_core_is_named(
     ("name", "platform", "why"),
     [
         ("mps2-an385", "baremetal", ""),
-        ("mps2-an385", "zephyr", "no emulator runs what zephyr builds for a mps2-an385"),
+        ("mps2-an385", "zephyr", "no emulator runs firmware of the platform zephyr for a mps2-an385"),
         (
             "qemu-cortex-m3",
             "zephyr",
-            "no emulator runs what zephyr builds for a qemu-cortex-m3",
+            "no emulator runs firmware of the platform zephyr for a qemu-cortex-m3",
         ),
-        ("qemu-riscv32", "baremetal", "nothing is known of what instructions take on a rv32imac"),
+        ("qemu-riscv32", "baremetal", "there is no table of instruction cycles for a rv32imac"),
     ],
 )
 def test_a_program_whose_cycles_are_not_told_is_explained(
@@ -126,7 +126,7 @@ def test_a_core_that_nothing_executes_has_no_model(require_package: Callable[...
     require_package("unicorn", "capstone")
     board = load_board("feather-s2")
     core = replace(board.core, pipeline=load_core("hazard3").pipeline)
-    assert lacks(replace(board, core=core)) == "neither the unicorn package nor QEMU emulates a feather-s2"
+    assert lacks(replace(board, core=core)) == "neither unicorn nor QEMU emulates a feather-s2"
 
 
 def test_an_old_disassembler_knows_no_helium(

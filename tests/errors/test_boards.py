@@ -53,7 +53,7 @@ def test_too_little_ram_is_reported_in_bytes_with_the_layer_of_the_peak(
     complaint(*words).names(
         "E301",
         f"{arena + stack:,} bytes of RAM",
-        f"small has 100: {arena + stack - 100:,} too few",
+        f"small has 100: {arena + stack - 100:,} missing",
         "--optimize ram",
         f"{arena:,}",
         f"{stack:,}",
@@ -76,7 +76,7 @@ def test_too_little_flash_is_reported_in_bytes(
     complaint(*words).names(
         "E301",
         f"{constants + code:,} bytes of flash",
-        f"small has 1,000: {constants + code - 1000:,} too few",
+        f"small has 1,000: {constants + code - 1000:,} missing",
         f"constants {constants:,}",
         f"{code:,}",
         "--force",
@@ -93,7 +93,7 @@ def test_what_fits_except_by_the_estimates_is_refused_only_without_force(
     constants, code = facts["constants_bytes"], facts["code_bytes_estimate"]
     board, archive = small_board(flash_bytes=constants + 100), tmp_path / "out.tar"
     words = ("compile", model, "--board", board, "-o", archive)
-    complaint(*words).names("E301", f"{constants + 100:,}: {code - 100:,} too few", "--force")
+    complaint(*words).names("E301", f"{constants + 100:,}: {code - 100:,} missing", "--force")
     assert run_deploy(*words, "--force").status == 0
     assert "does not fit by estimate" in run_deploy("inspect", archive, "--board", board).out
     assert run_deploy("new", archive, tmp_path / "p", "--board", board).status == 0
@@ -115,7 +115,7 @@ def test_inspect_says_by_how_much_a_model_does_not_fit_and_fails_as_compile_does
     board = small_board(ram_bytes=100)
     outcome = run_deploy("inspect", model, "--board", board)
     assert outcome.status == 1
-    assert f"does not fit by estimate: {needed - 100:,} bytes too many" in outcome.out
+    assert f"does not fit by estimate: {needed - 100:,} bytes missing" in outcome.out
     refused = run_deploy("compile", model, "--board", board, "-o", tmp_path / "out.tar")
     assert (refused.status, refused.err) == (1, outcome.err)
 
@@ -188,7 +188,7 @@ def test_a_model_needs_a_board_to_run_on(model: Path, complaint: Complain) -> No
 
 def test_what_is_not_there_is_reported_before_a_missing_board(tmp_path: Path, complaint: Complain) -> None:
     error = complaint("run", tmp_path / "my-app", "--inputs", "in.npz")
-    error.names("E102", "no such", "FOLDER/my-app", "archive", "project folder")
+    error.names("E102", "no model, archive or project", "FOLDER/my-app", "archive", "project folder")
 
 
 def test_options_for_compiling_are_refused_where_nothing_is_compiled(

@@ -34,10 +34,10 @@ WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
         {"image": np.zeros((5, 8, 9, 1), np.int8)},
         ('"image" has shape [5, 8, 9, 1]', "[1, 8, 8, 1]", "in.npz", "[N, 8, 8, 1]"),
     ),
-    "batch of nothing": ({"image": np.zeros((0, 8, 8, 1), np.int8)}, ("0 samples", "in.npz", "1 or more")),
+    "batch of nothing": ({"image": np.zeros((0, 8, 8, 1), np.int8)}, ("0 samples", "in.npz", "at least 1")),
     "series of nothing": (
         {"image": np.zeros((0, 1, 8, 8, 1), np.int8)},
-        ("0 samples", "in.npz", "1 or more"),
+        ("0 samples", "in.npz", "at least 1"),
     ),
     "floats": (
         {"image": IMAGE.astype(np.float32)},
@@ -45,7 +45,7 @@ WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
             "float32",
             "int8[1, 8, 8, 1]",
             "in.npz",
-            "--quantize, quantize=True in Python",
+            "--quantize (quantize=True in Python)",
             "np.clip(np.round(x / 0.0625) + -128, -128, 127).astype(np.int8)",
         ),
     ),
@@ -99,7 +99,7 @@ def test_pixels_of_the_other_sign_are_moved_and_not_wrapped(given: Any, taken: D
     spec = TensorSpec("x", TensorType(taken, (1, 4), Quant((0.5,), (0,))))
     with pytest.raises(InputError) as caught:
         make_samples({"x": np.zeros((1, 4), given)}, [spec], "in.npz")
-    assert caught.value.hint == f"if they are pixels of the same image, the zero point differs: {hint}"
+    assert caught.value.hint == f"if these are pixels, only the zero point differs: {hint}"
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
@@ -107,7 +107,7 @@ def test_what_is_no_number_becomes_no_integer(odd: float) -> None:
     spec = TensorSpec("x", TensorType(DType.I8, (1, 4), Quant((0.5,), (0,))))
     with pytest.raises(InputError) as caught:
         as_integers({"x": np.array([[0, 1, odd, 2]], np.float32)}, [spec])
-    assert caught.value.what == '1 of 4 values of the input "x" are NaN or infinite: no integer is'
+    assert caught.value.what == '1 of 4 values of the input "x" are NaN or infinite and cannot be quantized'
 
 
 def test_a_wav_file_for_a_model_without_a_front_end_is_sent_there(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_wav_file_for_a_model_without_a_front_end_is_sent_there(tmp_path: Path
         file.writeframes(bytes(8))
     with pytest.raises(InputError) as caught:
         read_data(tmp_path / "in.wav", DataOptions(), [spec], 1)
-    assert caught.value.what == "a WAV file has samples of int16, the model takes int8[1, 49, 10, 1]"
+    assert caught.value.what == "a WAV file has int16 samples, the model needs int8[1, 49, 10, 1]"
     assert "--front NAME" in caught.value.hint
 
 
@@ -184,5 +184,5 @@ def test_the_same_elements_may_be_grouped_otherwise(shape: tuple[int, ...]) -> N
 
 def test_channels_first_is_no_other_grouping() -> None:
     planes = np.zeros((1, 3, 8, 8), np.int8)
-    with pytest.raises(InputError, match=r"has shape \[1, 3, 8, 8\], the model takes \[1, 8, 8, 3\]"):
+    with pytest.raises(InputError, match=r"has shape \[1, 3, 8, 8\], the model needs \[1, 8, 8, 3\]"):
         make_samples({"image": planes}, [TensorSpec("image", TensorType(DType.I8, (1, 8, 8, 3)))], "in.npz")

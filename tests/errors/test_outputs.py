@@ -54,7 +54,7 @@ def test_an_archive_on_a_read_only_disk(
     model: Path, complaint: Complain, read_only_disk: None, tmp_path: Path
 ) -> None:
     complaint("compile", model, "--board", "host", "-o", tmp_path / "out.tar").names(
-        "E103", "archive", "Read-only file system", "FOLDER/out.tar", "hint: choose a folder"
+        "E103", "archive", "Read-only file system", "FOLDER/out.tar", "hint: choose a writable folder"
     )
 
 
@@ -72,7 +72,7 @@ def test_a_project_goes_into_no_folder_with_something_in_it(
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "thesis.txt").write_text("three years", encoding="utf-8")
     complaint("new", archive, tmp_path / "p", "--board", "host").names(
-        "E103", "not empty", "FOLDER/p", "hint: name a new folder"
+        "E103", "not empty", "FOLDER/p", "hint: choose a new folder"
     )
     assert [path.name for path in (tmp_path / "p").iterdir()] == ["thesis.txt"]
 
@@ -88,7 +88,9 @@ def test_a_project_on_a_read_only_disk(
 
 def test_build_needs_a_project(complaint: Complain, tmp_path: Path) -> None:
     for command in ("build", "flash", "monitor"):
-        complaint(command, tmp_path).names("E102", "no project", "FOLDER", "deploy new OUT.tar DIR --board B")
+        complaint(command, tmp_path).names(
+            "E102", "not a project", "FOLDER", "deploy new OUT.tar DIR --board B"
+        )
 
 
 def refused_output(place: Path, model: Path, inputs: Path, complaint: Complain) -> Any:
@@ -98,7 +100,7 @@ def refused_output(place: Path, model: Path, inputs: Path, complaint: Complain) 
 def test_inputs_are_not_overwritten_by_outputs(model: Path, inputs: Path, complaint: Complain) -> None:
     before = inputs.read_bytes()
     refused_output(inputs, model, inputs, complaint).names(
-        "E103", "exists", "left alone", "FOLDER/in.npz", "hint: name another file"
+        "E103", "exists", "not overwritten", "FOLDER/in.npz", "hint: name another file"
     )
     assert inputs.read_bytes() == before
 
@@ -111,7 +113,7 @@ def test_outputs_need_a_file_name(model: Path, inputs: Path, complaint: Complain
 
 def test_outputs_need_a_folder(model: Path, inputs: Path, complaint: Complain, tmp_path: Path) -> None:
     refused_output(tmp_path / "no" / "out.npz", model, inputs, complaint).names(
-        "E103", "does not exist", "FOLDER/no", "hint: make it first"
+        "E103", "does not exist", "FOLDER/no", "hint: create it first"
     )
 
 

@@ -25,7 +25,7 @@ HINT = "sox in.wav -r 16000 -c 1 -b 16 out.wav"
 WRONG: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
     "another rate": (lambda path: wav(path, rate=44100), ("44100", "16000", HINT)),
     "two channels": (lambda path: wav(path, channels=2), ("2 channels", "1", HINT)),
-    "bytes": (lambda path: wav(path, bits=8), ("8 bits", "16", HINT)),
+    "bytes": (lambda path: wav(path, bits=8), ("8-bit", "16", HINT)),
     "no WAV file": (lambda path: path.write_bytes(b"ID3 something else"), ("not a WAV file",)),
     "cut short": (lambda path: path.write_bytes(b"RIFF"), ("not a WAV file",)),
     "no file": (lambda path: None, ("does not exist",)),

@@ -113,7 +113,7 @@ def test_a_project_of_another_model_is_refused(tmp_path: Path, repo_root: Path) 
     (tmp_path / "project/project.json").write_text(json.dumps({**facts, "model_hash": "0" * 64}))
     with pytest.raises(InputError, match="the project is made of another model"):
         deploy.evidence(compiled, project=tmp_path / "project")
-    with pytest.raises(InputError, match="a project does not hold the graph") as caught:
+    with pytest.raises(InputError, match="a project does not contain the graph") as caught:
         deploy.evidence(tmp_path / "project")
     assert f"deploy evidence ARCHIVE --project {tmp_path / 'project'}" in caught.value.hint
 
@@ -134,7 +134,7 @@ def test_only_an_earlier_folder_is_replaced(subject: Subject, tmp_path: Path) ->
     with pytest.raises(OutputError, match="it is not a folder of evidence"):
         evidence.save(other)
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="a file is where the folder should be"):
+    with pytest.raises(OutputError, match="a file has the name of the folder"):
         evidence.save(tmp_path / "file")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["evidence", "file", "other"]
 

@@ -220,9 +220,7 @@ def test_what_is_put_there_is_found(dense: Subject) -> None:
 
 def test_what_it_cannot_read_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made = artifact("dense")
-    assert examine_stack_and_memory(Subject(made)).summary == (
-        "no board is named, so nothing is linked: name it by --board"
-    )
+    assert examine_stack_and_memory(Subject(made)).summary == ("no board, so nothing is linked: add --board")
     found = examine_stack_and_memory(Subject(made, load_board("host")))
     assert found.summary == "machine code of host is not read: only that of Cortex-M is"
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -136,7 +136,7 @@ def test_weights_in_another_order_are_refused() -> None:
 
 def test_weights_packed_for_one_computer_are_refused() -> None:
     case = Case("MatMulNBits", (2, 40), (PACKED, SCALES), {**BLOCKS, "weight_prepacked": 1})
-    with pytest.raises(ModelError, match="packed for one computer"):
+    with pytest.raises(ModelError, match="packed for a particular processor"):
         read_onnx(case.file(), "net.onnx")
 
 

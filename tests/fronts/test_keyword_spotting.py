@@ -88,7 +88,7 @@ def test_a_file_of_another_rate_is_refused_before_anything_is_built(
     outcome = run_deploy("run", network, "--board", "host", "--front", FRONT, "--inputs", path)
     assert outcome.status == 1
     assert outcome.err == (
-        "error: the file has 8000 samples a second, the front end takes 16000\n"
+        "error: the file has 8000 samples a second, the front end needs 16000\n"
         f"  {path}\n"
-        "  hint: audio tools convert it, such as: sox in.wav -r 16000 -c 1 -b 16 out.wav\n"
+        "  hint: convert it, for example: sox in.wav -r 16000 -c 1 -b 16 out.wav\n"
     )

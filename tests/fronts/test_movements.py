@@ -61,7 +61,10 @@ WRONG = {
     "detrend=linear": "detrend must be constant or none, not linear",
     "axes=0": "axes must be more than 0, not 0",
 }
-MUST = "features must be a list of mean, std, rms, skew, kurtosis, min, max, ptp without repeats, with welch last"
+MUST = (
+    "features must be a list of mean, std, rms, skew, kurtosis, min, max, ptp without repeats, with "
+    "welch last"
+)
 WRONG_FEATURES = {
     "features=rms/peaks": f'{MUST}, not "rms/peaks"',
     "features=welch/rms": f'{MUST}, not "welch/rms"',
@@ -104,7 +107,8 @@ def test_features_that_are_none_are_refused(words: str) -> None:
         (
             "scipy.filter:sample_rate=100,axes=3,samples=12",
             33,
-            'the front end computes 3 numbers for each row and 12 rows of a window, but the model\'s input "x" has '
+            "the front end computes 3 numbers for each row and 12 rows of a window, but the model's input "
+            '"x" has '
             "shape [1, 33]",
         ),
     ],

@@ -159,7 +159,7 @@ def test_millions_of_rows_are_reported_before_memory_is_spent_on_their_lives() -
         compile_job(
             Job(ImportedModel(graph, "found.tflite", "00" * 32, "found"), Target("host"), CompileOptions())
         )
-    assert refusal.value.what == "the tensors have 8,000,004 rows in all, the limit is 1,000,000"
+    assert refusal.value.what == "the tensors have 8,000,004 rows in total, the limit is 1,000,000"
 
 
 def test_a_node_whose_name_is_not_text_is_reported_too() -> None:

@@ -186,7 +186,7 @@ print(*compile_job(job).sources.values())
 @pytest.mark.slow
 def test_an_instruction_set_is_one_folder_and_one_line(tree: Path) -> None:
     (tree / "codegen/isa/magic").mkdir()
-    line = '        "helium": "before dsp: a core with vectors has the DSP extension, too",'
+    line = '        "helium": "before dsp: a core with Helium also has the DSP extension",'
     table = {"codegen/isa/__init__.py": (line, '        "magic": "anywhere",')}
     make(Change({"codegen/isa/magic/__init__.py": "", "codegen/isa/magic/isa.py": ISA}, table), tree)
     environment = {**os.environ, "PYTHONPATH": str(tree)}

@@ -20,7 +20,7 @@ def test_every_page_that_is_named_can_be_shown(package_files: tuple[Path, ...]) 
     texts = [path.read_text(encoding="utf-8") for path in package_files if b"\0" not in path.read_bytes()]
     named = {name for text in texts for name in SHOWN_BY.findall(text)}
     assert len(named) > 10
-    assert named <= manual_pages().keys() | {"lists"}  # "deploy docs lists them all"
+    assert named <= manual_pages().keys() | {"lists"}  # "list all pages with: deploy docs"
 
 
 def test_no_message_names_a_file_that_only_the_tree_has(package_modules: tuple[Path, ...]) -> None:

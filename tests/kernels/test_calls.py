@@ -151,7 +151,7 @@ def test_memory_that_does_not_exist_is_named_with_the_node(use: Use) -> None:
     with pytest.raises(BoardError) as caught:
         model(TWO_MEMORIES)
     assert str(caught.value) == (
-        'error: combine "first" (larger) works in NPU_RAM, which this board does not have\n'
+        'error: combine "first" (larger) needs memory in NPU_RAM, which this board does not have\n'
         "  hint: there is DTCM, SRAM"
     )
     with pytest.raises(BoardError, match="which this board does not have"):
@@ -165,7 +165,8 @@ def test_two_functions_that_reach_no_memory_in_common_are_named(use: Use) -> Non
     with used_for("combine", _only("second", slow), fast), pytest.raises(ModelError) as caught:
         model(TWO_MEMORIES)
     assert caught.value.what == (
-        'combine "first" (larger) and combine "second" (larger) reach no memory in common'
+        'combine "first" (larger) and combine "second" (larger) cannot share a tensor: they reach different '
+        "memories"
     )
 
 
@@ -177,7 +178,7 @@ def test_alignment_is_a_power_of_two() -> None:
 
 def test_a_model_may_not_be_called_as_the_library_is(use: Use) -> None:
     use(Larger(ANYWHERE))
-    with pytest.raises(ModelError, match=r"two different files larger.h beside larger.c"):
+    with pytest.raises(ModelError, match=r"two different files are called larger.h"):
         _ = model(name="larger").sources
 
 

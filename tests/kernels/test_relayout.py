@@ -1,4 +1,4 @@
-"""A layer that copies rows says what its readers want that the rows do not have."""
+"""A layer that copies rows says what its readers need that the rows do not have."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ REASONS = {
     "padding": (DENSE, PADDED),
     "padding ": (DENSE, RowRequest(right=1)),
     "padding  ": (DENSE, RowRequest(bottom=1)),
-    "room behind each row ": (DENSE, RowRequest(slack=2)),
+    "space after each row ": (DENSE, RowRequest(slack=2)),
     "padding   ": (PADDED, RowRequest(left=1, right=1, top=1, bottom=1, fill=0)),
-    "room behind each row": (DENSE, RowRequest(slack=4)),
+    "space after each row": (DENSE, RowRequest(slack=4)),
     "rows without gaps": (RowRequest(slack=4), whole(IMAGE)),
     "16-bit pixels ": (PADDED, RowRequest(dtype_bytes=2, left=1, right=1, top=1, bottom=1)),
     "a copy": (PADDED, PADDED),
@@ -39,6 +39,6 @@ def test_the_reason_is_what_differs(wanted: str) -> None:
 
 def test_the_comment_above_a_copy_is_true() -> None:
     text = compiled(SHOWN["planes_of_a_vector"](), PLAIN, OPTIONS["speed"], "k").sources["k.c"]
-    assert "copy: its readers want padding" in text
+    assert "copy: its readers need padding" in text
     text = compiled(SHOWN["input_shown"](), DSP, OPTIONS["ram"], "k").sources["k.c"]
-    assert "copy: the caller wants it as an output" in text
+    assert "copy: it is an output that the caller owns" in text

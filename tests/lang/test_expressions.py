@@ -151,46 +151,46 @@ X = lang.placeholder("x", (4, 8), "i8")
 K = lang.reduce_axis("k", 8)
 # What is written, and what is said of it.
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
-    "outside": (lambda: X[4, 0], "axis 0 of x has 4 elements, it is read from 4 to 4"),
-    "outside_by_an_axis": (lambda: X[0, K + 1], "axis 1 of x has 8 elements, it is read from 1 to 8"),
-    "below": (lambda: X[0, K - 1], "axis 1 of x has 8 elements, it is read from -1 to 6"),
-    "axes": (lambda: X[0], "x has 2 axes, 1 indices are given"),
+    "outside": (lambda: X[4, 0], "axis 0 of x has 4 elements, but is read from 4 to 4"),
+    "outside_by_an_axis": (lambda: X[0, K + 1], "axis 1 of x has 8 elements, but is read from 1 to 8"),
+    "below": (lambda: X[0, K - 1], "axis 1 of x has 8 elements, but is read from -1 to 6"),
+    "axes": (lambda: X[0], "x has 2 axes, but 1 indices were given"),
     "no_index": (lambda: X[0, "a"], "'a' is not an index"),  # type: ignore[index]
     "not_affine": (lambda: X[0, K * K], "a position can be multiplied by a number, not by Axis"),  # type: ignore[operator]
     "computed": (lambda: X[X[0, 0], 0], "axis 0 of x has a computed index"),
     "shape": (
         lambda: lang.placeholder("x", (4, 0), "i8"),
-        "x has the shape [4, 0]: each size must be 1 or more",
+        "x has the shape [4, 0]: each size must be at least 1",
     ),
-    "name": (lambda: lang.placeholder("x y", (4,), "i8"), '"x y" is not a name of a tensor'),
+    "name": (lambda: lang.placeholder("x y", (4,), "i8"), '"x y" is not a valid name for a tensor'),
     "type": (lambda: lang.placeholder("x", (4,), "int8"), '"int8" is not a type'),
     "extent": (
         lambda: lang.reduce_axis("k", 0),
-        "the axis k has the extent 0: it must be from 1 to 2,147,483,647",
+        "the extent of axis k must be 1 to 2,147,483,647, not 0",
     ),
-    "axis_name": (lambda: lang.reduce_axis("1", 3), '"1" is not a name of an axis'),
-    "body": (lambda: lang.compute("y", (4,), lambda i, j: i), "y has 1 axes, its body takes 2"),
+    "axis_name": (lambda: lang.reduce_axis("1", 3), '"1" is not a valid axis name'),
+    "body": (lambda: lang.compute("y", (4,), lambda i, j: i), "y has 1 axes, but its body accepts 2"),
     "free_axis": (
         lambda: lang.compute("y", (4,), lambda i: X[i, K]),
         "y reads along k, which is not an axis there",
     ),
     "hidden_axis": (
         lambda: lang.compute("y", (8,), lambda k: lang.sum(X[0, k], K)),
-        "y has an axis k already",
+        "y already has an axis k",
     ),
-    "no_axis": (lambda: lang.sum(X[0, 0]), "a reduction needs axes to go over"),
+    "no_axis": (lambda: lang.sum(X[0, 0]), "a reduction needs axes"),
     "nested": (
         lambda: lang.sum(lang.sum(X[0, K], K), lang.reduce_axis("m", 2)),
-        "a reduction of what is reduced itself is not one step",
+        "a reduction cannot contain another one",
     ),
-    "truth": (lambda: 1 if X[0, 0] < 3 else 2, "a value is not known while the expression is made"),
+    "truth": (lambda: 1 if X[0, 0] < 3 else 2, "a value is not known while the expression is built"),
     "no_value": (lambda: X[0, 0] + "a", "'a' is not a value"),  # type: ignore[operator]
-    "shapes": (lambda: X + lang.placeholder("z", (3,), "i8"), "x [4, 8] and z [3] do not go together"),
-    "given": (lambda: lang.proc("p", [], X), "x is given, not computed: there is nothing to do"),
+    "shapes": (lambda: X + lang.placeholder("z", (3,), "i8"), "x [4, 8] and z [3] cannot be combined"),
+    "given": (lambda: lang.proc("p", [], X), "x is an input, so there is nothing to compute"),
     "missing": (lambda: lang.proc("p", [], X + 1), "x_plus needs x, not among the inputs of p"),
     "twice": (
         lambda: lang.proc("p", [X], lang.compute("x", (4,), lambda i: X[i, 0])),
-        "two tensors are called x",
+        "two tensors are named x",
     ),
 }
 

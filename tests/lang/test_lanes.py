@@ -52,7 +52,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "no set": (lambda: pool().vectorize("c", "mmx"), 'no instruction set "mmx" has lanes'),
     "turns": (
         lambda: pool().vectorize("c", "dsp"),
-        "s.vectorize('c', 'dsp'): dsp has 4 lanes, c has 8 turns",
+        "s.vectorize('c', 'dsp'): dsp has 4 lanes, c has 8 iterations",
     ),
     "apart": (
         lambda: pool(4, step=2).vectorize("c", "dsp"),
@@ -64,11 +64,11 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "wider results": (
         lambda: pool(4, "max", None).vectorize("c", "dsp"),
-        "s.vectorize('c', 'dsp'): dsp has no instruction for what turns of c do to y",
+        "s.vectorize('c', 'dsp'): dsp has no instruction for what c does to y",
     ),
     "reduction": (
         lambda: pool(4).vectorize("r", "dsp"),
-        "s.vectorize('r', 'dsp'): dsp has 4 lanes, r has 2 turns",
+        "s.vectorize('r', 'dsp'): dsp has 4 lanes, r has 2 iterations",
     ),
 }
 
@@ -141,7 +141,7 @@ def test_bits_of_bytes_lie_in_lanes(
 
 
 def test_products_of_bytes_are_refused_where_words_have_none() -> None:
-    with pytest.raises(InputError, match="dsp has no instruction for what turns of j do to y"):
+    with pytest.raises(InputError, match="dsp has no instruction for what j does to y"):
         two("*", 4).vectorize("j", "dsp")
 
 

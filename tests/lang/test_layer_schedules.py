@@ -160,7 +160,7 @@ def test_installed_packages_bring_schedules(mine: Path) -> None:
     try:
         assert kernels().count("packed") == 1
         register(SCHEDULES, "empty", object)
-        with pytest.raises(ExtensionError, match='the extension "empty" makes no schedule of layers'):
+        with pytest.raises(ExtensionError, match='the extension "empty" defines no layer schedule'):
             kernels()
     finally:
         unregister(SCHEDULES, "mine")
@@ -169,31 +169,35 @@ def test_installed_packages_bring_schedules(mine: Path) -> None:
 
 
 FILES = {
-    "empty": ("x = 1\n", "the file makes no schedule of layers", ""),
-    "end": ("raise SystemExit(3)\n", "the file does not run: SystemExit: 3", ":1: raise SystemExit(3)"),
+    "empty": ("x = 1\n", "the file defines no layer schedule", ""),
+    "end": ("raise SystemExit(3)\n", "the file raised an error: SystemExit: 3", ":1: raise SystemExit(3)"),
     "syntax": ("def f(:\n", "the file is not Python: invalid syntax", ":1: def f(:"),
     "raises": (
         "import os\nos.no_such_name\n",
-        "the file does not run: AttributeError: ",
+        "the file raised an error: AttributeError: ",
         ":2: os.no_such_name",
     ),
     "op": (PAIRS.replace("conv2d", "conv3d"), 'there is no op "conv3d"', ":5: @lang.layer_schedule"),
-    "no_op": (PAIRS.replace('"conv2d"', ""), "it is for no op", ":5: "),
+    "no_op": (PAIRS.replace('"conv2d"', ""), "it names no op", ":5: "),
     "feature": (
         PAIRS.replace('"conv2d"', '"conv2d", needs=["sse"]'),
-        'there is no feature "sse" of a core',
+        'no core has a feature "sse"',
         ":5",
     ),
-    "bits": (PAIRS.replace('"conv2d"', '"conv2d", row_bits=12'), "rows of 12 bits are not made", ":5: "),
-    "group": (PAIRS.replace('"conv2d"', '"conv2d", group=0'), "a group of 0 elements is none", ":5: "),
+    "bits": (PAIRS.replace('"conv2d"', '"conv2d", row_bits=12'), "rows of 12 bits do not exist", ":5: "),
+    "group": (
+        PAIRS.replace('"conv2d"', '"conv2d", group=0'),
+        "a group must have at least 1 element, not 0",
+        ":5: ",
+    ),
     "alone": (
         PAIRS.replace("(s, knobs)", "(s)"),
-        "pairs has 1 parameter, a template has two",
+        "pairs has 1 parameter, a template needs two",
         ":5: @lang.layer_schedule",
     ),
     "bug": (
         PAIRS.replace("s.unroll(inner)", "s.rollback()"),
-        "the schedule pairs fails on conv2d_0: ",
+        "the schedule pairs failed on conv2d_0: ",
         ":13: ",
     ),
 }
@@ -213,5 +217,5 @@ def test_what_is_wrong_with_a_file_is_reported_with_its_line(name: str, tmp_path
 def test_what_is_not_a_schedule_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such Python file"):
         kernels(tmp_path / "none.py")
-    with pytest.raises(InputError, match=r"schedules 3 is neither a file nor made by lang\.layer_schedule"):
+    with pytest.raises(InputError, match=r"schedules 3 is neither a Python file nor a lang\.layer_schedule"):
         kernels(3)

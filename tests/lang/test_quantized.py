@@ -64,27 +64,30 @@ OTHER = lang.placeholder("other", (4,), lang.quantized("i8", 0.25))
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "scales": (
         lambda: lang.compute("y", (4,), lambda i: Q[i] + OTHER[i]),
-        "a value of scale 0.5 and one of scale 0.25 do not go together",
+        "a value of scale 0.5 and one of scale 0.25 cannot be combined",
     ),
     "numbers": (
         lambda: lang.compute("y", (4,), lambda i: Q[i] + 3),
-        "a value of scale 0.5 and one without a scale do not go together",
+        "a value of scale 0.5 and one without a scale cannot be combined",
     ),
     "no scale": (
         lambda: lang.compute("y", (4,), lambda i: i * 2, lang.quantized("i8", 1.0)),
-        "y is quantized, and its value has no scale",
+        "y is quantized, but its value has no scale",
     ),
     "rounding": (
         lambda: lang.compute("y", (4,), lambda i: Q[i], lang.quantized("i8", 1.0), rounding="up"),
         'there is no rounding "up"',
     ),
-    "real": (lambda: lang.quantized("f32", 1.0), "f32 holds floats as they are"),
-    "scale": (lambda: lang.quantized("i8", 0.0), "a scale of 0.0 stands for nothing"),
+    "real": (lambda: lang.quantized("f32", 1.0), "f32 holds unquantized floats"),
+    "scale": (lambda: lang.quantized("i8", 0.0), "the scale must be finite and more than 0, not 0.0"),
     "zero": (
         lambda: lang.quantized("i8", 1.0, 128),
         "i8 does not hold the zero point 128: it goes from -128 to 127",
     ),
-    "no output": (lambda: lang.proc("nothing", [Q], []), "nothing has no output: there is nothing to do"),
+    "no output": (
+        lambda: lang.proc("nothing", [Q], []),
+        "nothing has no output, so there is nothing to compute",
+    ),
 }
 
 
@@ -120,7 +123,7 @@ def test_several_outputs_come_apart_again(own_folders: None, require_tool: Calla
 def test_outputs_of_several_types_are_not_built(own_folders: None) -> None:
     with pytest.raises(InputError) as caught:
         lang.build(span("i8"), "host")
-    assert caught.value.what == "low is i32 and high i8: outputs that are built together have one type"
+    assert caught.value.what == "low is i32 and high i8: all outputs must have the same type"
 
 
 @pytest.mark.arm

@@ -149,11 +149,11 @@ WRONG: dict[str, tuple[Callable[[lang.Schedule], object], str]] = {
     "no_loop": (lambda s: s.split("z", 2), "product has no loop z"),
     "no_loop_to_unroll": (lambda s: s.unroll("z"), "s.unroll('z'): product has no loop z"),
     "factor": (lambda s: s.split("k", 0), "0 is not a factor of k: it must be at least 1"),
-    "more_than_there_is": (lambda s: s.split("i", 5), "i has 4 turns, fewer than a factor of 5"),
+    "more_than_there_is": (lambda s: s.split("i", 5), "i has 4 iterations, fewer than a factor of 5"),
     "no_factor": (lambda s: s.split("k", (None, None)), "(None, None) is not a factor of k"),
     "order": (
         lambda s: s.reorder("k", "i"),
-        "s.reorder('k', 'i'): these loops are not nested with nothing between them",
+        "s.reorder('k', 'i'): these loops are not perfectly nested",
     ),
     "sums": (
         lambda s: s.fuse("i", "k"),
@@ -161,7 +161,7 @@ WRONG: dict[str, tuple[Callable[[lang.Schedule], object], str]] = {
     ),
     "partition": (
         lambda s: s.partition("k", 8),
-        "s.partition('k', 8): partition of k at 8 must lie inside its 8 values",
+        "s.partition('k', 8): partition of k at 8 must be inside its 8 values",
     ),
     "no_constant": (lambda s: s.pack("x", "i"), "x is not a constant of product"),
     "pack_order": (
@@ -178,7 +178,7 @@ WRONG: dict[str, tuple[Callable[[lang.Schedule], object], str]] = {
     ),
     "padding": (
         lambda s: s.pad_reduction("i", 3, "w"),
-        "s.pad_reduction('i', 3, 'w'): loop i must only add up integers to be lengthened",
+        "s.pad_reduction('i', 3, 'w'): loop i must only add up integers to be extended",
     ),
 }
 

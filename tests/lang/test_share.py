@@ -104,12 +104,12 @@ def row() -> lang.Schedule:
 
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "weights": (lambda: weighted().share("j_i", "t"), "does not walk j_i and t as one"),
-    "apart": (lambda: tiled(pool("max", 3, 3), 3).share("j_i", "t"), "do not overlap in turns of j_i"),
+    "apart": (lambda: tiled(pool("max", 3, 3), 3).share("j_i", "t"), "do not overlap in iterations of j_i"),
     "one loop": (lambda: row().share("j_i", "t"), "only t is reduced"),
     "one sum": (lambda: pool().share("j", "t"), "no loops j and t are around a reduction"),
     "not the sum's": (
         lambda: tiled(pool(), 2).share("r", "t"),
-        "most does not have a value for each turn",
+        "most does not have a value for each iteration",
     ),
     "floats": (
         lambda: tiled(pool("sum", dtype="f32"), 2).share("j_i", "t"),

@@ -217,11 +217,12 @@ def of_text(text: str) -> lang.Schedule:
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "no tensor": (
         lambda: pool().compute_at("z", "i2"),
-        "s.compute_at('z', 'i2'): pool has no tensor z between its nests: there is column",
+        "s.compute_at('z', 'i2'): pool has no tensor z between its nests: known: column",
     ),
     "an instruction": (
         lambda: vectorized().compute_at("column", "i2"),
-        "s.compute_at('column', 'i2'): column is made at several places of its nest, or by an instruction",
+        "s.compute_at('column', 'i2'): column is computed at several positions of its nest, or by an "
+        "instruction",
     ),
     "no loop": (
         lambda: pool().compute_at("column", "q"),
@@ -237,23 +238,24 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "sums": (
         lambda: pool().compute_inline("column"),
-        "s.compute_inline('column'): column is more than a value for each element: it has sums",
+        "s.compute_inline('column'): column contains a sum, so it cannot be inlined",
     ),
     "overwritten": (
         lambda: of_text(OVERWRITTEN).compute_inline("b"),
-        "s.compute_inline('b'): a, of which b is made, is written again after it",
+        "s.compute_inline('b'): a, from which b is computed, is written again after it",
     ),
     "shifted": (
         lambda: of_text(SHIFTED).reverse_compute_at("y", "i"),
-        "s.reverse_compute_at('y', 'i'): a turn of i does not make all of z that y needs",
+        "s.reverse_compute_at('y', 'i'): an iteration of i does not compute all of z that y needs",
     ),
     "too early": (
         lambda: pool().reverse_compute_at("y", "j"),
-        "s.reverse_compute_at('y', 'j'): a turn of j does not make all of column that y needs",
+        "s.reverse_compute_at('y', 'j'): an iteration of j does not compute all of column that y needs",
     ),
     "several sources": (
         lambda: centred(stored=True).reverse_compute_at("y", "i2"),
-        "s.reverse_compute_at('y', 'i2'): y reads 2 tensors of other nests, at 2 places: it must be one",
+        "s.reverse_compute_at('y', 'i2'): y reads 2 tensors of other nests, at 2 positions: only one is "
+        "supported",
     ),
     "no result": (lambda: pool().cache_write("x", "i"), "s.cache_write('x', 'i'): pool has no result x"),
     "not written there": (
@@ -266,20 +268,20 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "several turns": (
         lambda: lang.Schedule(lang.parse(SEVERAL)).cache_write("y", "i"),
-        "s.cache_write('y', 'i'): y[j + k] is one element in several turns",
+        "s.cache_write('y', 'i'): y[j + k] is the same element in several iterations",
     ),
     "nothing begins": (
         lambda: pool().decompose_reduction("r"),
-        "s.decompose_reduction('r'): loop r begins with no value that it goes on with",
+        "s.decompose_reduction('r'): loop r does not start with a value that it continues",
     ),
     "budget": (
         lambda: centred().unroll("i", statements=2),
-        "s.unroll('i', statements=2): a turn of i has 3 statements, more than 2",
+        "s.unroll('i', statements=2): an iteration of i has 3 statements, more than 2",
     ),
-    "two words": (lambda: centred().unroll("k", 2, 8), "unroll takes times or statements, not both"),
+    "two words": (lambda: centred().unroll("k", 2, 8), "unroll accepts times or statements, not both"),
     "note": (
         lambda: centred().annotate("k", "ends */ here"),
-        "s.annotate('k', 'ends */ here'): the note 'ends */ here' does not fit a line of comment in C",
+        "s.annotate('k', 'ends */ here'): the note 'ends */ here' does not fit a one-line C comment",
     ),
 }
 

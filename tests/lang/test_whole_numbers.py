@@ -181,15 +181,15 @@ def f(store: str) -> str:
 REST = "\n    for i in range(3):\n        y[i + 1] = 0"
 # Texts know no types of users' values: they are refused where they are built, by what could happen.
 TEXTS = {
-    "x[0] << x[1]": "f has a shift by -2,147,483,648 to 2,147,483,647: i32 is shifted by 0 to 31",
-    "x[0] >> (x[1] & 63)": "f has a shift by 0 to 63: i32 is shifted by 0 to 31",
-    "i64(x[0]) >> -1": "f has a shift by -1: i64 is shifted by 0 to 63",
-    "x[0] // x[1]": "f has a division by -2,147,483,648 to 2,147,483,647, among them 0",
+    "x[0] << x[1]": "f has a shift by -2,147,483,648 to 2,147,483,647: i32 can be shifted by 0 to 31",
+    "x[0] >> (x[1] & 63)": "f has a shift by 0 to 63: i32 can be shifted by 0 to 31",
+    "i64(x[0]) >> -1": "f has a shift by -1: i64 can be shifted by 0 to 63",
+    "x[0] // x[1]": "f has a division by -2,147,483,648 to 2,147,483,647, which includes 0",
     "x[0] % 0": "f has a division by 0",
-    "x[0] // -1": "f has a division of -2,147,483,648 by -1, beyond the 32 bits of i32",
+    "x[0] // -1": "f has a division of -2,147,483,648 by -1, outside the 32 bits of i32",
     "f32(x[0]) % 3": "f has an operation % of floats",
-    "t[0:][x[0] & 8]": "f has a computed index of t from 0 to 8: its last element is 7",
-    "t[4:][x[0] % 5]": "f has a computed index of t from 4 to 8: its last element is 7",
+    "t[0:][x[0] & 8]": "f has a computed index of t ranges from 0 to 8, but its last element is 7",
+    "t[4:][x[0] % 5]": "f has a computed index of t ranges from 4 to 8, but its last element is 7",
 }
 
 
@@ -206,5 +206,5 @@ def test_what_goes_beyond_32_bits_inside_a_value_is_reported_by_the_reference() 
     with pytest.raises(InputError) as caught:
         kernel.reference(np.array([2**20, 2**20, 0, 0], I32), np.zeros(8, np.int8))
     assert caught.value.what == (
-        "f is not defined for these inputs: 1048576 * 1048576 is beyond the 32 bits of i32"
+        "f is not defined for these inputs: 1048576 * 1048576 does not fit the 32 bits of i32"
     )

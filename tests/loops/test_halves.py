@@ -99,14 +99,14 @@ def test_each_turn_belongs_to_one_half(count: int) -> None:
         (proc_of(over(4, COPY), over(4, COPY)), ""),
         (proc_of(over(4, COPY), over(6, COPY)), "the halves would share its results"),
         (proc_of(Declare(SUM), over(4, COPY)), "the halves would share its variables"),
-        (proc_of(LAST), "its outermost loop has a single turn"),
-        (proc_of(over(4, COPY, unrolled=True)), "its outermost loop has a single turn"),
-        (proc_of(over(4, COPY), y=replace(Y, may_alias=True)), "its result may lie where an operand lies"),
+        (proc_of(LAST), "its outermost loop has a single iteration"),
+        (proc_of(over(4, COPY, unrolled=True)), "its outermost loop has a single iteration"),
+        (proc_of(over(4, COPY), y=replace(Y, may_alias=True)), "its result may share memory with an operand"),
         (proc_of(over(4, COPY), y=replace(Y, role=Role.STATE)), "the halves would share its state"),
         (proc_of(over(4, COPY), y=replace(Y, role=Role.SCRATCH)), "the halves would share its scratch"),
         (
             proc_of(over(2, over(300_000, Store(at(Y, TURN * 300_000 + TAP), Const(0)), var="k"))),
-            "its results are too many to list",
+            "it has too many results to list",
         ),
     ],
 )

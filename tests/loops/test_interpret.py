@@ -72,8 +72,8 @@ def test_rows_are_chosen_by_their_index() -> None:
 @pytest.mark.parametrize(
     ("index", "row", "says"),
     [
-        (4, 0, "x[4] lies outside its 4 elements"),
-        (-1, 0, "x[-1] lies outside its 4 elements"),
+        (4, 0, "x[4] is outside its 4 elements"),
+        (-1, 0, "x[-1] is outside its 4 elements"),
         (0, 2, "x has no row 2, only 2"),
         (0, -1, "x has no row -1, only 2"),
     ],

@@ -151,11 +151,11 @@ REFUSED = {
     ),
     "a part beyond the end": (
         lambda: partition(proc_of(For("k", 3, (STORE_K,))), "k", 3, "a", "b"),
-        "partition of k at 3 must lie inside its 3 values",
+        "partition of k at 3 must be inside its 3 values",
     ),
     "an empty part": (
         lambda: partition(proc_of(For("k", 3, (STORE_K,))), "k", 0, "a", "b"),
-        "partition of k at 0 must lie inside its 3 values",
+        "partition of k at 0 must be inside its 3 values",
     ),
     "a split into nothing": (
         lambda: split(proc_of(For("k", 3, (STORE_K,))), "k", 0, "ko", "ki"),
@@ -165,15 +165,15 @@ REFUSED = {
         lambda: split(
             proc_of(For("r", 2, (For("k", 3, (Store(at(Y, R * 3 + K), load(X, K)),)),))), "k", 2, "r", "i"
         ),
-        "nest has a loop r already",
+        "nest already has a loop r",
     ),
     "a split whose tail hides another": (
         lambda: split(proc_of(For("a_tail", 2, (For("k", 3, (STORE_K,)),))), "k", 2, "a", "b"),
-        "nest has a loop a_tail already",
+        "nest already has a loop a_tail",
     ),
     "a partition that hides another loop": (
         lambda: partition(proc_of(For("r", 2, (For("k", 3, (STORE_K,)),))), "k", 2, "r", "s"),
-        "nest has a loop r already",
+        "nest already has a loop r",
     ),
     "fusing loops with something between them": (
         lambda: fuse(dots(2, 3, 4), "p", "k", "all"),
@@ -193,7 +193,7 @@ REFUSED = {
     ),
     "changing the order of stores to one place": (
         lambda: reorder(proc_of(For("r", 2, (For("k", 3, (Store(at(Y, R), load(X, K)),)),))), "r", "k"),
-        "loop k writes y at one place for all its values",
+        "loop k writes y at the same position in all iterations",
     ),
     "private copies that are written to one place": (
         lambda: privatize(
@@ -201,7 +201,7 @@ REFUSED = {
             ["sum"],
             "k",
         ),
-        "loop k writes y at one place for all its values",
+        "loop k writes y at the same position in all iterations",
     ),
     "one of two locals made private": (
         lambda: privatize(
@@ -224,7 +224,7 @@ REFUSED = {
     ),
     "lengthening a loop that stores": (
         lambda: pad_reduction(proc_of(For("k", 3, (STORE_K,))), "k", 4, zeros="x"),
-        "loop k must only accumulate to be lengthened",
+        "loop k must only accumulate to be extended",
     ),
     "lengthening a sum that has no zeros": (
         lambda: pad_reduction(proc_of(For("k", 3, (Accumulate(at(SUM), load(X, K)),))), "k", 4, zeros="w"),

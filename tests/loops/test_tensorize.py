@@ -90,7 +90,7 @@ MISMATCHED = {
     "another length": (mac(5), "loop k runs 3 times, n 5"),
     "another operator": (mac(3, SUM_OF_BOTH), "Binary for Binary"),
     "other steps": (mac(3, EVERY_OTHER), "steps differ along k"),
-    "a buffer that begins at two places": (mac(3, SHIFTED), "a begins at two places"),
+    "a buffer that begins at two positions": (mac(3, SHIFTED), "a begins at two positions"),
     "another element type": (
         instruction(
             For(

@@ -120,8 +120,9 @@ def test_a_text_may_be_written_by_hand_and_means_what_it_says() -> None:
 # What is wrong, the line in which it stands, and what is said.
 WRONG = {
     "syntax": ("for k in range(3)", "for k in range(3", "not Python: "),
-    "no_annotation": ("y: output(i32[4])", "y", "y has no annotation that says its owner, type and elements"),
-    "unknown_role": ("w: constant(", "w: konstant(", "w has no annotation that says its owner"),
+    "no_annotation": ("y: output(i32[4])", "y", "y needs an annotation with its role, type and number of "
+                                                "elements"),
+    "unknown_role": ("w: constant(", "w: konstant(", "w needs an annotation with its role"),
     "no_such_word": ("rows=2", "row=2", "a buffer has no row"),
     "no_such_buffer": ("bias[o]", "bais[o]", 'there is no buffer bais - did you mean "bias"?'),
     "no_such_loop": ("bias[o]", "bias[oo]", "there is no loop oo around this"),
@@ -130,16 +131,16 @@ WRONG = {
     "not_affine": ("k + o * 6", "k * o", "k * o is not a sum of loop variables times numbers"),
     "a_loop_as_a_value": ("= bias[o]", "= o", "o is a loop, not a value"),
     "no_value": ("= bias[o]", "= bias[o] / 2", "bias[o] / 2 is not a value that a proc can compute"),
-    "a_window": ("= bias[o]", "= bias[o:]", "bias[o:] is a window where an element must stand"),
+    "a_window": ("= bias[o]", "= bias[o:]", "bias[o:] is a window, but an element is needed"),
     "unknown_function": (
         "= bias[o]",
         "= twice(bias[o])",
         "twice is not an instruction or function known here",
     ),
     "unknown_instruction": ("sum[0] = bias[o]", "dot(sum[0:])", "dot is not an instruction or function"),
-    "statement": ("sum[0] = bias[o]", "return bias[o]", "a proc has no such statement"),
-    "loop_twice": ("for p in", "for o in", "o has a meaning already"),
-    "bounds": ("range(3)", "range(p)", "a proc has no such statement"),
+    "statement": ("sum[0] = bias[o]", "return bias[o]", "this statement is not supported in a proc"),
+    "loop_twice": ("for p in", "for o in", "o is already defined"),
+    "bounds": ("range(3)", "range(p)", "this statement is not supported in a proc"),
 }  # fmt: skip
 
 
@@ -154,9 +155,9 @@ def test_a_wrong_text_is_refused_with_its_line(name: str) -> None:
 
 
 def test_only_one_function_is_a_proc() -> None:
-    with pytest.raises(InputError, match="the text of a proc is one function"):
+    with pytest.raises(InputError, match="the text of a proc must be one function"):
         parse_proc("x = 1\n")
-    with pytest.raises(InputError, match="a proc has plain parameters only"):
+    with pytest.raises(InputError, match="a proc needs plain parameters"):
         parse_proc("def f(x: input(i8[1]) = 3):\n    pass\n")
 
 
@@ -167,7 +168,7 @@ def test_instructions_are_applied_to_windows() -> None:
     for wrong, said in {
         "w[1]": "w[1] is not a window",
         "w[1:2]": "w[1:2] is not a window",
-        "w[1:], w[2:]": "copy takes 1 windows, not 2",
+        "w[1:], w[2:]": "copy needs 1 windows, not 2",
     }.items():
         with pytest.raises(InputError, match=re.escape(said)):
             parse_proc(text.format(wrong), {"copy": copy})

@@ -146,9 +146,9 @@ def test_what_counts_nothing_is_reported(
     outcome = run_deploy("monitor", project, "--decode")
     assert outcome.status == 1
     assert outcome.err.splitlines()[-3:] == [
-        "error: the runs of digits count nothing",
+        "error: digits counts no statistics",
         f"  {project}",
-        "  hint: deploy compile --observe makes a model whose runs do",
+        "  hint: compile the model with --observe",
     ]
 
 
@@ -158,8 +158,8 @@ def test_firmware_with_slots_refuses_it(tmp_path: Path, run_deploy: Callable[...
     outcome = run_deploy("new", archive, tmp_path / "project", "--board", "host", "--slots", "128K")
     assert outcome.status == 1
     assert outcome.err.splitlines() == [
-        "error: digits counts what its runs say of themselves, which firmware with slots does not",
-        "  hint: deploy compile without --observe, or firmware without --slots",
+        "error: digits was compiled with --observe, which cannot be combined with --slots",
+        "  hint: compile it without --observe, or omit --slots",
     ]
 
 
@@ -191,7 +191,7 @@ def test_they_are_said_in_words() -> None:
     ]
 
 
-@pytest.mark.parametrize("reply", [b"odd", DeviceError("device does not answer"), InputError("malformed")])
+@pytest.mark.parametrize("reply", [b"odd", DeviceError("device did not answer"), InputError("malformed")])
 def test_run_keeps_its_outputs_where_counters_cannot_be_read(
     reply: bytes | Exception,
     tmp_path: Path,
@@ -209,5 +209,5 @@ def test_run_keeps_its_outputs_where_counters_cannot_be_read(
     words = ("--board", "host", "--observe", "--fill", "random", "--output", tmp_path / "out.npz")
     outcome = run_deploy("run", digits(), *words)
     assert (outcome.status, outcome.err) == (0, "")
-    assert "\nobserved: not read, since " in outcome.out
+    assert "\nobserved: not read: " in outcome.out
     assert (tmp_path / "out.npz").exists()

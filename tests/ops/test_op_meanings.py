@@ -32,11 +32,12 @@ def test_what_is_stored_is_what_the_compiler_starts_from() -> None:
 
 def test_a_meaning_is_shown_of_one_operator() -> None:
     assert "for o in range(" in str(deploy.ops("CONV_2D", meaning=True))
-    assert "reshape: the rows stay where they are; nothing is computed" in str(deploy.ops("reshape", True))
+    assert "reshape: a view of the same rows; nothing is computed" in str(deploy.ops("reshape", True))
     for named in (None, "model.tflite"):
         with pytest.raises(InputError) as caught:
             deploy.ops(named, meaning=True)
         assert str(caught.value) == (
-            "error: the meaning is shown of one operator, and none is named\n"
-            "  hint: deploy ops conv2d --meaning; of a layer, deploy inspect MODEL --layer N --meaning"
+            "error: --meaning needs an operator\n"
+            "  hint: for example deploy ops conv2d --meaning; for a layer: deploy inspect MODEL --layer N "
+            "--meaning"
         )

@@ -119,10 +119,10 @@ def test_constants_beyond_16_bits_of_address_are_refused(tiny: ProjectSource) ->
     with pytest.raises(FitError) as caught:
         PLATFORM.files(replace(tiny, constants_bytes=70_000), UNO, App.RPC)
     assert str(caught.value) == (
-        "error: the constants of tiny take 70,000 bytes, "
-        "an AVR's 16-bit addresses reach 61,440 of its flash\n"
+        "error: the constants of tiny need 70,000 bytes, but an AVR's 16-bit addresses reach only 61,440 of "
+        "its flash\n"
         "  arduino-uno\n"
-        "  hint: a smaller model, or a board with a 32-bit core"
+        "  hint: use a smaller model, or a board with a 32-bit core"
     )
 
 
@@ -151,7 +151,7 @@ def test_no_tool_at_all_is_reported_with_the_way_to_get_one(monkeypatch: pytest.
     with pytest.raises(ToolError) as caught:
         find_arduino_tool("arduino:avr")
     assert str(caught.value) == (
-        "error: no program that builds sketches was found\n"
+        "error: no program to build sketches was found\n"
         "  looked for arduino-cli, arduino-builder\n"
         "  hint: arduino-cli is at arduino.github.io/arduino-cli; "
         "then: arduino-cli core install PACKAGE:ARCHITECTURE\n"
@@ -188,7 +188,7 @@ def test_tuning_on_an_arduino_is_refused_with_the_way_out() -> None:
     assert str(caught.value) == (
         "error: kernels cannot be tuned on arduino-uno\n"
         "  platforms: arduino\n"
-        "  hint: tune on an emulated board with the same core: its records serve this board too"
+        "  hint: tune on an emulated board with the same core: its records apply to this board too"
     )
 
 
@@ -235,7 +235,7 @@ def test_firmware_that_leaves_an_avr_no_stack_is_refused(
         r"error: the firmware's variables take 1,9\d\d of the 2,048 bytes of RAM of arduino-uno, "
         r"\d+ are left to a stack of 160 at least\n"
         r"  server\.ino\.elf\n"
-        r"  hint: deploy new --app standalone leaves out the server and its buffers; "
+        r"  hint: use deploy new --app standalone, which omits the server and its buffers, "
         r"or a board with more RAM\n",
         refused.err,
     )

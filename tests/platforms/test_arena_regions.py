@@ -151,7 +151,7 @@ def test_a_board_without_the_region_is_reported() -> None:
     with pytest.raises(BoardError) as refused:
         platform_of(other).files(digits(Pool("SRAM")), other, App.RPC)
     assert str(refused.value) == (
-        "error: arena of digits was planned for SRAM, which mps2-an386 has not\n"
+        "error: arena of digits was planned for SRAM, which mps2-an386 does not have\n"
         "  its RAM: RAM\n"
         "  hint: deploy compile MODEL --board mps2-an386"
     )
@@ -171,6 +171,6 @@ def test_models_in_different_memories_cannot_share(tiny: ProjectSource) -> None:
     with pytest.raises(InputError) as refused:
         share_firmware(spread, [other])
     assert str(refused.value) == (
-        "error: tiny works in SRAM, another model of this firmware in RAM and SRAM\n"
+        "error: tiny uses SRAM, another model of this firmware RAM and SRAM\n"
         "  hint: compile all of them with the same --pool options"
     )

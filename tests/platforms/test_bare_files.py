@@ -67,18 +67,18 @@ def test_a_runner_of_another_platforms_firmware_is_not_chosen() -> None:
     with pytest.raises(BoardError) as caught:
         choose_dry(load_board("nucleo-f446re"), "west", "baremetal")
     assert str(caught.value) == (
-        "error: firmware of the platform baremetal is not taken by west\n  nucleo-f446re\n"
-        "  hint: runners that take it: pyocd, openocd"
+        "error: west cannot run firmware of the platform baremetal\n  nucleo-f446re\n"
+        "  hint: runners that can: pyocd, openocd"
     )
     only_west = replace(load_board("nucleo-f446re"), runners={"west": {}})
-    with pytest.raises(BoardError, match="is not taken by west") as caught:
+    with pytest.raises(BoardError, match="west cannot run") as caught:
         choose_dry(only_west, None, "baremetal")
-    assert caught.value.hint == "runners that take it: none; deploy docs adding-a-board has them all"
+    assert caught.value.hint == "runners that can: none; all runners: deploy docs adding-a-board"
     with pytest.raises(BoardError) as caught:
         choose_dry(replace(only_west, runners={}))
     assert str(caught.value) == (
-        "error: nucleo-f446re names no runner: nothing here runs firmware on it\n"
-        "  hint: a table [runners] in its file, or --emulated where a command has it"
+        "error: nucleo-f446re has no runner, so deploy cannot run firmware on it\n"
+        "  hint: add a table [runners] to its file, or use --emulated if the command has it"
     )
 
 
@@ -111,7 +111,7 @@ address = 1
 clock = "apb1"
 """
 REFUSED = (
-    ('chip = "stm32f446"', "uart and tx and rx beside chip: the UART that the chip is to use, and its pins"),
+    ('chip = "stm32f446"', "uart and tx and rx in addition to chip: the UART and its pins"),
     (
         'chip = "stm32f446"\nuart = "USART9"\ntx = "PA2:7"\nrx = "PA3:7"',
         'a uart that STM32F446 has (USART1, USART2, USART3, UART4, UART5, USART6), not "USART9"',
@@ -122,7 +122,7 @@ REFUSED = (
     ),
     (
         'chip = "some"\nuart = "USART9"\ntx = "PA2:7"\nrx = "PA3:7"',
-        'a uart with a driver that it has (nrf, pl011, stm32_v1, stm32_v2), not "lin"',
+        'a uart with a supported driver (nrf, pl011, stm32_v1, stm32_v2), not "lin"',
     ),
 )
 
@@ -150,20 +150,20 @@ CLOCKS_REFUSED = (
     (
         "nucleo-f446re",
         200_000_000,
-        "STM32F446 cannot run at 200,000,000 Hz on bare metal: 180,000,000 is the most",
+        "STM32F446 cannot run at 200,000,000 Hz: the limit is 180,000,000 Hz",
     ),
     (
         "nucleo-f446re",
         95_300_000,
-        "STM32F446 cannot run at 95,300,000 Hz on bare metal: "
-        "its PLL makes multiples of 2,000,000 Hz between 192,000,000 and 432,000,000, divided",
+        "STM32F446 cannot run at 95,300,000 Hz: "
+        "its PLL generates multiples of 2,000,000 Hz between 192,000,000 and 432,000,000, divided",
     ),
-    ("nrf52840dk", 32_000_000, "nRF52840 cannot run at 32,000,000 Hz on bare metal: its clock is 64,000,000"),
+    ("nrf52840dk", 32_000_000, "nRF52840 cannot run at 32,000,000 Hz: its clock is 64,000,000"),
     (
         "rpi-pico",
         124_999_999,
-        "RP2040 cannot run at 124,999,999 Hz on bare metal: "
-        "its PLL makes multiples of 12,000,000 Hz, divided by two numbers",
+        "RP2040 cannot run at 124,999,999 Hz: "
+        "its PLL generates multiples of 12,000,000 Hz, divided by two numbers",
     ),
 )
 
@@ -173,10 +173,12 @@ def test_a_clock_that_a_chip_cannot_have_is_refused_with_words(name: str, hz: in
     with pytest.raises(BoardError) as caught:
         chip_words(replace(load_board(name), clock_hz=hz))
     assert caught.value.what == said
-    assert caught.value.hint == "clock_hz of the board's file says at how much it is to run"
+    assert caught.value.hint == "set clock_hz in the board file"
 
 
-@pytest.mark.parametrize(("app", "says"), [(App.RPC, "Serves the model"), (App.STANDALONE, "without end")])
+@pytest.mark.parametrize(
+    ("app", "says"), [(App.RPC, "Serves the model"), (App.STANDALONE, "sleeps in between")]
+)
 def test_a_projects_readme_says_what_its_program_does(tiny: ProjectSource, app: App, says: str) -> None:
     board = load_board("nrf52840dk")
     assert says in platform_of(board, "baremetal").files(tiny, board, app)["README.md"]

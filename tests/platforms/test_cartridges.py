@@ -437,7 +437,7 @@ def test_a_public_key_is_read_without_the_package(
             without.setitem(sys.modules, "cryptography", None)
             without.setitem(sys.modules, "cryptography.hazmat.primitives", None)
             assert public_key(public) == key
-            with pytest.raises(DeployError, match="private keys are read by the Python package cryptography"):
+            with pytest.raises(DeployError, match="private keys need the Python package cryptography"):
                 public_key(private)
 
 
@@ -445,9 +445,9 @@ def test_a_file_that_holds_no_key_is_named(require_package: Callable[..., None],
     require_package("cryptography")
     path = tmp_path / "key.pem"
     path.write_text("-----BEGIN NONSENSE-----")
-    with pytest.raises(DeployError, match="the file holds no public key of Ed25519 or P-256"):
+    with pytest.raises(DeployError, match="the file holds no public Ed25519 or P-256 key"):
         public_key(path)
-    with pytest.raises(DeployError, match="the file holds no private key of Ed25519 or P-256"):
+    with pytest.raises(DeployError, match="the file holds no private Ed25519 or P-256 key"):
         sign(bytes(64), path)
     with pytest.raises(DeployError, match="the key cannot be read"):
         public_key(tmp_path / "absent.pem")
@@ -466,8 +466,8 @@ def test_code_that_needs_a_fixed_place_is_refused_by_the_name_of_its_part(
     with pytest.raises(DeployError) as caught:
         cartridge_image(source, HOST, tmp_path)
     assert str(caught.value).splitlines()[0] == (
-        "error: tiny cannot be a cartridge: variables (what a library keeps from call to call) "
-        "would have to lie at a fixed address"
+        "error: tiny cannot be a cartridge: variables (a library keeps data between calls) would need a "
+        "fixed address"
     )
 
 
@@ -484,5 +484,5 @@ def test_a_compiler_without_that_linker_is_named(
     press: Press, tmp_path: Path, require_package: Callable[..., None]
 ) -> None:
     require_package("ziglang")
-    with pytest.raises(DeployError, match="position-independent code is linked by GNU's linker"):
+    with pytest.raises(DeployError, match="position-independent code needs the GNU linker"):
         cartridge_image(press.tiny, HOST, tmp_path, "zig")

@@ -78,4 +78,4 @@ def test_an_emulator_that_is_gone_is_an_error_of_the_device(address: DebugAddres
         LineClosedError, match=r"QEMU's debug port does not answer: (No such file|Connection refused)"
     ) as caught:
         DebugPort(address).stop()
-    assert caught.value.hint == "QEMU has ended or was stopped by somebody else: run the command again"
+    assert caught.value.hint == "QEMU ended or was stopped by another program: run the command again"

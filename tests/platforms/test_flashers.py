@@ -122,7 +122,7 @@ def test_a_drive_that_is_not_there_is_reported_with_those_that_are() -> None:
     with pytest.raises(ToolError) as caught:
         find_drive("RPI-RP2", [(Path("/media/B"), "SAMD51J19A")])
     assert str(caught.value) == (
-        "error: no drive of a bootloader RPI-RP2 is mounted\n"
+        "error: no bootloader drive of RPI-RP2 is mounted\n"
         "  /media/B: SAMD51J19A\n"
         "  hint: start the bootloader: press reset twice, or hold BOOTSEL while connecting the board"
     )
@@ -154,10 +154,10 @@ def test_equal_boards_without_a_choice_are_listed() -> None:
     with pytest.raises(LineBusyError) as caught:
         port_of(UNO, [ONE, TWO], None)
     assert str(caught.value) == (
-        "error: 2 boards could be meant by arduino-uno\n"
+        "error: 2 connected boards match arduino-uno\n"
         "  /dev/ttyACM0: serial number A1\n"
         "  /dev/ttyACM1: serial number B2\n"
-        "  hint: say which: --serial NUMBER, or --port PORT"
+        "  hint: choose one with --serial NUMBER or --port PORT"
     )
 
 
@@ -167,7 +167,7 @@ def test_a_board_that_is_not_there_is_reported_with_the_ports_that_are() -> None
     assert str(caught.value) == (
         "error: no serial port of arduino-uno with serial number Z9 was found\n"
         "  /dev/ttyUSB0: 0403:6001, serial number C3\n"
-        "  hint: connect the board, or say where it is: --port PORT"
+        "  hint: connect the board, or name its port: --port PORT"
     )
 
 
@@ -175,7 +175,7 @@ def test_a_board_that_is_not_there_is_reported_with_the_ports_that_are() -> None
 def test_a_missing_program_says_where_to_get_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _program: None)
     said = runner_named(name).missing()
-    assert name == "uf2" or (said.startswith("needs ") and said.endswith(")")) or "Zephyr's tree" in said
+    assert name == "uf2" or (said.startswith("needs ") and said.endswith(")")) or "a Zephyr tree" in said
 
 
 def test_a_dry_run_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:

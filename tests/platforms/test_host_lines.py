@@ -168,6 +168,6 @@ def test_without_posix_the_host_is_refused_with_the_way_out(monkeypatch: pytest.
     with pytest.raises(MissingToolError) as caught:
         PLATFORM.toolchain(load_board("host"))
     assert caught.value.what == (
-        "firmware for this computer needs signals, terminals and sockets of POSIX, not of Windows"
+        "firmware for this computer needs POSIX signals, terminals and sockets, which Windows does not have"
     )
     assert "--board mps2-an386 runs in an emulator" in caught.value.hint

@@ -116,8 +116,8 @@ def test_a_folder_is_written_again_but_nothing_of_others_is_lost(
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "main.c").write_text("")
     assert run_deploy(*words, tmp_path / "theirs").err == (
-        f"error: the folder holds something else, so it is left alone\n  {tmp_path}/theirs\n"
-        "  hint: name a new folder\n"
+        f"error: the folder is not empty and was not created by deploy\n  {tmp_path}/theirs\n"
+        "  hint: choose a new folder\n"
     )
     assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["main.c"]
 

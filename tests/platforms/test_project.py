@@ -151,15 +151,15 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(OutputError) as caught:
         write_project(tmp_path, {"mine": "gone"})
     assert str(caught.value) == (
-        f"error: the folder is not empty, and nothing in it will be overwritten\n  {tmp_path}\n"
-        "  hint: name a new folder, or empty this one"
+        f"error: the folder is not empty, and deploy does not overwrite files\n  {tmp_path}\n"
+        "  hint: choose a new folder, or empty this one"
     )
     assert (tmp_path / "mine").read_text() == "dear to me"
 
 
 def test_a_file_in_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "p").write_text("dear to me")
-    with pytest.raises(OutputError, match="a file is where the project folder should be"):
+    with pytest.raises(OutputError, match="a file has the name of the project folder"):
         write_project(tmp_path / "p", {"a": "text\n"})
 
 

@@ -87,7 +87,7 @@ def test_no_emulator_at_all_is_reported_with_both(without: None) -> None:
     with pytest.raises(ToolError) as caught:
         choose_runner(AN386)
     assert str(caught.value) == (
-        "error: nothing on this machine can run firmware for mps2-an386: one of these is enough\n"
+        "error: no program on this machine runs firmware for mps2-an386. Install one of:\n"
         "  qemu: needs qemu-system-arm\n"
         "  unicorn: needs unicorn"
     )

@@ -80,13 +80,13 @@ def test_the_shared_arena_of_a_standalone_program_is_the_largest(tiny: ProjectSo
 
 
 def test_two_models_of_one_name_are_refused(tiny: ProjectSource) -> None:
-    with pytest.raises(InputError, match='two of the models are called "tiny"'):
+    with pytest.raises(InputError, match='two of the models are named "tiny"'):
         share_firmware(tiny, [tiny])
 
 
 def test_models_that_want_other_compiler_options_are_refused(tiny: ProjectSource) -> None:
     other = replace(tiny, name="other", c_flags=("-Os",))
-    with pytest.raises(InputError, match="tiny wants to be compiled with -O2, other with -Os"):
+    with pytest.raises(InputError, match="tiny must be compiled with -O2, other with -Os"):
         share_firmware(tiny, [other])
 
 

@@ -64,9 +64,9 @@ def test_a_core_without_options_of_a_compiler_is_reported() -> None:
     with pytest.raises(ToolError) as caught:
         cpu_flags(Target("avr"), "clang")
     assert str(caught.value) == (
-        "error: no options of gcc are known for avr\n"
-        "  compilers that are known for it: none\n"
-        "  hint: boards/core/avr.toml holds them"
+        "error: no gcc options are known for avr\n"
+        "  compilers with known options: none\n"
+        "  hint: add them to boards/core/avr.toml"
     )
 
 
@@ -78,8 +78,8 @@ def test_no_compiler_of_another_machine_is_taken_for_a_core(
     with pytest.raises(ToolError) as caught:
         find_toolchain(Target(core))
     assert str(caught.value) == (
-        f"error: no C compiler for {core} is called directly\n"
-        "  hint: the Arduino tools compile for it: a board with the platform arduino"
+        f"error: no C compiler for {core} can be called directly\n"
+        "  hint: use a board with the platform arduino, whose tools compile for it"
     )
 
 

@@ -145,8 +145,8 @@ def test_an_emulator_of_one_core_refuses_firmware_for_two(
     asked = ("run", network, "--board", "mps2-an521", "--cores", 2, "--runner", "unicorn", "--fill", "random")
     ran = run_deploy(*asked)
     assert ran.status != 0
-    assert "this firmware uses 2 cores, and unicorn emulates 1" in ran.err
-    assert "--runner qemu, or --cores 1" in ran.err
+    assert "this firmware uses 2 cores, but unicorn emulates 1" in ran.err
+    assert "use --runner qemu, or compile with --cores 1" in ran.err
 
 
 def test_other_platforms_use_one_core(network: Path, tmp_path: Path, run_deploy: Deploy) -> None:
@@ -154,16 +154,16 @@ def test_other_platforms_use_one_core(network: Path, tmp_path: Path, run_deploy:
     assert run_deploy("compile", network, "--board", "mps2-an521", "--cores", 2, "-o", archive).status == 0
     ran = run_deploy("new", archive, tmp_path / "zephyr", "--board", "mps2-an521", "--platform", "zephyr")
     assert ran.status != 0
-    assert "network was compiled for 2 cores, and programs of the platform zephyr use 1" in ran.err
-    assert "--cores 1, or the platform baremetal" in ran.err
+    assert "network was compiled for 2 cores, but programs of the platform zephyr use 1" in ran.err
+    assert "compile with --cores 1, or use" in ran.err
 
 
 def test_a_board_with_one_core_takes_no_firmware_for_two(network: Path, tmp_path: Path) -> None:
     source = project_source(deploy.compile(network, "mps2-an521", cores=2).artifact)
     with pytest.raises(BoardError) as caught:
         PLATFORM.files(source, load_board("mps2-an505"), App.RPC)
-    assert caught.value.what == "firmware for mps2-an505 starts one core, and the model was compiled for 2"
-    assert caught.value.hint == "deploy compile --cores 1"
+    assert caught.value.what == "firmware for mps2-an505 starts one core, but the model was compiled for 2"
+    assert caught.value.hint == "compile again with --cores 1"
 
 
 def test_the_project_has_a_stack_for_the_second_core(

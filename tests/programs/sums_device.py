@@ -88,7 +88,7 @@ LIBRARY = CLibrary(
 def refusal(graph: Graph, node: Node) -> Miss | None:
     """Claims sums and products of two tensors of one shape that flow."""
     if not isinstance(node.op, Add | Mul):
-        return Miss(f"it computes no {node.op.name}")
+        return Miss(f"it does not support {node.op.name}")
     if node.op.activation is not Activation.NONE:
         return Miss("only for sums without an activation")
     types = {graph.types[value] for value in (*node.reads, *node.outputs)}

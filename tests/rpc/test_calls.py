@@ -90,23 +90,23 @@ def test_arrays_on_the_device_are_changed_by_functions_and_read_back(calling: Ca
 @pytest.mark.parametrize(
     ("name", "values", "said"),
     [
-        ("blink", (3,), "blink takes 2 arguments, 1 given"),
-        ("blink_once", (3,), "blink_once takes 0 arguments, 1 given"),
-        ("blink", (3.0, PATTERN), "argument 1 of blink is float and must be i32"),
-        ("blink", (True, PATTERN), "argument 1 of blink is bool and must be i32"),
+        ("blink", (3,), "blink needs 2 arguments, not 1"),
+        ("blink_once", (3,), "blink_once needs 0 arguments, not 1"),
+        ("blink", (3.0, PATTERN), "argument 1 of blink must be i32, not float"),
+        ("blink", (True, PATTERN), "argument 1 of blink must be i32, not bool"),
         (
             "blink",
             (2**31, PATTERN),
-            "argument 1 of blink is 2,147,483,648; i32 reaches from -2,147,483,648 to",
+            "argument 1 of blink is 2,147,483,648, but i32 holds -2,147,483,648 to",
         ),
-        ("pin", (-1,), "argument 1 of pin is -1; u8 reaches from 0 to 255"),
-        ("pin", (PATTERN,), "argument 1 of pin is uint8[16] and must be u8"),
-        ("blink", (1, PATTERN[:15]), "argument 2 of blink is uint8[15] and must be u8[16]"),
-        ("blink", (1, PATTERN.astype(np.int8)), "argument 2 of blink is int8[16] and must be u8[16]"),
-        ("blink", (1, [1, 2]), "argument 2 of blink is list and must be u8[16]"),
-        ("blink", (1, 7), "argument 2 of blink is int and must be u8[16]"),
-        ("all", (np.zeros(3, np.uint8),), "argument 1 of all is uint8[3] and must be bool[3]"),
-        ("blink", (1, DeviceArrayType(DType.I8, 16, 1)), "argument 2 of blink is i8[16] and must be u8[16]"),
+        ("pin", (-1,), "argument 1 of pin is -1, but u8 holds 0 to 255"),
+        ("pin", (PATTERN,), "argument 1 of pin must be u8, not uint8[16]"),
+        ("blink", (1, PATTERN[:15]), "argument 2 of blink must be u8[16], not uint8[15]"),
+        ("blink", (1, PATTERN.astype(np.int8)), "argument 2 of blink must be u8[16], not int8[16]"),
+        ("blink", (1, [1, 2]), "argument 2 of blink must be u8[16], not list"),
+        ("blink", (1, 7), "argument 2 of blink must be u8[16], not int"),
+        ("all", (np.zeros(3, np.uint8),), "argument 1 of all must be bool[3], not uint8[3]"),
+        ("blink", (1, DeviceArrayType(DType.I8, 16, 1)), "argument 2 of blink must be u8[16], not i8[16]"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_sent(
@@ -147,7 +147,7 @@ def test_the_device_refuses_wrong_arguments_itself_and_says_which(calling: Calli
         if said is None:
             assert caught.value.status == Status.BAD_LENGTH
         else:
-            assert str(caught.value) == f"error: request: {said}\n  said by the device: device"
+            assert str(caught.value) == f"error: request: {said}\n  message from the device: device"
     with pytest.raises(RequestRefusedError, match="no function with this number"):
         calling.raw(struct.pack("<HH", 99, 0))
     assert calling("blink", 1, PATTERN) == 120
@@ -156,7 +156,9 @@ def test_the_device_refuses_wrong_arguments_itself_and_says_which(calling: Calli
 def test_a_function_that_fails_says_why_in_its_own_words(calling: Calling) -> None:
     with pytest.raises(RequestRefusedError) as caught:
         calling("pin", 8)
-    assert str(caught.value) == ("error: call of pin: there are 8 pins, 0 to 7\n  said by the device: device")
+    assert str(caught.value) == (
+        "error: call of pin: there are 8 pins, 0 to 7\n  message from the device: device"
+    )
     assert calling("pin", 7) == 7
 
 
@@ -205,7 +207,7 @@ def test_an_array_without_room_is_refused_with_the_room_there_is(calling: Callin
     array = np.broadcast_to(np.uint8(0), (size,))
     with pytest.raises(InputError) as caught:
         calling.session.make_array(array)
-    assert f"the array takes {size:,} bytes of the device's free RAM" in str(caught.value)
+    assert f"not enough free RAM on the device for an array of {size:,} bytes" in str(caught.value)
     if size < 2**32:
         assert f"the largest free piece has {FREE_BYTES:,}" in str(caught.value)
     with pytest.raises(InputError, match="the device has no arrays of float64"):

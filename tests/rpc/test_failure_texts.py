@@ -66,9 +66,9 @@ def text_of(talk: Callable[[], object]) -> str:
 def test_silence() -> None:
     session, line = session_with(lambda request: [])
     assert text_of(session.hello) == (
-        "error: device does not answer within 10 s (hello)\n"
+        "error: device did not answer within 10 s (hello)\n"
         "  fake line\n"
-        "  hint: check that the board is powered, runs the RPC firmware, and that this is its port"
+        "  hint: check that the board is powered, runs the RPC firmware, and uses this port"
     )
     assert line.now_s == pytest.approx(10)
 
@@ -77,10 +77,10 @@ def test_another_firmwares_text() -> None:
     session, line = session_with(lambda request: [])
     line.say(b"Hello from Blinky!\r\n")
     assert text_of(session.hello) == (
-        "error: device does not answer within 10 s (hello)\n"
+        "error: device did not answer within 10 s (hello)\n"
         "  fake line\n"
         "  instead came 20 bytes that are not frames: b'Hello from Blinky!\\r\\n'\n"
-        "  hint: the board talks, but not this protocol: flash the RPC firmware (deploy new --app rpc)"
+        "  hint: the board sends data, but not this protocol: flash the RPC firmware (deploy new --app rpc)"
     )
 
 
@@ -88,7 +88,7 @@ def test_noise_as_from_a_wrong_baud_rate() -> None:
     session, line = session_with(lambda request: [])
     line.say(b"\xf8\x80\x00\x9c\xff\x00")
     assert text_of(session.hello) == (
-        "error: device does not answer within 10 s (hello)\n"
+        "error: device did not answer within 10 s (hello)\n"
         "  fake line\n"
         "  2 frames were damaged on the line\n"
         "  instead came 4 bytes that are not frames: b'\\xf8\\x80\\x9c\\xff'\n"
@@ -114,7 +114,7 @@ def test_an_older_protocol() -> Any:
 def test_a_hello_that_is_cut() -> None:
     session, _ = session_with(lambda request: [reply_to(request, b"\1\0\5fak")])
     assert text_of(session.hello) == (
-        "error: device's reply to hello does not have the expected shape: "
+        "error: device's reply to hello has an unexpected format: "
         "5 bytes of '5s' expected, 3 are left\n"
         "  fake line\n"
         "  hint: build and flash the firmware again with this version of deploy"
@@ -125,8 +125,8 @@ def test_a_hello_that_is_cut() -> None:
 def test_a_device_whose_requests_have_no_room_for_data(payload_bytes: int) -> None:
     session, _ = session_with(lambda request: [reply_to(request, hello_payload(payload_bytes=payload_bytes))])
     assert text_of(session.hello).splitlines()[0] == (
-        "error: device's reply to hello does not have the expected shape: "
-        f"requests of more than {WRITE_HEADER_BYTES} bytes expected, {payload_bytes} taken"
+        "error: device's reply to hello has an unexpected format: "
+        f"requests of more than {WRITE_HEADER_BYTES} bytes expected, the device accepts {payload_bytes}"
     )
 
 
@@ -140,7 +140,7 @@ def test_a_profile_with_no_layer_or_too_many(count: int) -> Any:
     session.hello()
     model = RemoteModel(0, "kws", bytes(8), arena_bytes=100, layer_count=2)
     assert text_of(lambda: session.profile(model, [])) == (
-        "error: device's reply to profile does not have the expected shape: "
+        "error: device's reply to profile has an unexpected format: "
         f"1 to 2 layers expected, {count} came\n"
         "  fake line\n"
         "  hint: build and flash the firmware again with this version of deploy"
@@ -154,7 +154,7 @@ def test_a_request_the_firmware_does_not_know() -> Any:
     session, _ = session_with(answer)
     session.hello()
     assert text_of(session.stats) == (
-        "error: device refused stats: the firmware does not know this request\n  fake line: UNKNOWN_MESSAGE"
+        "error: device rejected stats: the firmware does not know this request\n  fake line: UNKNOWN_MESSAGE"
     )
 
 
@@ -165,7 +165,7 @@ def test_a_status_this_side_does_not_know() -> Any:
     session, _ = session_with(answer)
     session.hello()
     assert text_of(session.stats) == (
-        "error: device refused stats\n"
+        "error: device rejected stats\n"
         "  fake line: unknown status 99\n"
         "  hint: build and flash the firmware again with this version of deploy"
     )
@@ -174,7 +174,7 @@ def test_a_status_this_side_does_not_know() -> Any:
 def test_a_device_that_falls_silent() -> None:
     session, line = session_with(greeted)
     session.hello()
-    assert text_of(session.stats).splitlines()[0] == "error: device does not answer within 5 s (stats)"
+    assert text_of(session.stats).splitlines()[0] == "error: device did not answer within 5 s (stats)"
     assert line.now_s == pytest.approx(5)
 
 
@@ -188,7 +188,7 @@ def test_a_computation_gets_its_own_deadline_and_is_not_hurried() -> Any:
 
     session, line = session_with(answer)
     session.hello()
-    assert text_of(session.stats).splitlines()[0] == "error: device does not answer within 120 s (stats)"
+    assert text_of(session.stats).splitlines()[0] == "error: device did not answer within 120 s (stats)"
     assert line.now_s == pytest.approx(120)
     assert len(asked) < 70
 
@@ -205,7 +205,7 @@ def test_a_device_that_resets_and_stays_silent() -> Any:
     session, _ = session_with(answer)
     session.hello()
     assert text_of(session.stats) == (
-        "error: device was reset during stats and does not answer since\n"
+        "error: device was reset during stats and has not answered since\n"
         "  fake line\n"
         "  hint: press the board's reset button, or flash it again"
     )
@@ -233,7 +233,7 @@ def test_a_crash_is_known_from_the_notice_of_the_new_boot() -> Any:
         "error: device crashed during stats: stack overflow at pc 0x000004d2\n"
         "  fake line: pc 0x000004d2 lr 0x00000000 sp 0x20000010 psr 0x00000000 cfsr 0x00080000"
         " hfsr 0x00000000 address 0x00000000\n"
-        "  hint: addr2line -f -e firmware.elf 0x000004d2   names the function and line"
+        "  hint: find the function and line: addr2line -f -e firmware.elf 0x000004d2"
     )
 
 

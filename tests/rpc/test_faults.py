@@ -86,7 +86,7 @@ def test_ten_runs_with_frames_going_astray_give_ten_right_answers(
 def test_a_line_that_loses_every_frame_is_named_within_the_deadline(connect: Callable[..., Any]) -> None:
     lost = FrameFaults(lost=1.0)
     session = connect(wrap=lambda line: FaultyFramesTransport(line, lost, seed=1), deadlines=HURRIED)
-    with pytest.raises(DeviceSilentError, match=r"does not answer within 0.5 s \(hello\)"):
+    with pytest.raises(DeviceSilentError, match=r"did not answer within 0.5 s \(hello\)"):
         session.hello()
 
 
@@ -124,7 +124,7 @@ def test_a_thousand_runs_over_a_bad_line_give_right_answers(connect: Callable[..
 def test_a_line_beyond_repair_is_named_within_the_deadline(connect: Callable[..., Any]) -> None:
     worn = through(Faults(flipped_bits=0.05), seed=4)
     session = connect(wrap=worn, deadlines=HURRIED, is_awake=True)
-    with pytest.raises(DeviceSilentError, match=r"does not answer within 0.5 s \(hello\)") as caught:
+    with pytest.raises(DeviceSilentError, match=r"did not answer within 0.5 s \(hello\)") as caught:
         session.hello()
     assert "frames were damaged on the line" in caught.value.where
 
@@ -196,7 +196,7 @@ def test_a_reset_at_every_byte_of_a_session_is_noticed(connect: Callable[..., An
     ("program", "says"),
     [
         pytest.param("cat", "check that the board is powered", id="a line that echoes"),
-        pytest.param("yes hello", "the board talks, but not this protocol", id="endless text"),
+        pytest.param("yes hello", "the board sends data, but not this protocol", id="endless text"),
         pytest.param("cat /dev/urandom", "check the baud rate", id="endless noise"),
         pytest.param("cat /dev/zero", "check that the board is powered", id="endless zeros"),
         pytest.param("sleep 60", "check that the board is powered", id="silence"),

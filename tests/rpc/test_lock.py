@@ -175,15 +175,15 @@ def test_no_key_is_reported_with_the_way_out(speak: Callable[..., Session]) -> N
     session = speak(b"")
     with pytest.raises(LineKeyError) as caught:
         session.hello()
-    assert "the line is locked, and no key was given" in str(caught.value)
-    assert "--line-key FILE, the one it was made with" in str(caught.value)
+    assert "the line is locked and needs a key" in str(caught.value)
+    assert "use --line-key FILE, with the key that the firmware was created with" in str(caught.value)
 
 
 def test_a_key_is_not_wasted_on_who_does_not_ask(device: Path) -> None:
     """Else a stranger's board in place of the right one would be spoken with."""
     session = Session(PipeTransport([str(device)]), line_key=KEY)
     try:
-        with pytest.raises(LineKeyError, match="the firmware asks for no key, and one was given"):
+        with pytest.raises(LineKeyError, match="--line-key was given, but the firmware needs no key"):
             session.hello()
     finally:
         session.close()
@@ -204,9 +204,9 @@ def test_what_is_not_a_key_is_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(InputError) as caught:
         read_line_key(path)
     assert str(caught.value) == (
-        f"error: a line key has 32 bytes, or 64 hexadecimal digits; this file has {len(content)} bytes\n"
+        f"error: a line key must have 32 bytes, or 64 hexadecimal digits, not {len(content)} bytes\n"
         f"  {path}\n"
-        "  hint: openssl rand -hex 32 > line.key   makes one"
+        "  hint: create one with: openssl rand -hex 32 > line.key"
     )
 
 

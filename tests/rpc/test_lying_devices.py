@@ -87,7 +87,7 @@ def test_a_device_that_says_for_ever_that_it_computes_is_given_up(repeat: int) -
     session, line, _ = rambling(Notice.WORKING, b"", repeat)
     before_s = line.now_s
     assert text_of(lambda: session.time(MODEL, 1, repeat)).splitlines()[0] == (
-        'error: device does not answer within 120 s (timing of "m")'
+        'error: device did not answer within 120 s (timing of "m")'
     )
     # All runs begin in the first seconds here, and the last of them has its whole time.
     assert line.now_s - before_s < DEADLINES.run_s + repeat + 3
@@ -96,9 +96,9 @@ def test_a_device_that_says_for_ever_that_it_computes_is_given_up(repeat: int) -
 def test_an_endless_log_is_cut_and_ends_with_the_request() -> None:
     session, line, logged = rambling(Notice.LOG, b"again", 1)
     line.says = lambda: encode_frame(Packet(Notice.LOG, 0, 0, b"again").pack()) * 100
-    assert text_of(session.stats).splitlines()[0] == "error: device does not answer within 5 s (stats)"
+    assert text_of(session.stats).splitlines()[0] == "error: device did not answer within 5 s (stats)"
     assert logged[:200] == ["again"] * 200
-    assert logged[200:] == ["(more than 200 lines during stats: the rest is not shown)"]
+    assert logged[200:] == ["(more than 200 lines during stats: the rest is omitted)"]
 
 
 def test_logs_of_a_whole_session_are_cut_by_their_bytes() -> None:
@@ -110,7 +110,7 @@ def test_logs_of_a_whole_session_are_cut_by_their_bytes() -> None:
         with pytest.raises(DeviceSilentError):
             session.stats()
     assert sum(map(len, logged)) < 2 * LOG_BYTES
-    assert logged[-1] == "(more than 65,536 bytes in this session: the rest is not shown)"
+    assert logged[-1] == "(more than 65,536 bytes in this session: the rest is omitted)"
     assert logged.count(logged[-1]) == 1
 
 
@@ -160,7 +160,7 @@ def head(inputs: int, outputs: int, name: bytes = b"m") -> bytes:
 )
 def test_a_description_of_what_cannot_be_is_refused(answers: dict[int, bytes], reason: str) -> None:
     assert text_of(describing(answers).describe) == (
-        f"error: device's reply to describe does not have the expected shape: {reason}{MALFORMED_HINT}"
+        f"error: device's reply to describe has an unexpected format: {reason}{MALFORMED_HINT}"
     )
 
 
@@ -168,7 +168,7 @@ def test_more_models_than_have_numbers_are_refused() -> None:
     payload = hello_payload()[: -2 - 8] + struct.pack("<H", 300) + b"\1" * 64
     session, _ = session_with(lambda request: [reply_to(request, payload)])
     assert text_of(session.hello) == (
-        "error: device's reply to hello does not have the expected shape: "
+        "error: device's reply to hello has an unexpected format: "
         f"at most 256 models expected, 300 are announced{MALFORMED_HINT}"
     )
 
@@ -191,7 +191,7 @@ def test_a_measurement_that_measures_nothing_is_refused(reply: bytes, reason: st
     session, _ = session_with(lambda request: greeted(request) or [reply_to(request, reply)])
     session.hello()
     assert text_of(lambda: session.run(MODEL)) == (
-        f"error: device's reply to run does not have the expected shape: {reason}{MALFORMED_HINT}"
+        f"error: device's reply to run has an unexpected format: {reason}{MALFORMED_HINT}"
     )
 
 
@@ -199,7 +199,7 @@ def test_a_piece_of_another_size_than_was_asked_for_is_refused() -> None:
     session, _ = session_with(lambda request: greeted(request) or [reply_to(request, b"x" * 41)])
     session.hello()
     assert text_of(lambda: session.read_output(MODEL, 0)) == (
-        'error: device\'s reply to read of "row" does not have the expected shape: '
+        'error: device\'s reply to read of "row" has an unexpected format: '
         f"40 bytes expected, 41 came{MALFORMED_HINT}"
     )
 
@@ -264,18 +264,18 @@ def with_functions(texts: list[bytes], result: bytes = b"") -> Session:
     [
         ([b"blink"], "a name and a signature expected, 'blink' came"),
         ([b"\x1b]52 i32()"], "a name and a signature expected, '\\\\x1b]52 i32()' came"),
-        ([b"f i33(i32)"], "f has the type 'i33', which there is not"),
-        ([b"f i32(i32, u8[)"], "f takes 'u8[', which is not a type"),
-        ([b"f i32(i32[-1])"], "f takes 'i32[-1]', which is not a type"),
+        ([b"f i33(i32)"], "f has the unknown type 'i33'"),
+        ([b"f i32(i32, u8[)"], "f has a parameter 'u8[', which is not a type"),
+        ([b"f i32(i32[-1])"], "f has a parameter 'i32[-1]', which is not a type"),
         ([b"f i32(" + b"i32, " * 8 + b"i32)"], "at most 8 arguments expected, f has 9"),
         ([b"f i32(" + b" " * 600 + b")"], f"a name and a signature expected, {'f i32(' + ' ' * 506!r} came"),
-        ([b"f i32()", b"g i32()", b"f u8()"], 'two functions are called "f"'),
+        ([b"f i32()", b"g i32()", b"f u8()"], 'two functions are named "f"'),
         ([b"f%d i32()" % n for n in range(300)], "at most 256 expected, more came"),
     ],
 )
 def test_a_table_of_functions_that_cannot_be_is_refused(texts: list[bytes], reason: str) -> None:
     assert text_of(with_functions(texts).functions) == (
-        f"error: device's reply to functions does not have the expected shape: {reason}{MALFORMED_HINT}"
+        f"error: device's reply to functions has an unexpected format: {reason}{MALFORMED_HINT}"
     )
 
 
@@ -284,7 +284,7 @@ def test_a_result_of_another_type_than_the_functions_is_refused(result: bytes) -
     session = with_functions([b"f i32()"], result)
     (function,) = session.functions()
     assert text_of(lambda: session.invoke(function, ())) == (
-        "error: device's reply to call of f does not have the expected shape: "
+        "error: device's reply to call of f has an unexpected format: "
         f"a result of f: i32(void) expected, {result!r} came{MALFORMED_HINT}"
     )
 
@@ -293,6 +293,5 @@ def test_an_array_comes_back_with_as_many_bytes_as_it_has() -> None:
     session = with_functions([], b"x" * 41)
     array = DeviceArrayType(DType.I8, 40, 1)
     assert text_of(lambda: session.get(array)) == (
-        "error: device's reply to array does not have the expected shape: "
-        f"40 bytes expected, 41 came{MALFORMED_HINT}"
+        f"error: device's reply to array has an unexpected format: 40 bytes expected, 41 came{MALFORMED_HINT}"
     )

@@ -76,7 +76,7 @@ def test_a_program_that_ignores_the_end_of_its_input_is_ended() -> None:
 @pytest.mark.slow
 def test_a_program_that_takes_no_bytes_is_named() -> None:
     line = PipeTransport(["sleep", "1000"])
-    with pytest.raises(LineStuckError, match=r"sleep took no more bytes for 0.01 s"):
+    with pytest.raises(LineStuckError, match=r"sleep accepted no bytes for 0.01 s"):
         line.write(bytes(1 << 20), SOON_S)
     line.close()
 
@@ -196,7 +196,7 @@ def test_a_serial_port_in_use_names_the_process_that_has_it(terminal: Any) -> No
     )
     assert other.stdout == (
         f"error: {path} is in use by process {os.getpid()}\n"
-        "  hint: two programs cannot share one line: end the other one, or choose another port"
+        "  hint: only one program can use a port: end the other one, or choose another port"
     )
     held.close()
     SerialTransport(str(path), 115200).close()
@@ -215,7 +215,7 @@ def test_a_serial_port_that_another_program_locked_is_busy(terminal: Any) -> Non
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("/dev/ttyNONE", "there is no such port"),
+        ("/dev/ttyNONE", "the port does not exist"),
         ("/etc/passwd", "this is not a serial port"),
         ("/etc", "this is a folder"),
     ],
@@ -276,11 +276,11 @@ def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path: Path, monkeypatch: 
     place = lock_path("tcp://nowhere:1")
     place.symlink_to(mine)
     with pytest.raises(
-        MachineError, match="the lock file of a port cannot be opened: it is a link"
+        MachineError, match="the lock file of the port cannot be opened: it is a link"
     ) as caught:
         PortLock("tcp://nowhere:1")
     assert mine.read_text() == "kept"
-    assert (caught.value.where, caught.value.hint) == (str(place), "remove it")
+    assert (caught.value.where, caught.value.hint) == (str(place), "remove the file")
     place.unlink()
     PortLock("tcp://nowhere:1").release()
 

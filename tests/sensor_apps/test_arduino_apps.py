@@ -86,8 +86,8 @@ def test_a_camera_s_sketch_is_made_of_sizes_that_its_library_knows(
     with pytest.raises(InputError) as refused:
         sketch("image", tmp_path / "other", model, SEEN.replace("width=160", "width=128"), labels)
     assert str(refused.value) == (
-        "error: the front end takes pictures of 128x120, rgb565_high_first; Arduino's camera gives "
-        "640x480, 352x288, 320x240, 176x144, 160x120, gray or rgb565_high_first\n"
+        "error: the front end needs images of 128x120, rgb565_high_first; Arduino's camera gives 640x480, "
+        "352x288, 320x240, 176x144, 160x120, gray or rgb565_high_first\n"
         "  hint: deploy compile --front tf.image:width=160,height=120,format=rgb565_high_first,..."
     )
 

@@ -46,20 +46,20 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "input at once": (
         "at once",
         {},
-        "the app kws takes the model's input row by row, and this model takes it at once\n"
+        "the app kws pushes the input row by row, but this model was compiled without --stream\n"
         "  tiny.tflite\n  hint: deploy compile --stream",
     ),
     "no decision": (
         "without a back end",
         {},
-        "the app kws decides by the back end classes, and this model has no back end\n"
+        "the app kws needs the back end classes, but this model has no back end\n"
         "  tiny.tflite\n  hint: deploy compile --back classes:...",
     ),
     "another sensor": (
         "of pictures",
         {},
-        "the app kws takes sound or numbers, and this model has the front end tf.image\n"
-        "  tiny.tflite\n  hint: deploy docs apps says what each app takes",
+        "the app kws needs sound or numbers, but this model has the front end tf.image\n"
+        "  tiny.tflite\n  hint: see deploy docs apps for what each app needs",
     ),
     "a window that slides over a picture": (
         "of parts of pictures",
@@ -70,31 +70,31 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "too few labels": (
         "for this computer",
         {"class_names": "a,b"},
-        "there are 2 labels, the model has 5 classes\n  a,b\n"
-        "  hint: one for each class, with commas between, or a file with one per line",
+        "2 class names for 5 classes\n  a,b\n"
+        "  hint: give one for each class, separated by commas, or a file with one per line",
     ),
     "a label that the log cannot hold": (
         "for this computer",
         {"class_names": "a,b,c,d,e*"},
-        "the label 'e*' is empty or has a letter that the log has no room for\n  a,b,c,d,e*\n"
-        "  hint: letters of ASCII, without comma, star, dollar, backslash and quotes",
+        "the class name 'e*' is empty or has a character that the log cannot hold\n  a,b,c,d,e*\n"
+        "  hint: use ASCII without comma, star, dollar, backslash and quotes",
     ),
     "a recording for this computer": (
         "for this computer",
         {"recording": "in.csv"},
-        "this computer's program reads recordings itself\n  in.csv\n"
-        "  hint: build/firmware in.csv, in the project's folder",
+        "programs for this computer read recordings themselves\n  in.csv\n"
+        "  hint: run build/firmware in.csv in the project's folder",
     ),
     "labels for another app": (
         "for this computer",
         {"class_names": LABELS, "app": "standalone"},
-        "labels, a rate and a recording are for the apps of sensors, not for standalone\n"
+        "class names, a rate and a recording apply to sensor apps, not to standalone\n"
         "  hint: --app kws, image, detect, motion, anomaly",
     ),
     "cartridges": (
         "for this computer",
         {"slots": 4096},
-        "functions called by name, cartridges and a line key need the server, which the app kws leaves out\n"
+        "functions, cartridges and a line key need the server, which the app kws does not have\n"
         "  hint: app rpc",
     ),
 }
@@ -116,19 +116,22 @@ def test_a_platform_without_templates_for_sensors_is_reported(archives: Mapping[
     with pytest.raises(deploy.DeployError) as caught:
         with_pipeline(source, compiled.artifact, App.KWS, board, "kitchen", SensorChoices())
     assert str(caught.value) == (
-        "error: the app kws is made for the platforms arduino, baremetal, host and zephyr, not for kitchen\n"
-        "  hint: a board with one of these; or --app standalone, which is a start"
+        "error: the app kws supports the platforms arduino, baremetal, host and zephyr, not kitchen\n"
+        "  hint: use a board with one of these, or start from --app standalone"
     )
 
 
 RECORDINGS: dict[str, tuple[bytes, str]] = {
     "too few numbers": (b"1,2,3\n", "the line has 3 numbers, a row of the model has 8\n  {}, line 1"),
-    "no number": (b"head\n1,2,3,4,5,6,7,x\n", "the line has something that is not a number\n  {}, line 2"),
+    "no number": (
+        b"head\n1,2,3,4,5,6,7,x\n",
+        "the line contains something that is not a number\n  {}, line 2",
+    ),
     "too large": (b"1,2,3,4,5,6,7,128\n", "the line has a number outside of -128 to 127\n  {}, line 1"),
     "not whole": (b"1,2,3,4,5,6,7,0.5\n", "the line has a number that is not whole\n  {}, line 1"),
     "nothing": (
         b"a,b\n\n",
-        "the recording holds no row\n  {}\n  hint: a row of the model's input has 8 elements",
+        "the recording has no rows\n  {}\n  hint: a row of the model's input has 8 elements",
     ),
 }
 
@@ -157,6 +160,6 @@ def test_a_project_without_a_log_is_not_decoded(
     outcome = run_deploy("monitor", tmp_path / "p", "--decode")
     assert outcome.status == 1
     assert outcome.err == (
-        f"error: this project is of app standalone, which writes no log to decode\n  {tmp_path}/p\n"
+        f"error: the app standalone of this project writes no log to decode\n  {tmp_path}/p\n"
         "  hint: deploy new --app kws, image, detect, motion, anomaly\n"
     )

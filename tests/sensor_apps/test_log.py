@@ -29,8 +29,8 @@ SHOWN = [
     "kws with words: windows of 50 rows, 1,000 ms, 2 open at a time",
     "    1.00 s  yes            0.996      520.00 ms   busy  25.0 %",
     "    1.50 s  -              0.412      510.00 ms   busy  50.0 %",
-    "    1.80 s  7 rows lost: the windows begin anew",
-    "    1.80 s  the sensor gives nothing: the windows begin anew",
+    "    1.80 s  7 rows lost: the windows start again",
+    "    1.80 s  the sensor delivers nothing: the windows start again",
     "    2.00 s  the end",
 ]
 SUMMARY = [
@@ -66,7 +66,7 @@ def test_an_emulators_time_is_reported_in_instructions() -> None:
 
 def test_without_a_known_time_rows_are_reported() -> None:
     told = shown(line("APP,1,kws,words,1000000,0,50,1") + RUN)
-    assert told[0] == "kws with words: windows of 50 rows, a time that is not known"
+    assert told[0] == "kws with words: windows of 50 rows, an unknown time"
     assert told[1] == "row     50  yes            0.996      520.00 ms"
 
 
@@ -88,17 +88,17 @@ def test_boxes_stand_behind_their_run_and_are_counted() -> None:
 def test_a_damaged_line_is_lost_and_counted() -> None:
     told = shown(START + RUN.replace(b"yes", b"yet") + QUIET + b"$RUN,3\n" + END)
     assert "a line is lost: its checksum is wrong: $RUN,1,50,yet,996,520000,250000*" in told[1]
-    assert told[3] == "a line is lost: it is not whole: $RUN,3"
-    assert "of the log itself: 1 window without a line, 2 damaged lines" in told
+    assert told[3] == "a line is lost: it is incomplete: $RUN,3"
+    assert "the log itself: 1 window without a line, 2 damaged lines" in told
 
 
 @pytest.mark.parametrize(
     ("record", "why"),
     [
         ("NEW,1", "its name is not known"),
-        ("RUN,1,50", "it has other words than its record"),
-        ("RUN,1,x,yes,1,2,3", "it has other words than its record"),
-        ("GAP,1,2,3,4,5,6", "it has other words than its record"),
+        ("RUN,1,50", "its fields do not match its record"),
+        ("RUN,1,x,yes,1,2,3", "its fields do not match its record"),
+        ("GAP,1,2,3,4,5,6", "its fields do not match its record"),
     ],
 )
 def test_a_record_that_is_none_is_reported(record: str, why: str) -> None:
@@ -128,7 +128,7 @@ def test_a_log_of_another_format_is_refused() -> None:
         shown(line("APP,2,kws,words,1,1,1,1,1"))
     assert str(caught.value) == (
         "error: the program writes logs of format 2, this version reads 1\n"
-        "  hint: decode it with the version of Solder that made the program"
+        "  hint: decode it with the version of Solder that built the program"
     )
 
 
@@ -154,6 +154,6 @@ def test_what_is_not_a_log_is_refused(tmp_path: Path, run_deploy: Callable[..., 
     outcome = run_deploy("monitor", path, "--decode")
     assert outcome.status == 1
     assert outcome.err == (
-        "error: what came holds no log of a program for a sensor\n"
-        "  hint: deploy new --app kws makes such a program; its log begins with a line $APP,...\n"
+        "error: no sensor log found in the input\n"
+        "  hint: create such a program with deploy new --app kws; its log begins with a line $APP,...\n"
     )

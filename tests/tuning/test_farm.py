@@ -130,7 +130,7 @@ def test_a_farm_of_another_version_is_refused(cluster: Any, monkeypatch: pytest.
         FarmBench(BOARD, cluster.scheduler_address, MeasureChoices())
     farm_jobs.fingerprint.cache_clear()
     assert str(caught.value) == (
-        "error: the farm runs another Solder than this one\n"
+        "error: the farm runs another version of Solder\n"
         f"  {cluster.scheduler_address}\n"
         "  hint: install the same version on all machines, then start deploy farm again"
     )
@@ -143,7 +143,7 @@ def test_a_board_that_no_worker_has_is_refused_at_once(cluster: Any) -> None:
     assert str(caught.value) == (
         'error: the farm has no board "mps2-an385"\n'
         f"  {cluster.scheduler_address} has board:mps2-an386\n"
-        "  hint: deploy farm start --board mps2-an385 on a machine that has one"
+        "  hint: run deploy farm start --board mps2-an385 on a machine with such a board"
     )
 
 
@@ -189,7 +189,7 @@ def test_a_board_with_other_code_is_shown_as_such(
     monkeypatch.setattr(farm_jobs, "fingerprint", lambda: "other")
     assert not any(board.has_same_code for board in farm_boards(cluster.scheduler_address))
     page = run_deploy("farm", "status", cluster.scheduler_address).out
-    assert page.count("another Solder: deploy tune refuses it") == 4
+    assert page.count("another version of Solder: deploy tune rejects it") == 4
 
 
 def test_a_farm_says_where_it_is_and_ends_at_ctrl_c_without_a_word(

@@ -36,12 +36,12 @@ def test_an_objective_that_nothing_tells_is_refused(monkeypatch: pytest.MonkeyPa
     with pytest.raises(InputError) as caught:
         cost_unit_for(REAL, "instructions")
     assert str(caught.value) == (
-        "error: nucleo-l4r5zi counts cycles, and no instructions\n  hint: --objective cycles, or size"
+        "error: nucleo-l4r5zi counts cycles, not instructions\n  hint: --objective cycles, or size"
     )
     with pytest.raises(InputError) as caught:
         cost_unit_for(load_board("qemu-riscv32"), "cycles")
     assert str(caught.value) == (
-        "error: cycles on qemu-riscv32 are not known: nothing is known of what instructions take on a "
+        "error: cycles on qemu-riscv32 are not known: there is no table of instruction cycles for a "
         "rv32imac\n"
         "  hint: --objective instructions, or size"
     )
@@ -111,7 +111,7 @@ def test_what_is_computed_here_is_not_timed_elsewhere(
     outcome = run_deploy(*words)
     where = word[0] if word[0] == "--farm" else " ".join(word)
     assert outcome.err == (
-        f"error: {where} has candidates timed by a board, and this objective is computed here\n"
+        f"error: {where} times candidates on a board, but this objective is computed on this computer\n"
         f"  hint: leave out {where}, or --objective size\n"
     )
 

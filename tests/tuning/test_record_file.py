@@ -52,7 +52,7 @@ def test_a_file_that_holds_no_records_is_left_as_it_is(content: bytes, tmp_path:
 
 
 def test_records_go_into_files_only() -> None:
-    with pytest.raises(OutputError, match="the records should be a file, this is none"):
+    with pytest.raises(OutputError, match="the records must be a regular file"):
         RecordFile(Path("/dev/null"))
 
 
@@ -69,7 +69,7 @@ def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
     first = RecordFile(tmp_path / "r.jsonl")
-    with pytest.raises(OutputError, match="another run writes these records"):
+    with pytest.raises(OutputError, match="another run is writing these records"):
         RecordFile(tmp_path / "r.jsonl")
     first.close()
     RecordFile(tmp_path / "r.jsonl").close()

@@ -25,15 +25,15 @@ def test_numbers_and_ranges_are_taken_in_order(text: str, numbers: list[int]) ->
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("3-1", 'error: tasks "3-1": 3-1 counts downwards\n  hint: write 1-3'),
-        ("6", "error: there is no task 6\n  hint: there are tasks 1 to 5; deploy tune --list"),
-        ("6-", "error: there is no task 6\n  hint: there are tasks 1 to 5; deploy tune --list"),
-        ("0-", "error: there is no task 0\n  hint: there are tasks 1 to 5; deploy tune --list"),
-        ("4-7", "error: there is no task 6\n  hint: there are tasks 1 to 5; deploy tune --list"),
-        ("x", 'error: tasks "x" is not a list such as 1,3-5 or 2-\n  hint: there are tasks 1 to 5'),
-        ("-2", 'error: tasks "-2" is not a list such as 1,3-5 or 2-\n  hint: there are tasks 1 to 5'),
-        ("1,,2", 'error: tasks "1,,2" is not a list such as 1,3-5 or 2-\n  hint: there are tasks 1 to 5'),
-        ("1-2-3", 'error: tasks "1-2-3" is not a list such as 1,3-5 or 2-\n  hint: there are tasks 1 to 5'),
+        ("3-1", 'error: tasks "3-1": 3-1 counts down\n  hint: write 1-3'),
+        ("6", "error: there is no task 6\n  hint: tasks: 1 to 5; deploy tune --list"),
+        ("6-", "error: there is no task 6\n  hint: tasks: 1 to 5; deploy tune --list"),
+        ("0-", "error: there is no task 0\n  hint: tasks: 1 to 5; deploy tune --list"),
+        ("4-7", "error: there is no task 6\n  hint: tasks: 1 to 5; deploy tune --list"),
+        ("x", 'error: tasks "x" is not a list like 1,3-5 or 2-\n  hint: tasks: 1 to 5'),
+        ("-2", 'error: tasks "-2" is not a list like 1,3-5 or 2-\n  hint: tasks: 1 to 5'),
+        ("1,,2", 'error: tasks "1,,2" is not a list like 1,3-5 or 2-\n  hint: tasks: 1 to 5'),
+        ("1-2-3", 'error: tasks "1-2-3" is not a list like 1,3-5 or 2-\n  hint: tasks: 1 to 5'),
     ],
 )
 def test_anything_else_is_refused_with_the_way_out(text: str, said: str) -> None:

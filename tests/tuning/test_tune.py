@@ -66,9 +66,9 @@ def _constants_bytes(task: Task, point: Point) -> int:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ((), "no file for the records is named"),
+        ((), "tune needs a file for the records"),
         (("--list", "--tasks", "99"), "there is no task 99"),
-        (("--list", "--tasks", "1-x"), 'tasks "1-x" is not a list such as 1,3-5'),
+        (("--list", "--tasks", "1-x"), 'tasks "1-x" is not a list like 1,3-5'),
     ],
 )
 def test_wrong_words_are_refused(
@@ -189,8 +189,8 @@ def test_an_interrupted_search_says_what_it_found_and_how_to_go_on(
     assert outcome.status == 130
     assert "conv2d" in outcome.out
     assert outcome.err == (
-        f"0 trials in {path}; the same command goes on from there, and --tuning-records {path} "
-        "uses the best so far\ninterrupted\n"
+        f"0 trials in {path}; repeat the command to continue, or use the best so far with --tuning-records "
+        f"{path}\ninterrupted\n"
     )
 
 

@@ -97,5 +97,5 @@ def test_the_model_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
         make_tuner("model", SPACE, 0)
     assert str(caught.value) == (
         'error: tuner "model" needs the Python package lightgbm\n'
-        "  hint: pip install 'solder-mcu[tune]', or another tuner: ga"
+        "  hint: pip install 'solder-mcu[tune]', or use --tuner ga"
     )

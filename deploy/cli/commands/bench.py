@@ -92,12 +92,12 @@ def run(arguments: argparse.Namespace) -> None:
         boards = [emulated_board(board, arguments.clock) for board in boards]
     elif arguments.clock:
         raise InputError(
-            "--clock is given without --emulated, and real boards have a clock of their own",
+            "--clock needs --emulated: connected boards have their own clock",
             hint="--emulated --clock HZ",
         )
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     if arguments.markdown and baseline is None:
-        raise InputError("--markdown shows what changed since a baseline", hint="--baseline FILE.json")
+        raise InputError("--markdown needs --baseline", hint="--baseline FILE.json")
     line = options.line_options(arguments)
     choices = BenchChoices(
         options.compile_options(arguments),

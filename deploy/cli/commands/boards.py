@@ -123,7 +123,7 @@ def _run_add(arguments: argparse.Namespace) -> None:
         )
     if output.exists():
         raise OutputError(
-            "the file exists, so it is left alone", str(output), "name another file, or remove it"
+            "the file exists and is not overwritten", str(output), "name another file, or remove it"
         )
     require_place(output, lambda _: True, "the board file")
     part = find_part(read_pack(pack), arguments.part, str(pack)) if pack else part_of_index(arguments.part)

@@ -119,7 +119,7 @@ def require_no_identity(product: str, version: int) -> None:
     if product or version:
         given = f"--product {product}" if product else f"--model-version {version}"
         raise InputError(
-            "only cartridges, and firmware that takes them, are for a product and have a version",
+            "product and version apply to cartridges and to firmware with slots only",
             given,
             "deploy compile --cartridge, or deploy new --slots 128K",
         )
@@ -128,7 +128,7 @@ def require_no_identity(product: str, version: int) -> None:
 def require_no_firmware(firmware: Path | None) -> None:
     if firmware is not None:
         raise InputError(
-            "only cartridges are for firmware that is there",
+            "--firmware applies to cartridges only",
             str(firmware),
             "deploy compile --tables --cartridge",
         )

@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _status(arguments: argparse.Namespace) -> None:
     if arguments.address is None:
         raise InputError(
-            "the status of a farm is asked for, and none is named", hint="deploy farm start shows its address"
+            "farm status needs the address of a farm", hint="deploy farm start prints the address"
         )
     boards = farm_boards(arguments.address)
     facts = {"farm": arguments.address, "boards": [asdict(board) for board in boards]}
@@ -93,7 +93,7 @@ def _page(address: str, boards: Sequence[FarmBoard]) -> str:
             printable(board.serial),
             printable(board.worker),
             f"{board.jobs:,}",
-            "" if board.has_same_code else "another Solder: deploy tune refuses it",
+            "" if board.has_same_code else "another version of Solder: deploy tune rejects it",
         )
         for board in boards
     ]
@@ -103,9 +103,7 @@ def _page(address: str, boards: Sequence[FarmBoard]) -> str:
 
 def _start(arguments: argparse.Namespace) -> None:
     if arguments.board is None or arguments.address is not None:
-        raise InputError(
-            "a farm is started with a board, and finds its address itself", hint="deploy farm start --board B"
-        )
+        raise InputError("farm start needs a board and no address", hint="deploy farm start --board B")
     board, boards = _offered(arguments)
     with farm(board, boards, arguments.host or _LOOPBACK, arguments.listen_port) as cluster:
         try:
@@ -126,7 +124,8 @@ def _start(arguments: argparse.Namespace) -> None:
 def _join(arguments: argparse.Namespace) -> None:
     if arguments.board is None or arguments.address is None:
         raise InputError(
-            "boards join a farm by its address", hint="deploy farm join ADDRESS --board B, on each machine"
+            "farm join needs the address of a farm",
+            hint="deploy farm join ADDRESS --board B, on each machine",
         )
     board, boards = _offered(arguments)
     with suppress(KeyboardInterrupt):

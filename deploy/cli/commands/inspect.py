@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     shown = [name for name in TEXTS if getattr(arguments, name)]
     if shown and arguments.layer is None:
-        raise InputError(f"--{shown[0]} shows a layer, and none is named", hint="add --layer N")
+        raise InputError(f"--{shown[0]} needs a layer", hint="add --layer N")
     board = board_or_target(arguments.board, arguments.target)
     chosen = options.compile_options(arguments)
     with printed_if_refused(arguments.file, chosen, arguments.print_after):

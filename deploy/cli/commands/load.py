@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     if arguments.previous == (arguments.cartridge is not None):
         raise InputError(
-            "a cartridge, or --previous: one of both says which model is to run",
+            "give a cartridge or --previous, one of the two",
             hint="deploy load IN.cart DIR, or deploy load --previous DIR",
         )
     cartridge = read_cartridge(arguments.cartridge) if arguments.cartridge else None

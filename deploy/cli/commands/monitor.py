@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     if arguments.decode and app not in SENSOR_APPS:
         raise InputError(
-            f"this project is of app {app.value}, which writes no log to decode",
+            f"the app {app.value} of this project writes no log to decode",
             str(arguments.directory),
             f"deploy new --app {', '.join(each.value for each in SENSOR_APPS)}",
         )
@@ -89,9 +89,9 @@ def _show_counters(arguments: argparse.Namespace) -> None:
         counters = device.session.observed(device.model)
     if counters is None:
         raise InputError(
-            f"the runs of {device.model.name} count nothing",
+            f"{device.model.name} counts no statistics",
             str(arguments.directory),
-            "deploy compile --observe makes a model whose runs do",
+            "compile the model with --observe",
         )
     print(observed_text(read_observed(counters), Meter(device.board)))
 

@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     slots.add_argument(
         "--verify",
         choices=VERIFIERS,
-        help="Library that verifies signatures; own leaves src/verify.c to you [libsodium or psa on this "
+        help="Library that verifies signatures; own: you write src/verify.c [libsodium or psa on this "
         "computer, else own]",
     )
     options.add_identity(slots)

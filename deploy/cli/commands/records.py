@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _named(arguments: argparse.Namespace) -> Path:
     if arguments.out is None:
-        raise InputError(f"deploy records {arguments.verb} needs a file to write", hint="-o OUT")
+        raise InputError(f"deploy records {arguments.verb} needs an output file", hint="-o OUT")
     path: Path = arguments.out
     return path
 
@@ -64,7 +64,7 @@ def _plot(records: tuple[TuningRecord, ...], out: Path) -> str:
     stats = task_stats(records)
     if not any(s.curve and s.default for s in stats):
         raise InputError(
-            "there is nothing to draw: no record has a cost", hint="deploy records stats says why"
+            "there is nothing to draw: no record has a cost", hint="deploy records stats shows why"
         )
     return _PLOTS[out.suffix](stats)
 

@@ -134,13 +134,13 @@ def _observed(device: Device) -> tuple[Observed | None, str]:
         counters = device.session.observed(device.model)
         return (None if counters is None else read_observed(counters)), ""
     except DeployError as error:
-        return None, f"observed: not read, since {error.what}"
+        return None, f"observed: not read: {error.what}"
 
 
 def _lacks_cycles(ready: Ready, has_cartridge: bool) -> str:
     """Returns why cycles are not shown, or ""."""
     if ready.firmware is None or has_cartridge:
-        return "cycles are shown for the model that firmware was built with here"
+        return "cycles are available only for the model that the firmware was built with"
     if is_emulated(ready.board) and uses_two_cores(ready.firmware.elf):
         return COUNTED
     return lacks_program(ready.platform.name, ready.board)

@@ -136,8 +136,8 @@ def _search(job: Job, board: Board, choices: TuneChoices, file: Path) -> Tuning:
             tried = sum(p.tried for p in tuning.searches)
             print(_text(tuning))
             print(
-                f"{counted(tried, 'trial')} in {file}; the same command goes on from there, and "
-                f"--tuning-records {file} uses the best so far",
+                f"{counted(tried, 'trial')} in {file}; repeat the command to continue, or use the best "
+                f"so far with --tuning-records {file}",
                 file=sys.stderr,
             )
         raise
@@ -145,7 +145,7 @@ def _search(job: Job, board: Board, choices: TuneChoices, file: Path) -> Tuning:
 
 def _records(arguments: argparse.Namespace) -> Path:
     if arguments.records is None:
-        raise InputError("no file for the records is named", hint="-o records.jsonl; or --list")
+        raise InputError("tune needs a file for the records", hint="add -o records.jsonl, or --list")
     path: Path = arguments.records
     return path
 

@@ -14,7 +14,7 @@ from platforms.project import project_source
 def obstacle_to_building(subject: Subject) -> str:
     """Returns why firmware cannot be built or analyzed, or ""."""
     if subject.board is None:
-        return "no board is named, so nothing is linked: name it by --board"
+        return "no board, so nothing is linked: add --board"
     if subject.board.core.machine != "arm":
         return f"machine code of {subject.board.core.name} is not read: only that of Cortex-M is"
     try:

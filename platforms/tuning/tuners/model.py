@@ -107,5 +107,5 @@ def require_trees(tuner: str) -> None:
     if find_spec("lightgbm") is None:
         raise MissingToolError(
             f'tuner "{tuner}" needs the Python package lightgbm',
-            hint=f"{pip_install('tune')}, or another tuner: ga",
+            hint=f"{pip_install('tune')}, or use --tuner ga",
         )

@@ -209,7 +209,7 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 }
 
 /* relayout 8x8x4 -> 8x8x4
-   copy: its readers want padding. */
+   copy: its readers need padding. */
 static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_pixels8(run, row + 1u);
@@ -227,7 +227,7 @@ static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
 }
 
 /* conv2d 8x8x4 -> 8x8x4, CONV_2D "conv2d_0"
-   plain: as it is meant. */
+   plain: unscheduled. */
 static LAYER void conv2d_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_conv2d_0(run, row + 1u);
@@ -251,7 +251,7 @@ static LAYER void conv2d_0(const struct run *run, uint32_t row)
 }
 
 /* conv2d 8x8x4 -> 8x8x4, CONV_2D "conv2d_1"
-   plain: as it is meant. */
+   plain: unscheduled. */
 static LAYER void conv2d_1(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_conv2d_1(run, row);

@@ -168,7 +168,7 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 }
 
 /* relayout 5x6x3 -> 5x6x3
-   copy: its readers want padding. */
+   copy: its readers need padding. */
 static LAYER void copy_x0_pixels32(const struct run *run, uint32_t row)
 {
     float *const y = row_of_x0_pixels32(run, row + 1u);

@@ -363,7 +363,7 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 }
 
 /* relayout 8x8x1 -> 8x8x1
-   copy: its readers want padding. */
+   copy: its readers need padding. */
 static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_pixels8(run, row);
@@ -394,7 +394,7 @@ static LAYER void conv2d_0(const struct run *run, uint32_t row)
 }
 
 /* average_pool2d 4x4x6 -> 1x1x6, AVERAGE_POOL_2D "average_pool_1"
-   by-rows: the 4 rows of the image are added as they come. */
+   by-rows: the 4 rows of the image are added as they arrive. */
 static LAYER void average_pool_1(const struct run *run, uint32_t row)
 {
     int32_t *const sums = (int32_t *)(void *)(run->arena + AT_AVERAGE_POOL_1_STATE);

@@ -10,10 +10,10 @@
    Needs word loads at any address. */
 
 #ifndef __ARM_FEATURE_DSP
-#error "size.c needs Arm's DSP instructions (SMLAD, SSAT, ...): give -mcpu, or compile the model for this core"
+#error "size.c needs Arm's DSP instructions (SMLAD, SSAT, ...): pass -mcpu to the compiler, or compile the model for this core"
 #endif
 #ifndef __ARM_FEATURE_UNALIGNED
-#error "size.c needs word loads at any address: give -mcpu, or compile the model for this core"
+#error "size.c needs word loads at any address: pass -mcpu to the compiler, or compile the model for this core"
 #endif
 
 #include "size.h"
@@ -636,7 +636,7 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 }
 
 /* relayout 16x16x6 -> 16x16x6
-   copy: its readers want 8-bit planes with padding. */
+   copy: its readers need 8-bit planes with padding. */
 static LAYER void copy_x_planes8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_x_planes8(run, row + 1u);

@@ -143,7 +143,7 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 }
 
 /* receive 7x9x3
-   copy: rows are taken as they are pushed. */
+   copy: rows are copied as they are pushed. */
 static LAYER void receive_image(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image(run, row + 1u);

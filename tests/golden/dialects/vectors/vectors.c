@@ -9,7 +9,7 @@
    Needs RISC-V's vectors of integers (Zve32x, Zvl128b). */
 
 #ifndef __riscv_vector
-#error "vectors.c needs RISC-V's vectors of integers (Zve32x, Zvl128b): give -mcpu, or compile the model for this core"
+#error "vectors.c needs RISC-V's vectors of integers (Zve32x, Zvl128b): pass -mcpu to the compiler, or compile the model for this core"
 #endif
 
 #include "vectors.h"
@@ -217,7 +217,7 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 }
 
 /* relayout 6x5x4 -> 6x5x4
-   copy: its readers want padding. */
+   copy: its readers need padding. */
 static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_pixels8(run, row + 1u);

@@ -10,10 +10,10 @@
    Needs word loads at any address. */
 
 #ifndef __ARM_FEATURE_DSP
-#error "conv.c needs Arm's DSP instructions (SMLAD, SSAT, ...): give -mcpu, or compile the model for this core"
+#error "conv.c needs Arm's DSP instructions (SMLAD, SSAT, ...): pass -mcpu to the compiler, or compile the model for this core"
 #endif
 #ifndef __ARM_FEATURE_UNALIGNED
-#error "conv.c needs word loads at any address: give -mcpu, or compile the model for this core"
+#error "conv.c needs word loads at any address: pass -mcpu to the compiler, or compile the model for this core"
 #endif
 
 #include "conv.h"
@@ -262,7 +262,7 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 }
 
 /* relayout 7x9x3 -> 7x9x3
-   copy: its readers want 16-bit pixels with padding. */
+   copy: its readers need 16-bit pixels with padding. */
 static LAYER void copy_image_pixels16(const struct run *run, uint32_t row)
 {
     int16_t *const y = row_of_image_pixels16(run, row + 1u);

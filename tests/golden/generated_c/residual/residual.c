@@ -215,7 +215,7 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 }
 
 /* relayout 8x8x4 -> 8x8x4
-   copy: its readers want padding. */
+   copy: its readers need padding. */
 static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_pixels8(run, row + 1u);
