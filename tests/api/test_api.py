@@ -239,7 +239,7 @@ def test_a_keyword_that_is_not_an_option_is_reported_with_the_nearest(model: Pat
         deploy.load(model, optimize="ram")
     assert (
         str(caught.value)
-        == '"optimize" is not an option here; known: rounding, shape, value, front, back, name'
+        == '"optimize" is not an option here; known: rounding, slide, shape, value, state, front, back, name'
     )
 
 

@@ -29,6 +29,10 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "bench": {
         "models": "model",
         "markdown": "bench_changes.changes_markdown() is for machines that comment",
+        **dict.fromkeys(
+            ("kit", "output", "temperature", "supply", "energy", "yes"),
+            "a board is measured once, by a person who looks at it",
+        ),
     },
     "boards": {
         "board": "name",

@@ -65,7 +65,10 @@ def test_the_text_is_as_documented() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("what", "line 1: expected graph, input, constant, output, state or a node, found what in: what"),
+        (
+            "what",
+            "line 1: expected graph, input, constant, output, state, window or a node, found what in: what",
+        ),
         ('input "x"', 'line 1: expected :, found the end of the line in: input "x"'),
         ("input x: i8[1]", "line 1: expected a name in quotes, found x in: input x: i8[1]"),
         ('input "x": i9[1]', 'line 1: i9 is not an element type in: input "x": i9[1]'),
