@@ -224,8 +224,8 @@ def _conversion(spec: TensorSpec, array: Array) -> str:
         return f"if the values are correct as they are: x.astype(np.{spec.dtype})"
     low, high = spec.type.dtype.limits
     rounded = f"np.round(x / {quant.scale:.9g}) + {quant.zero_point}"
-    does_it = "or use --quantize (quantize=True in Python)"
-    return f"{does_it}: np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
+    by_hand = f"np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
+    return f"use --quantize (quantize=True in Python), or {by_hand}"
 
 
 def _takes(specs: Sequence[TensorSpec]) -> str:

@@ -110,5 +110,5 @@ def test_what_cannot_fit_is_reported_with_the_least_it_needs() -> None:
         for_board(with_ram(least - 7), CompileOptions())
     assert raised.value.what == (
         f"firmware with the model needs about {least:,} bytes of RAM, "
-        f"RAM of mps2-an386 has {least - 7:,}: 7 too few"
+        f"RAM of mps2-an386 has {least - 7:,}: 7 missing"
     )

@@ -205,7 +205,7 @@ def test_doctor_lists_serial_ports_optional_packages_and_what_is_kept(
     out = run_deploy("doctor").out
     assert re.search(r"^/dev/ttyACM3  2341:0043  557 +arduino-uno$", out, re.MULTILINE)
     assert re.search(r"^COM4          0001:0002  none +not known$", out, re.MULTILINE)
-    assert "  not here:    exact (pip install 'solder-mcu[NAME]')" in out
+    assert "  missing:     exact (pip install 'solder-mcu[NAME]')" in out
     assert re.search(r"^kept firmware  \d+ builds, .* in .*solder$", out, re.MULTILINE)
 
 

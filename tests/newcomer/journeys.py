@@ -90,7 +90,10 @@ JOURNEYS: Mapping[str, tuple[Step, ...]] = {
     "a data scientist": (
         program(_NOTEBOOK, "^<digits for host: .* bytes of arena", "^right (19|20) of 20", "array"),
         program(
-            _MISTAKEN, "^error.*: .* the model needs int8", "hint: --quantize, quantize=True", is_wide=True
+            _MISTAKEN,
+            "^error.*: .* the model needs int8",
+            r"hint: use --quantize \(quantize=True in Python\), or np\.clip",
+            is_wide=True,
         ),
         deploy(
             "verify digits.tflite --board host --inputs digits_test.npz --labels digits_labels.npy",
