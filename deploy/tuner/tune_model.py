@@ -202,7 +202,7 @@ def _require_built_here(choices: TuneChoices) -> None:
     """Rejects options for measuring on a running board if the objective is computed from whole images."""
     told = {
         "--farm": choices.farm is not None,
-        "use --candidates-in ram": choices.candidates_in == "ram",
+        "--candidates-in ram": choices.candidates_in == "ram",
         f"--runner {ATTACH}": choices.runner == ATTACH,
     }
     for words in (words for words, is_told in told.items() if is_told):

@@ -163,7 +163,7 @@ def test_what_skl2onnx_cannot_export_is_reported_with_its_step_and_line(
     head, where, hint = str(caught.value).splitlines()[:3]
     assert head == "error: skl2onnx cannot export the estimator"
     assert where == f"  Pipeline, step doubled (Doubled), test_frameworks.py, line {line}"
-    assert hint.startswith("  hint: it says: ")
+    assert hint.startswith("  hint: it reports: ")
 
 
 @pytest.mark.slow
@@ -256,7 +256,7 @@ def test_keras_models_are_converted_by_litert_and_their_layers_named() -> None:
     assert str(caught.value) == (
         "error: LiteRT's converter cannot convert the model\n"
         f"  {odd.name}, layer odd (Odd), test_frameworks.py, line {line}\n"
-        "  hint: it says: 'tf.Svd' op is neither a custom op nor a flex op"
+        "  hint: it reports: 'tf.Svd' op is neither a custom op nor a flex op"
     )
 
 

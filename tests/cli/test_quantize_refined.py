@@ -1,4 +1,4 @@
-"""deploy quantize --refine: like ranges, corrected biases, and the best kept; four bits for a stated loss."""
+"""deploy quantize --refine: balanced ranges, corrected biases, the best kept; four bits for a stated loss."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_each_way_is_the_same_model_but_for_its_weights(
     require_package("onnxruntime")
     data = uneven_net(tmp_path / "a.onnx", 2).read_bytes()
     made = ways(data, frozenset(), answers)
-    assert list(made) == ["as it is", "like ranges", "corrected biases", "both"]
+    assert list(made) == ["as it is", "balanced ranges", "corrected biases", "both"]
     assert made["as it is"].model == data
     assert len({way.model for way in made.values()}) == 4
     assert [way.real == data for way in made.values()] == [True, False, True, False]
@@ -155,7 +155,7 @@ def test_a_model_without_such_layers_stays_as_it_is() -> None:
 
 def test_channels_that_are_unlike_lose_much_and_are_made_alike(refine: Refine) -> None:
     found = decibels(refine(3.5, "--refine"))
-    assert found["as it is"] < 30 < 40 < found["like ranges"]
+    assert found["as it is"] < 30 < 40 < found["balanced ranges"]
 
 
 def test_biases_take_back_what_four_bits_add(refine: Refine) -> None:

@@ -84,8 +84,8 @@ def test_only_what_is_used_is_needed() -> None:
 @pytest.mark.parametrize(
     ("target", "sentence"),
     [
-        (DSP, "conv.c needs Arm's DSP instructions (SMLAD, SSAT, ...): give -mcpu"),
-        (MVE, "conv.c needs Helium (Arm's MVE for integers): give -mcpu"),
+        (DSP, "conv.c needs Arm's DSP instructions (SMLAD, SSAT, ...): pass -mcpu"),
+        (MVE, "conv.c needs Helium (Arm's MVE for integers): pass -mcpu"),
     ],
 )
 def test_a_core_without_the_instructions_is_reported(

@@ -114,12 +114,12 @@ def test_what_saves_next_to_nothing_is_not_worth_the_calls(monkeypatch: pytest.M
     assert "spread" not in kernels
 
 
-def test_within_a_limit_planes_are_filled_as_rows_come_where_nothing_else_fits() -> None:
+def test_planes_are_filled_as_rows_come_with_and_without_a_limit() -> None:
     kernels = [
         [layer.kernel for layer in model_of(reals_in_planes(), CompileOptions(ram_bytes=limit)).layers]
-        for limit in (9000, 6000)
+        for limit in (None, 6000)
     ]
-    assert ["spread" in each for each in kernels] == [False, True]
+    assert ["spread" in each for each in kernels] == [True, True]
 
 
 @pytest.mark.cc

@@ -134,7 +134,7 @@ def test_only_an_earlier_folder_is_replaced(subject: Subject, tmp_path: Path) ->
     with pytest.raises(OutputError, match="it is not a folder of evidence"):
         evidence.save(other)
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="a file has the name of the folder"):
+    with pytest.raises(OutputError, match="a file is where the folder should be"):
         evidence.save(tmp_path / "file")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["evidence", "file", "other"]
 

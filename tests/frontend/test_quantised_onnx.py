@@ -357,7 +357,7 @@ PATTERNS = {
     "log softmax": Pattern(one("LogSoftmax", scale=1 / 16, zero_point=127), ("log_softmax",)),
     "concat": Pattern(concatenated, ("lookup", "lookup", "concat"), 0),
     "pad": Pattern(padded, ("pad", "pad"), 0),
-    "transpose, slice, reshape": Pattern(moved, ("rearrange", "rearrange"), 0),
+    "transpose, slice, reshape": Pattern(moved, ("rearrange",), 0),
     "16-bit activations": Pattern(wide, ("rearrange", "conv2d", "rearrange")),
     "gemm of 16-bit activations": Pattern(wide_gemm, ("dense",)),
     "QLinearConv": Pattern(qlinear_conv, ("rearrange", "conv2d", "max_pool2d", "rearrange")),

@@ -92,7 +92,7 @@ def test_a_library_function_is_named_and_reckoned(objects: Path) -> None:
 
 @pytest.mark.cc
 def test_functions_that_call_each_other_have_no_bound(objects: Path) -> None:
-    with pytest.raises(ToolError, match="parity > even > odd > even is a recursion"):
+    with pytest.raises(ToolError, match="parity > even > odd > even is recursive"):
         stack_depth(objects, "parity")
 
 

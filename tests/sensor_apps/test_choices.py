@@ -95,7 +95,7 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
         "for this computer",
         {"slots": 4096},
         "functions, cartridges and a line key need the server, which the app kws does not have\n"
-        "  hint: app rpc",
+        "  hint: use --app rpc",
     ),
 }
 

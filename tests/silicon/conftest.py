@@ -37,21 +37,33 @@ class Desk:
 @pytest.fixture(scope="session")
 def desk(
     small_kit: None, tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]
-) -> Iterator[Desk]:
+) -> Desk:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     folder = tmp_path_factory.mktemp("desk")
     (folder / "boards").mkdir()
     (folder / "boards" / "silicon-m4.toml").write_text(simulated_silicon.BOARD)
 
     def measure(bench: Bench) -> KitFile:
-        board = load_board("silicon-m4")
-        parts = measure_kit(board, WISHES, lambda _step: None, bench.open_line, bench.clock)
-        return sealed(folder / "silicon-m4.kit", parts)
+        with pytest.MonkeyPatch.context() as patch:
+            _sit_down(folder, patch)
+            parts = measure_kit(
+                load_board("silicon-m4"), WISHES, lambda _step: None, bench.open_line, bench.clock
+            )
+            return sealed(folder / "silicon-m4.kit", parts)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr(measuring, "usb_ports", lambda: (simulated_silicon.PORT,))
-        yield Desk(folder, measure)
+    return Desk(folder, measure)
+
+
+@pytest.fixture(autouse=True)
+def at_the_desk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests at the desk know its board. Tests elsewhere must not: they count all boards."""
+    if "desk" in request.fixturenames:
+        _sit_down(request.getfixturevalue("desk").folder, monkeypatch)
+
+
+def _sit_down(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.chdir(folder)
+    patch.setattr(measuring, "usb_ports", lambda: (simulated_silicon.PORT,))
 
 
 @pytest.fixture(scope="session")
