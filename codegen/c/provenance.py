@@ -32,7 +32,7 @@ class Need:
         return f"#if !defined {self.macro}{lost}" if self.lost_with else f"#ifndef {self.macro}"
 
 
-_OTHER_CORE = "pass -mcpu to the compiler, or compile the model for this core"
+_OTHER_CORE = "pass -mcpu, or compile the model for this core"
 # avr-gcc also defines __FLASH in strict C, where it does not support the keyword __flash.
 _FLASH = Need("avr-gcc's address space __flash", "__FLASH", "use avr-gcc with -std=gnu99", "__STRICT_ANSI__")
 

@@ -10,10 +10,10 @@
    Needs word loads at any address. */
 
 #ifndef __ARM_FEATURE_MVE
-#error "helium.c needs Helium (Arm's MVE for integers): pass -mcpu to the compiler, or compile the model for this core"
+#error "helium.c needs Helium (Arm's MVE for integers): pass -mcpu, or compile the model for this core"
 #endif
 #ifndef __ARM_FEATURE_UNALIGNED
-#error "helium.c needs word loads at any address: pass -mcpu to the compiler, or compile the model for this core"
+#error "helium.c needs word loads at any address: pass -mcpu, or compile the model for this core"
 #endif
 
 #include "helium.h"

@@ -9,10 +9,10 @@
    Needs word loads at any address. */
 
 #ifndef __ARM_FEATURE_DSP
-#error "ram.c needs Arm's DSP instructions (SMLAD, SSAT, ...): pass -mcpu to the compiler, or compile the model for this core"
+#error "ram.c needs Arm's DSP instructions (SMLAD, SSAT, ...): pass -mcpu, or compile the model for this core"
 #endif
 #ifndef __ARM_FEATURE_UNALIGNED
-#error "ram.c needs word loads at any address: pass -mcpu to the compiler, or compile the model for this core"
+#error "ram.c needs word loads at any address: pass -mcpu, or compile the model for this core"
 #endif
 
 #include "ram.h"

@@ -10,10 +10,10 @@
    Needs word loads at any address. */
 
 #ifndef __ARM_FEATURE_DSP
-#error "size.c needs Arm's DSP instructions (SMLAD, SSAT, ...): pass -mcpu to the compiler, or compile the model for this core"
+#error "size.c needs Arm's DSP instructions (SMLAD, SSAT, ...): pass -mcpu, or compile the model for this core"
 #endif
 #ifndef __ARM_FEATURE_UNALIGNED
-#error "size.c needs word loads at any address: pass -mcpu to the compiler, or compile the model for this core"
+#error "size.c needs word loads at any address: pass -mcpu, or compile the model for this core"
 #endif
 
 #include "size.h"

@@ -9,7 +9,7 @@
    Needs RISC-V's vectors of integers (Zve32x, Zvl128b). */
 
 #ifndef __riscv_vector
-#error "vectors.c needs RISC-V's vectors of integers (Zve32x, Zvl128b): pass -mcpu to the compiler, or compile the model for this core"
+#error "vectors.c needs RISC-V's vectors of integers (Zve32x, Zvl128b): pass -mcpu, or compile the model for this core"
 #endif
 
 #include "vectors.h"

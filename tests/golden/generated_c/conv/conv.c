@@ -10,10 +10,10 @@
    Needs word loads at any address. */
 
 #ifndef __ARM_FEATURE_DSP
-#error "conv.c needs Arm's DSP instructions (SMLAD, SSAT, ...): pass -mcpu to the compiler, or compile the model for this core"
+#error "conv.c needs Arm's DSP instructions (SMLAD, SSAT, ...): pass -mcpu, or compile the model for this core"
 #endif
 #ifndef __ARM_FEATURE_UNALIGNED
-#error "conv.c needs word loads at any address: pass -mcpu to the compiler, or compile the model for this core"
+#error "conv.c needs word loads at any address: pass -mcpu, or compile the model for this core"
 #endif
 
 #include "conv.h"

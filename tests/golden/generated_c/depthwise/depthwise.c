@@ -10,10 +10,10 @@
    Needs word loads at any address. */
 
 #ifndef __ARM_FEATURE_DSP
-#error "depthwise.c needs Arm's DSP instructions (SMLAD, SSAT, ...): pass -mcpu to the compiler, or compile the model for this core"
+#error "depthwise.c needs Arm's DSP instructions (SMLAD, SSAT, ...): pass -mcpu, or compile the model for this core"
 #endif
 #ifndef __ARM_FEATURE_UNALIGNED
-#error "depthwise.c needs word loads at any address: pass -mcpu to the compiler, or compile the model for this core"
+#error "depthwise.c needs word loads at any address: pass -mcpu, or compile the model for this core"
 #endif
 
 #include "depthwise.h"
