@@ -133,7 +133,7 @@ def test_a_camera_of_another_size_is_refused(told_here: list[Record], recording:
     program = recording[0].parent / "here" / "build" / "sanitize" / "firmware"
     done = subprocess.run([program, path], capture_output=True, check=False)
     assert done.returncode == 1
-    assert b"a picture has 2x2 pixels, the camera's have 80x60" in done.stdout
+    assert b"an image has 2x2 pixels, the camera's images have 80x60" in done.stdout
 
 
 def test_a_model_with_another_back_end_is_refused(tmp_path: Path) -> None:

@@ -139,12 +139,12 @@ def test_pictures_are_sent_as_the_camera_sends_them(form: PixelForm, reader: Bui
 WRONG_PICTURES: dict[str, tuple[bytes, str, str]] = {
     "another size": (
         b"P6 4 3 255\n" + bytes(36),
-        "a picture has 4x3 pixels, the camera's have 5x3",
+        "an image has 4x3 pixels, the camera's images have 5x3",
         "",
     ),
     "a tall BMP": (
         bmp(colours(), height=-4),
-        "a picture has 5x4 pixels, the camera's have 5x3",
+        "an image has 5x4 pixels, the camera's images have 5x3",
         "",
     ),
     "16 bits": (
@@ -194,7 +194,7 @@ NUMBERS: dict[str, tuple[DType, bytes, list[list[float]] | str]] = {
     "too many": (DType.I8, b"1,2,3,4\n", "line 1 has 4 numbers, a row of the model has 3"),
     "too large": (DType.I8, b"1,2,128\n", "line 1 has a number outside of -128 to 127"),
     "not whole": (DType.I8, b"1,2,0.5\n", "line 1 has a number that is not whole"),
-    "no number": (DType.F32, b"1,2,3\n1,2,three\n", "line 2 has something that is not a number"),
+    "no number": (DType.F32, b"1,2,3\n1,2,three\n", "line 2 contains something that is not a number"),
     "not finite": (DType.F32, b"1,2,1e99\n", "line 1 has a number outside of what float holds"),
     "no number at all": (DType.F32, b"1,2,nan\n", "line 1 has a number outside of what float holds"),
 }
