@@ -1,5 +1,7 @@
 """Chooses the layers that keep transformed weights, which are faster, as far as flash suffices.
 
+Transformed are Winograd's weights, and floats that 4 bits could represent.
+
 An application needs flash for other code. If the model exceeds its share of the flash, layers lose their
 transformed weights, starting with those that save the least work per byte.
 """

@@ -199,7 +199,7 @@ class Kernel:
     passed_over: tuple[PassedOver, ...] = ()
     whole: bool = False  # then `proc` runs once, over tensors in one piece
     rows_per_step: int = 1  # rows of the result per run of `proc`
-    extra_bytes: int = 0  # that transformed weights need more than original ones
+    extra_bytes: int = 0  # of its weights beyond those of a compact layer
     calls: CFunction | None = None  # the function that computes the layer, in place of loops
     started: Started | None = None  # then `calls` waits for this device
     demand: MemoryDemand = ANYWHERE  # alignment and memories of its tensors, scratch and constants
