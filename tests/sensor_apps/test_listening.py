@@ -140,15 +140,15 @@ def cut(count: int) -> Callable[[bytes], bytes]:
 WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "of another rate": (
         damaged(lambda data: struct.pack_into("<I", data, 24, 44100)),
-        "the file has 44100 samples a second, the model needs 16000",
+        "the file has 44100 samples a second, the model takes 16000",
     ),
     "of two channels": (
         damaged(lambda data: struct.pack_into("<H", data, 22, 2)),
-        "the file has 2 channels, the model needs 1",
+        "the file has 2 channels, the model takes 1",
     ),
     "of bytes": (
         damaged(lambda data: struct.pack_into("<H", data, 34, 8)),
-        "the file has 8 bits in a sample, the model needs 16",
+        "the file has 8 bits in a sample, the model takes 16",
     ),
     "of floats": (
         damaged(lambda data: struct.pack_into("<H", data, 20, 3)),
