@@ -67,6 +67,7 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "resize": "resize.Resize",
         "round_mantissa": "round_mantissa.RoundMantissa",
         "select": "select.Select",
+        "shift_rows": "write_rows.ShiftRows",
         "shift_up": "signal.ShiftUp",
         "smooth": "smooth.Smooth",
         "softmax": "softmax.Softmax",
@@ -80,6 +81,7 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "window": "signal.Window",
         "windows": "windows.Windows",
         "without_noise": "signal.WithoutNoise",
+        "write_rows": "write_rows.WriteRows",
     }
 )
 

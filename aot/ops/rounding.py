@@ -204,6 +204,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "resize": _table(_of(FixedRounding.NEAREST, *_BOTH), _REAL),
         "round_mantissa": _of(FixedRounding.NEAREST_EVEN, "f32"),
         "select": _MOVED,
+        "shift_rows": _MOVED,
         "shift_up": _of(FixedRounding.EXACT, "i16"),
         "biquads": _REAL,
         "smooth": _table(_of(FixedRounding.DOWN, "u32"), _REAL),
@@ -224,6 +225,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "window": _of(FixedRounding.DOWN, "i16"),
         "windows": _of(FixedRounding.MOVED, *_BOTH, "f32"),
         "without_noise": _of(FixedRounding.DOWN, "u32"),
+        "write_rows": _MOVED,
     }
 )
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 MEANING: Mapping[str, str] = MappingProxyType(
     {
         "fold-constants": "first: later passes look for constants",
+        "write-states-in-place": "before rearrangements are merged: it looks for rows that are joined",
         "roll-up-recurrences": "as soon as weights are constants: later passes have less to do",
         "fold-scales": "before activations are fused: a layer with an activation accepts no factor",
         "fuse-activations": "before remove-identity: it creates views of the same shape",

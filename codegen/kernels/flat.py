@@ -16,7 +16,8 @@ def flat_requests(site: Site) -> tuple[RowRequest | None, ...]:
 
 
 def _moving(site: Site) -> list[int]:
-    return [i for i in range(len(site.inputs)) if i not in site.constants]
+    first = 1 if site.in_place else 0  # the result is in the first one's memory
+    return [i for i in range(first, len(site.inputs)) if i not in site.constants]
 
 
 def operand(site: Site, position: int, name: str) -> Buffer:
@@ -32,15 +33,17 @@ def result(site: Site) -> Buffer:
 
 
 def flat_kernel(site: Site, operands: Sequence[Buffer], body: Sequence[Stmt], what: str) -> Kernel:
-    """Returns the kernel. `operands` has a buffer for each input, in order."""
-    sizes = sizes_text(site.outputs[0])
+    """Returns the kernel. `operands` has a buffer for each input that is passed, in order."""
+    sizes, part = sizes_text(site.outputs[0]), "_in_place" if site.in_place else ""
     return Kernel(
         schedule="flat",
         why="over whole tensors",
-        proc=Proc(f"{site.node.op.name}_{sizes}", (*operands, result(site)), tuple(body)),
+        proc=Proc(f"{site.node.op.name}_{sizes}{part}", (*operands, result(site)), tuple(body)),
         summary=f"All of {what}: {sizes} elements.",
         access=(RowAccess(stride=1, first=0, count=1),) * len(_moving(site)),
-        constants={operands[i].name: array.reshape(-1) for i, array in site.constants.items()},
+        constants={
+            operands[i - site.in_place].name: array.reshape(-1) for i, array in site.constants.items()
+        },
         whole=True,
     )
 

@@ -39,6 +39,7 @@ class Site:
     spreads: bool = False  # each input row is scattered to its places in the result on arrival
     for_any_weights: bool = False  # the code must not depend on the values of the weights
     half_weights: bool = False  # weights that float16 represents exactly are stored in 16 bits
+    in_place: bool = False  # the result is in the memory of the first input, which is not passed
 
     def input(self, position: int) -> TensorType:
         found = self.inputs[position]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
@@ -11,16 +12,19 @@ from codegen.kernels.flat import flat_kernel, flat_requests, operand, result, wi
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import StridedNest
 from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.write_rows import FIRST, row_write
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Binary,
     Buffer,
+    Cast,
     Choose,
     Const,
     Declare,
     Element,
     Expr,
     Index,
+    Invoke,
     Role,
     Store,
     at,
@@ -29,6 +33,8 @@ from codegen.loops.ir import (
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    if site.in_place:
+        return _in_place(site)
     x, part = site.input(0), site.input(1)
     xs, ps, ns, ys = operand(site, 0, "x"), operand(site, 1, "part"), operand(site, 2, "begins"), result(site)
     first = Buffer("first", DType.I32, max(1, x.rank), Role.LOCAL)
@@ -54,6 +60,25 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         *nest.loops(Store(at(ys, nest.element(0)), value)),
     )
     return flat_kernel(site, (xs, ps, ns), body, "an update")
+
+
+def _in_place(site: Site) -> Kernel:
+    """Writes the part alone, in contiguous pieces."""
+    x, part = site.input(0), site.input(1)
+    ps, ns, ys = operand(site, 1, "part"), operand(site, 2, "begins"), result(site)
+    axis = max((a for a, (p, d) in enumerate(zip(part.shape, x.shape, strict=True)) if p != d), default=0)
+    length, strides = prod(part.shape[axis:]), dense_strides(x.shape)
+    first: Expr = Const(0)
+    for a, stride in enumerate(strides):
+        begin = within(load(ns, a), x.shape[a] - part.shape[a] + 1)
+        narrow = Cast(DType.I32, begin) if ns.dtype is DType.I64 else begin
+        first = Binary("+", first, Binary("*", narrow, Const(stride)))
+    nest = StridedNest(part.shape[:axis], (strides[:axis], dense_strides(part.shape)[:axis]))
+    last = sum((p - 1) * stride for p, stride in zip(part.shape[:axis], strides[:axis], strict=True))
+    piece = row_write(x.dtype, x.elements - last, length)
+    written = Invoke(piece, (at(ys, nest.element(0)), at(ps, nest.element(1)), at(FIRST)))
+    body = (Declare(FIRST), Store(at(FIRST), first), *nest.loops(written))
+    return flat_kernel(site, (ps, ns), body, "an update")
 
 
 KERNELS: Mapping[str, OpKernel] = {

@@ -92,7 +92,8 @@ class _Lowering:
         self.options = sites.options
         self.tuned = sites.decisions.tuned
         self.kernels_made = sites.made.kernels
-        self.views = view_roots(self.graph)
+        self.views = view_roots(self.graph, sites.updates)
+        self.updates = sites.updates
         self.sites = {node.name: sites.of(node) for node in self.graph.nodes if not is_view(node)}
         self.chosen = {name: sites.chosen_for(site) for name, site in self.sites.items()}
         at_outputs = {} if sites.decisions.copies_views else made_at_outputs(self.graph, self.views)
@@ -111,6 +112,8 @@ class _Lowering:
         else:
             self.tensors |= {value: self.choice.fixed(value, Kind.INPUT) for value in self.graph.inputs}
         self.tensors |= {state.name: self.choice.fixed(state.name, Kind.STATE) for state in self.graph.states}
+        for value, state in self.updates.items():
+            self.results[value] = whole_result(self.tensors[state], value)
         self.results |= self._written_states()
         for node in self.graph.nodes:
             if is_join(node, self.graph):
@@ -331,8 +334,12 @@ class _Lowering:
         self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, result))
 
     def _keep_states(self) -> None:
-        """Copies into each state, at the end, its value for the next run."""
-        copied = [state for state in self.graph.states if state.next not in self.results]
+        """Copies into each state, at the end, its value for the next run, unless it is there."""
+        copied = [
+            state
+            for state in self.graph.states
+            if state.next not in self.results and self.views.get(state.next, state.next) != state.name
+        ]
         memory = {state.name: self._apart_from_states(state.next) for state in copied}
         for number, state in enumerate(copied):
             root, view = memory[state.name]

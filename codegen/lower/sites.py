@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from codegen.isa.table import math_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import ChosenSchedule, choose_schedule
 from codegen.lower.decisions import Decisions
+from codegen.lower.state_updates import updated_states
 from codegen.options import CompileOptions
 from codegen.own_schedules import schedules_outside
 
@@ -29,7 +31,7 @@ class KernelsMade:
 
 def site_key(site: Site) -> tuple[object, ...]:
     """Returns a key that is equal for sites with the same kernels, apart from row formats."""
-    flags = site.optimize, site.allow_widened_rows, site.unpadded, site.compact, site.spreads
+    flags = site.optimize, site.allow_widened_rows, site.unpadded, site.compact, site.spreads, site.in_place
     return site.node.name, site.node.op.name, flags
 
 
@@ -46,6 +48,11 @@ class Sites:
     @cached_property
     def _math(self) -> ScalarMath:
         return math_of(self.target)
+
+    @cached_property
+    def updates(self) -> Mapping[str, str]:
+        """Maps each value that is written in place to the state whose memory it is."""
+        return updated_states(self.graph)
 
     def of(self, node: Node) -> Site:
         graph, decided, name = self.graph, self.decisions, node.name
@@ -68,6 +75,7 @@ class Sites:
             name in decided.spread,
             self.options.weights_external or self.options.tables,
             self.options.half_weights,
+            node.outputs[0] in self.updates,
         )
 
     def chosen_for(self, site: Site) -> ChosenSchedule:

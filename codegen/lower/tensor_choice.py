@@ -74,7 +74,8 @@ class TensorChoice:
 
     def reads(self, node: Node) -> list[tuple[str, RowRequest | None]]:
         """Returns the values that the node reads at run time, each with its request."""
-        values = [v for v in node.reads if v not in self.graph.constants]
+        read = node.reads[1:] if self.chosen[node.name].site.in_place else node.reads
+        values = [v for v in read if v not in self.graph.constants]
         return list(zip(values, self.requests(node), strict=True))
 
     def is_flattened(self, value: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from aot.ir.graph import Graph, Node
@@ -18,9 +18,9 @@ def is_view(node: Node) -> bool:
     return isinstance(node.op, Reshape)
 
 
-def view_roots(graph: Graph) -> dict[str, str]:
-    """Maps each value of a chain of reshapes to the value that owns the memory."""
-    roots: dict[str, str] = {}
+def view_roots(graph: Graph, updates: Mapping[str, str]) -> dict[str, str]:
+    """Maps each value without memory of its own to the owner: those of reshapes, and updated states."""
+    roots = dict(updates)
     for node in graph.nodes:
         if is_view(node):
             source = node.reads[0]

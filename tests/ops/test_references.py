@@ -90,7 +90,7 @@ def dequantised(stored: Array, tensor: TensorType, case: OpCase) -> Array:
 
 
 # Their operands or results are stored integers and nothing else: there is no result in floats.
-STORED = ("gather", "gather_nd", "lookup", "pad", "quantize", "select", "update_slice")
+STORED = ("gather", "gather_nd", "lookup", "pad", "quantize", "select", "update_slice", "write_rows")
 # The only reference for running sums begins them with the stored number 0, whatever the zero point is.
 # Sums that leave 32 bits wrap around in the reference.
 AS_IT_IS = ("cumulate_int8_zero", "depthwise_sums_that_wrap")

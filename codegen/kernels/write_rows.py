@@ -1,0 +1,146 @@
+"""write_rows, shift_rows: caches. In place, only the new rows are written, or the old ones move up first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from aot.ir.types import DType
+from aot.ops.write_rows import ShiftRows, WriteRows
+from codegen.formats import RowFormat
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Binary,
+    Buffer,
+    BufferPlace,
+    Cast,
+    Choose,
+    Const,
+    Declare,
+    Element,
+    Expr,
+    For,
+    Index,
+    Instruction,
+    Invoke,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+
+FIRST = Buffer("first", DType.I32, 1, Role.LOCAL)  # the element at which a row begins; -1: it is not written
+
+
+def _axes(site: Site) -> tuple[int, int, int, int]:
+    """Returns the sizes before, along and after the axis, and the number of new rows."""
+    op, x, rows = site.node.op, site.outputs[0], site.input(1)
+    assert isinstance(op, WriteRows | ShiftRows)
+    return prod(x.shape[: op.axis]), x.shape[op.axis], prod(x.shape[op.axis + 1 :]), rows.shape[op.axis]
+
+
+def _write(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    outer, size, inner, count = _axes(site)
+    rows, places, ys = operand(site, 1, "rows"), operand(site, 2, "places"), result(site)
+    block, turn = variable("block"), variable("turn")
+    row = row_write(ys.dtype, size * inner, inner)
+    windows = (at(ys, block * (size * inner)), at(rows, (block * count + turn) * inner), at(FIRST))
+    written: Stmt = Invoke(row, windows)
+    if rows.role is Role.CONSTANT:  # they may be in a memory with an address space of its own
+        written = For("e", size * inner, (_stored(ys, rows, *windows[:2], inner),))
+    turns = (
+        *_first_element(site, load(places, turn), size, inner),
+        For("block", outer, (written,)),
+    )
+    return _kernel(
+        site, (rows, places), ys, (For("turn", count, turns),), "a tensor with rows written into it"
+    )
+
+
+def _first_element(site: Site, given: Expr, size: int, inner: int) -> tuple[Stmt, ...]:
+    """Returns code that computes where a row begins in its block: -1 if its position is outside."""
+    op, place = site.node.op, Buffer("place", site.input(2).dtype, 1, Role.LOCAL)
+    assert isinstance(op, WriteRows)
+    here, begin, end = load(place), Const(0), Const(size)
+    from_end = Choose(Binary("<", given, begin), Binary("+", given, end), given)
+    narrow = Cast(DType.I32, here) if place.dtype is DType.I64 else here
+    element = narrow if inner == 1 else Binary("*", narrow, Const(inner))
+    is_inside = Choose(Binary("<", here, begin), Const(0), Binary("<", here, end))
+    return (
+        Declare(place),
+        Store(at(place), from_end if op.by_index else given),
+        Declare(FIRST),
+        Store(at(FIRST), Choose(is_inside, element, Const(-1))),
+    )
+
+
+def row_write(dtype: DType, size: int, length: int) -> Instruction:
+    """Returns the instruction that copies a row to the element `first` of a block, unless that is -1."""
+    y, row = Buffer("y", dtype, 0, Role.OUTPUT), Buffer("row", dtype, length, Role.INPUT)
+    name, bytes_each = f"write_{length}_{dtype.value}_of_{size}", length * dtype.bytes
+    return Instruction(
+        name=name,
+        params=(y, row, FIRST),
+        body=(For("e", size, (_stored(y, row, at(y), at(row), length),)),),
+        call=f"{name}({{y}}, {{row}}, {{first[0]}});",
+        definition=f"""\
+static inline void {name}({dtype.c_name} *y, const {dtype.c_name} *row, int32_t first)
+{{
+    if (first >= 0) {{
+        memcpy(y + first, row, {bytes_each}u);
+    }}
+}}
+""",
+        includes=("string.h",),
+        machine_instructions=4,
+    )
+
+
+def _stored(ys: Buffer, rows: Buffer, to: BufferPlace, source: BufferPlace, length: int) -> Stmt:
+    """Returns the code that stores an element of a block: of the row if that covers it, else the old one."""
+    e = variable("e")
+    distance = Binary("-", Index(e), load(FIRST))
+    old = load(ys, to.index + e)
+    covers = Choose(Binary("<", distance, Const(0)), Const(0), Binary("<", distance, Const(length)))
+    is_there = Choose(Binary("<", load(FIRST), Const(0)), Const(0), covers)
+    return Store(at(ys, to.index + e), Choose(is_there, Element(at(rows, source.index), distance), old))
+
+
+def _shift(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    outer, size, inner, count = _axes(site)
+    rows, ys, length = operand(site, 1, "rows"), result(site), count * inner
+    block, e = variable("block"), variable("e")
+    whole, kept = size * inner, (size - count) * inner
+    old = ys if site.in_place else operand(site, 0, "x")
+    body = (
+        For("e", kept, (Store(at(ys, block * whole + e), load(old, block * whole + e + length)),)),
+        For("e", length, (Store(at(ys, block * whole + e + kept), load(rows, block * length + e)),)),
+    )
+    loops = For("block", outer, body if kept else body[1:])
+    return _flat(site, (rows,), (loops,), "a tensor that drops its first rows for new ones")
+
+
+def _kernel(
+    site: Site, operands: tuple[Buffer, ...], ys: Buffer, body: tuple[Stmt, ...], what: str
+) -> Kernel:
+    """Returns a kernel that changes its result, after it was copied from the input unless it is in place."""
+    if site.in_place:
+        return _flat(site, operands, body, what)
+    i = variable("i")
+    copy = For("i", ys.elements, (Store(at(ys, i), load(operand(site, 0, "x"), i)),))
+    return _flat(site, operands, (copy, *body), what)
+
+
+def _flat(site: Site, operands: tuple[Buffer, ...], body: tuple[Stmt, ...], what: str) -> Kernel:
+    every = operands if site.in_place else (operand(site, 0, "x"), *operands)
+    return flat_kernel(site, every, body, what)
+
+
+KERNELS: Mapping[str, OpKernel] = {
+    "shift_rows": OpKernel((Schedule("plain", flat_requests, _shift),), frozenset(DType)),
+    "write_rows": OpKernel((Schedule("plain", flat_requests, _write),), frozenset(DType)),
+}
