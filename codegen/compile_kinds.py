@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from aot.frontend.paired_states import STATE_WORDS
 from aot.passes import REQUIRED
 from aot.passes.table import pass_names
 from aot.plan.model import Pool
 from codegen.axis_sizes import AxisSize, Shapes, read_sizes, sizes_word
-from codegen.option_kinds import NameList, Pairs, numbers_word, read_limit, read_name, read_numbers
+from codegen.option_kinds import (
+    NameList,
+    Pairs,
+    WrongValueError,
+    numbers_word,
+    read_limit,
+    read_name,
+    read_numbers,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +94,26 @@ VALUES = Pairs[tuple[float, ...], Mapping[str, tuple[float, ...]]](
         "additionalProperties": {"type": "array", "items": {"type": "number"}},
     },
 )
+
+
+def _read_state(given: object) -> str:
+    return "" if given is None else read_name(given)
+
+
+def _gather_states(pairs: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+    """Raises WrongValueError if a name without an output is no word for all pairs."""
+    alone = next((name for name, becomes in pairs if not becomes and name not in STATE_WORDS), None)
+    if alone is not None:
+        raise WrongValueError(f'"{alone}" is not {STATES.meant}')
+    return dict(pairs)
+
+
 STATES = Pairs[str, Mapping[str, str]](
     form="INPUT=OUTPUT",
-    meant="an input with the output that it becomes, such as h=hn",
-    read_second=read_name,
-    second_word=str,
-    gather=dict,
+    meant="an input with the output that it becomes, such as h=hn, nor auto or none",
+    read_second=_read_state,
+    second_word=lambda becomes: becomes or None,
+    gather=_gather_states,
     pairs=lambda states: states.items(),
     in_archive={
         "type": "object",

@@ -19,6 +19,8 @@ from codegen.loops.ir import Proc
 from codegen.option_entry import WHEN_ARCHIVED, WrittenWhen
 from codegen.options import CompileOptions
 
+_LATER = {WHEN_ARCHIVED: WrittenWhen.IF_SET}
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedTensor(TensorSpec):
@@ -33,10 +35,10 @@ class TensorInfo(PlacedTensor):
     """An input or output of the model, as in its C code."""
 
     c_name: str  # the member of <model>_inputs / <model>_outputs
+    limits: tuple[int, int] | None = field(default=None, kw_only=True, metadata=_LATER)
 
 
 COPIES = ("receive", "relayout")  # kinds of layers that copy rows and compute no node
-_LATER = {WHEN_ARCHIVED: WrittenWhen.IF_SET}
 
 
 @dataclass(frozen=True, slots=True)

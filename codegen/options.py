@@ -218,7 +218,7 @@ class CompileOptions:
         STATES,
         "--state",
         "Make an input a state that the next run finds as this output left it: h=hn. It begins at zero; "
-        "the caller passes neither",
+        "the caller passes neither. auto takes all pairs with usual names, none leaves them to the caller",
         group="Model",
         reads_model=True,
     )

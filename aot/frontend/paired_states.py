@@ -22,18 +22,23 @@ _USUAL = (
     ("past", "present"),
     ("state_in", "state_out"),
     ("_in", "_out"),
+    ("in_", "out_"),
+    ("input_", "output_"),
     ("h0", "hn"),
     ("c0", "cn"),
 )
 _USUAL_ENDS = ("n", "_n", "N", "_out", "_next", "_new")
+_USUAL_BEGINS = ("new_", "next_", "updated_", "out_")
+AUTO, NONE = STATE_WORDS = ("auto", "none")  # all pairs with usual names; none of them
 
 
 def with_states(graph: Graph, pairs: Mapping[str, str]) -> Graph:
     """Returns the graph with a state, at first zero, for each pair of an input and the output it becomes.
 
-    Raises ModelError if a name is unknown or used twice, if the types of a pair differ, or if no input or
-    output is left.
+    The name "auto" stands for all pairs with usual names. Raises ModelError if there are none, if a name is
+    unknown or used twice, if the types of a pair differ, or if no input or output is left.
     """
+    pairs = _resolved(graph, pairs)
     if not pairs:
         return graph
     for name, becomes in pairs.items():
@@ -57,11 +62,35 @@ def with_states(graph: Graph, pairs: Mapping[str, str]) -> Graph:
     return replace(graph, inputs=inputs, outputs=outputs, states=(*graph.states, *states))
 
 
+def _resolved(graph: Graph, pairs: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns the pairs with the usual ones if "auto" is among them."""
+    named = {name: becomes for name, becomes in pairs.items() if becomes}
+    if AUTO not in pairs or AUTO in named:
+        return named
+    found = dict(usual_pairs(graph))
+    if not found:
+        raise ModelError("no input and output have names that states usually have", hint=_possible(graph))
+    return {**{n: b for n, b in found.items() if b not in named.values()}, **named}
+
+
+def open_question(graph: Graph, pairs: Mapping[str, str]) -> str:
+    """Returns the question whether inputs with usual names are states; empty if it is answered or is none."""
+    found = () if pairs else tuple(usual_pairs(graph))
+    if not found:
+        return ""
+    names = ", ".join(f"{name}={becomes}" for name, becomes in found)
+    return f"are these inputs states? {names}: --state auto keeps them from run to run, --state none does not"
+
+
 def usual_pairs(graph: Graph) -> Iterator[tuple[str, str]]:
     """Yields pairs of an input and an output of one type with names that exporters give to states."""
     for name in graph.inputs:
         parts = [name.replace(old, new) for old, new in _USUAL if old in name]
-        candidates = [*parts, *(name + end for end in _USUAL_ENDS)]
+        candidates = [
+            *parts,
+            *(name + end for end in _USUAL_ENDS),
+            *(begin + name for begin in _USUAL_BEGINS),
+        ]
         found = (n for n in candidates if n in graph.outputs and graph.types[n] == graph.types[name])
         becomes = next(found, None)
         if becomes is not None:

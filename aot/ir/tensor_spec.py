@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from aot.ir.graph import Graph
 from aot.ir.types import Array, TensorType
+from aot.positions import position_limits
 
 _Bytes = bytes  # the class has a property of that name
 
@@ -19,6 +20,8 @@ class TensorSpec:
 
     name: str  # from the model file
     type: TensorType
+    # The least and the greatest value, if the values are positions in caches: a run refuses others.
+    limits: tuple[int, int] | None = field(default=None, kw_only=True)
 
     def __str__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"
@@ -47,4 +50,5 @@ class TensorSpec:
 
 def graph_specs(graph: Graph, names: Iterable[str]) -> tuple[TensorSpec, ...]:
     """Returns the specs of some values of a graph, such as its inputs."""
-    return tuple(TensorSpec(name, graph.types[name]) for name in names)
+    limits = position_limits(graph)
+    return tuple(TensorSpec(name, graph.types[name], limits=limits.get(name)) for name in names)

@@ -124,6 +124,7 @@ def _common_context(parts: SourceParts) -> Mapping[str, object]:
         "inputs": [_tensor_context(t, arenas) for t in parts.inputs],
         "outputs": [_tensor_context(t, arenas) for t in parts.outputs],
         "tensors": [_tensor_context(t, arenas) for t in parts.tensors],
+        "has_positions": not parts.run.stream and any(t.limits for t in parts.inputs),
         "has_placed": any(_is_placed(t, arenas) for t in parts.tensors),
         "hash": ", ".join(f"0x{parts.model_hash[i : i + 2]}" for i in range(0, 16, 2)),
         "layer_count": len(run.layers),
@@ -328,6 +329,7 @@ def _tensor_context(tensor: TensorInfo, arenas: Sequence[Arena]) -> Mapping[str,
         "scale": f"{kind.quant.scale!r}f" if quantised and kind.quant is not None else "",
         "zero_point": parenthesised(kind.quant.zero_point) if quantised and kind.quant is not None else "",
         "says": comment_text(f"{tensor.name}: {_describe(kind)}"),
+        "limits": tensor.limits,
         "lies_in": f"; its offset is in {arenas[tensor.arena].name}" if len(arenas) > 1 else "",
     }
 

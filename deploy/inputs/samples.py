@@ -45,6 +45,8 @@ def read_samples(path: Path, specs: Sequence[TensorSpec]) -> Samples:
 def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where: str) -> Samples:
     """Checks arrays by name and splits them into samples. Raises InputError."""
     by_spec = _by_spec(arrays, specs, where)
+    for spec, key, array in by_spec:
+        _require_positions(spec, key, array, where)
     batches = {key for spec, key, array in by_spec if _is_batch(array, spec.shape)}
     by_spec = [(spec, key, np.expand_dims(a, 1) if key in batches else a) for spec, key, a in by_spec]
     lengths = {key: _length(array, key, spec, where) for spec, key, array in by_spec}
@@ -67,6 +69,19 @@ def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where
     return Samples(tuple(each), is_series=True, is_batch=series.keys() <= batches)
 
 
+def _require_positions(spec: TensorSpec, key: str, array: Array, where: str) -> None:
+    if spec.limits is None:
+        return
+    low, high = spec.limits
+    outside = array[np.less(array, low) | np.greater(array, high)]
+    if outside.size:
+        raise InputError(
+            f'the position {outside.reshape(-1)[0]} in "{key}" is outside of {low} to {high}',
+            where,
+            "reset the states and begin at position 0, or export the model with longer caches",
+        )
+
+
 def random_samples(specs: Sequence[TensorSpec], count: int) -> Samples:
     """Returns reproducible random samples, alternating between centered, far from zero, and a step.
 
@@ -85,7 +100,7 @@ _QUANTISED_BITS = 16  # wider integers are counts and indices
 def _centred(spec: TensorSpec, rng: np.random.Generator) -> Array:
     """Returns standard normal values, or integers over their whole range."""
     if spec.type.dtype.is_integer:
-        low, high = spec.type.dtype.limits
+        low, high = spec.limits or spec.type.dtype.limits
         return rng.integers(low, high, spec.shape, np.int64, endpoint=True).astype(spec.dtype)
     return rng.standard_normal(spec.shape).astype(spec.dtype)
 

@@ -237,7 +237,8 @@ def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
     names = [each.name for each in session.get_outputs()]
     fixed = {name: np.asarray(value) for name, value in options.input_overrides.values.items()}
     inputs = {each.name: each.type for each in session.get_inputs()}
-    kept = {s.name: s.initial for s in model.graph.states if s.name in options.states}
+    paired = [s for s in model.graph.states if s.name in inputs and s.next in names]
+    kept = {s.name: s.initial for s in paired}
 
     def run(sample: Sequence[Array]) -> Outputs:
         given = fixed | kept | dict(zip(model.graph.inputs, sample, strict=True))
@@ -247,8 +248,8 @@ def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
         found = session.run(None, {name: item for name, item in fed.items() if item is not None})
         if kept:
             made = dict(zip(names, found, strict=True))
-            kept.update({name: made[becomes] for name, becomes in options.states.items()})
-            found = [made[name] for name in names if name not in options.states.values()]
+            kept.update({s.name: made[s.next] for s in paired})
+            found = [made[name] for name in names if all(name != s.next for s in paired)]
         if counts:
             return in_whole(model.graph, counts, dict(zip(names, found, strict=True)))
         return tuple(_tensors(found))

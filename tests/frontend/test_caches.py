@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from onnx import NodeProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import deploy
+from aot.errors import InputError
 
 HEADS, ROWS, WIDTH = 2, 48, 32
 CACHE = [1, HEADS, ROWS, WIDTH]
@@ -168,3 +170,55 @@ def test_a_cache_that_is_read_after_it_was_written_is_copied_first(
     made: Any = deploy.run(file, inputs, "host", state=states).outputs["y"]
     expected = wanted(file.read_bytes(), states, inputs, {"past": CACHE})
     np.testing.assert_array_equal(made.reshape(expected.shape), expected)
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("form", ["scatter_nd", "scatter_elements"])
+def test_a_position_beyond_the_cache_is_refused_and_changes_nothing(
+    form: str, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    file, states = tmp_path / "attention.onnx", {"past": "present"}
+    file.write_bytes(attention(form))
+    compiled = deploy.compile(file, "host", state=states)
+    k = np.ones((1, HEADS, 1, WIDTH), np.float32)
+    for position in (ROWS, -ROWS - 1, 2**40):
+        with pytest.raises(InputError, match=f"position {position} .* outside of -{ROWS} to {ROWS - 1}"):
+            deploy.run(file, {"k": k, "pos": np.array([position])}, "host", state=states)
+    (tmp_path / "main.c").write_text(
+        """#include "attention.h"
+#include <string.h>
+static uint8_t arena[ATTENTION_ARENA_BYTES] ATTENTION_ALIGN, before[ATTENTION_ARENA_BYTES];
+static float k[ATTENTION_K_ELEMENTS], y[ATTENTION_Y_ELEMENTS];
+int main(void)
+{
+    int64_t pos[1] = {ATTENTION_POS_MOST};
+    const struct attention_inputs in = {k, pos};
+    const struct attention_outputs out = {y};
+    attention_reset(arena);
+    if (attention_run(&in, &out, arena) != ATTENTION_OK) {
+        return 1;
+    }
+    memcpy(before, arena, sizeof arena);
+    pos[0] = ATTENTION_POS_MOST + 1;
+    if (attention_run(&in, &out, arena) != ATTENTION_ERROR_POSITION) {
+        return 2;
+    }
+    pos[0] = ATTENTION_POS_LEAST - 1;
+    if (attention_run(&in, &out, arena) != ATTENTION_ERROR_POSITION) {
+        return 3;
+    }
+    return memcmp(before, arena, sizeof arena) == 0 ? 0 : 4;
+}
+"""
+    )
+    files = {**compiled.artifact.headers, **compiled.artifact.sources}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    sources = sorted(str(path) for path in tmp_path.glob("*.c") if "describe" not in path.name)
+    subprocess.run(
+        ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", *sources, "-o", "main", "-lm"],
+        cwd=tmp_path,
+        check=True,
+    )
+    assert subprocess.run([str(tmp_path / "main")], check=False).returncode == 0

@@ -14,7 +14,10 @@ from onnx.reference import ReferenceEvaluator
 import deploy
 from aot.errors import ModelError
 from aot.frontend.load import parse_model
-from aot.frontend.paired_states import usual_pairs, with_states
+from aot.frontend.paired_states import open_question, usual_pairs, with_states
+from aot.ir.graph import Graph, Node
+from aot.ir.types import DType, TensorType
+from aot.ops.unary import Tanh
 
 RUNS, WIDTH = 40, 6
 
@@ -89,13 +92,49 @@ def test_onnx_runtime_gets_each_state_that_it_gave(
     require_package("onnxruntime")
     file = tmp_path / "cell.onnx"
     file.write_bytes(network())
-    assert deploy.verify(file, "host", inputs={"x": samples()}, oracle="ort", state=STATES).equal
+    assert deploy.verify(file, "host", inputs={"x": samples()}, oracle="ort", state="auto").equal
 
 
 def test_pairs_with_usual_names_are_suggested_and_not_taken() -> None:
     graph = parse_model(network(), "cell.onnx")
     assert dict(usual_pairs(graph)) == STATES
     assert len(graph.states) == 0
+
+
+def test_auto_takes_all_pairs_with_usual_names_and_pairs_beside_it() -> None:
+    graph = parse_model(network(), "cell.onnx")
+    for pairs in ({"auto": ""}, {"auto": "", "h": "hn"}):
+        assert {state.name: state.next for state in with_states(graph, pairs).states} == STATES
+    assert with_states(graph, {"none": ""}).states == ()
+
+
+def test_inputs_with_usual_names_are_a_question_until_it_is_answered() -> None:
+    graph = parse_model(network(), "cell.onnx")
+    question = open_question(graph, {})
+    assert "h=hn, past_0=present_0" in question
+    assert "--state auto" in question
+    assert "--state none" in question
+    assert open_question(graph, {"none": ""}) == open_question(graph, {"h": "hn"}) == ""
+    assert open_question(with_states(graph, {"auto": ""}), {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("state", "stateN"), True),
+        (("past_key_values.0.key", "present.0.key"), True),
+        (("conv_cache", "conv_cache_out"), True),
+        (("cache_k", "new_cache_k"), True),
+        (("in_state", "out_state"), True),
+        (("x", "y"), False),
+    ],
+)
+def test_usual_names_of_exporters_are_known(names: tuple[str, str], expected: bool) -> None:
+    kind = TensorType(DType.F32, (1, 2))
+    name, becomes = names
+    node = Node("n", Tanh(), (name,), (becomes,))
+    graph = Graph("g", (name,), (becomes,), (node,), {name: kind, becomes: kind})
+    assert dict(usual_pairs(graph)) == ({name: becomes} if expected else {})
 
 
 @pytest.mark.parametrize(
@@ -106,6 +145,7 @@ def test_pairs_with_usual_names_are_suggested_and_not_taken() -> None:
         ({"h": "present_0"}, r'"h" cannot become the output "present_0"', "--state h=hn"),
         ({"h": "hn", "x": "hn"}, "several states become the same output", "its own output"),
         ({"h": "hn", "past_0": "present_0", "x": "y"}, "no input is left", "leave an input out"),
+        ({"auto": "", "x": "y"}, "no input is left", "leave an input out"),
     ],
 )
 def test_pairs_that_cannot_be_states_are_refused(pairs: Mapping[str, str], what: str, hint: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from aot.errors import InputError
+from aot.frontend.paired_states import open_question
 from codegen.accelerators.choice import FASTER_ON_CPU, is_choice
 from codegen.job import import_model
 from codegen.kernels.schedules_outside import UserSchedules
@@ -14,7 +15,7 @@ from codegen.kernels.tuning_records import Selection
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
 from deploy.cli import options
-from deploy.cli.console import print_result
+from deploy.cli.console import print_error, print_result
 from deploy.cli.help_page import as_detail
 from deploy.cli.print_after import print_after, printed_if_refused
 from deploy.compiler.board_or_target import require_board_or_target
@@ -89,7 +90,11 @@ def run(arguments: argparse.Namespace) -> None:
         require_free(arguments.dump)
     board = require_board_or_target(arguments.board, arguments.target)
     with printed_if_refused(arguments.model, chosen, arguments.print_after):
-        compiled = compile_for(import_model(arguments.model, chosen), board, chosen)
+        model = import_model(arguments.model, chosen)
+        question = open_question(model.graph, chosen.states)
+        if question:
+            print_error(f"note: {question}")
+        compiled = compile_for(model, board, chosen)
     print_after(compiled.steps, arguments.print_after)
     if arguments.dump:
         dump_stages(compiled, arguments.dump)
