@@ -16,7 +16,8 @@ from platforms.project import App, ProjectSource
 from platforms.templates import template_text
 from platforms.toolchains import Toolchain
 
-_RPC_FILES = ("deadline.c", "fault.c", "host.h", "line.c", "line.h")
+_LINE_FILES = ("line.c", "line.h")
+_RPC_FILES = ("deadline.c", "fault.c", "host.h", *_LINE_FILES)
 
 
 SECTION = Section()
@@ -41,6 +42,8 @@ class Host(CompilerPlatform):
         if app is App.RPC:
             own |= {f"src/{name}": template_text("host", name) for name in _RPC_FILES}
             own["src/main.c"] = template_text("host", "main_rpc.c")
+        if app is App.MLPERF_TINY:
+            own |= {f"src/{name}": template_text("host", name) for name in _LINE_FILES}
         if source.cartridges:
             for name in ("cartridge_slots.c", "cartridge_slots.h"):
                 own[f"src/{name}"] = template_text("host", name)

@@ -19,6 +19,7 @@ from boards.board import Board
 from codegen.model import TensorInfo
 from platforms.arena_words import arena_words, variable
 from platforms.cartridge.in_firmware import cartridge_files, cartridge_flags, weights_to_come
+from platforms.mlperf_tiny import mlperf_files
 from platforms.project import App, ProjectSource
 from platforms.rpc.protocol import MOST_BUILD_ID
 from platforms.sensor_app import SENSOR_APPS, sensor_app_files
@@ -45,6 +46,10 @@ _COMPILE = (
 PURPOSE = {
     App.RPC: "Serves the model over a serial line: `deploy run`, `verify` and `bench` talk to it.",
     App.STANDALONE: "Runs the model once and prints its outputs: a starting point for your own program.",
+    App.MLPERF_TINY: (
+        "Runs the model when the runner of MLPerf Tiny asks for it over the serial line. To measure energy,\n"
+        "fill in `src/pin.c` and add `-DMLPERF_ENERGY` to `flags/compile`: a falling edge replaces each time."
+    ),
     **{
         app: f"{sensor_app.says} continuously and reports its decisions."
         for app, sensor_app in SENSOR_APPS.items()
@@ -53,11 +58,13 @@ PURPOSE = {
 TRY_IT = {
     App.RPC: "deploy run . --inputs IN.npz --output OUT.npz",
     App.STANDALONE: "deploy monitor .  # builds it, starts it and shows its output",
+    App.MLPERF_TINY: "deploy monitor .  # builds it, starts it and shows that it is ready for a runner",
     **dict.fromkeys(SENSOR_APPS, "deploy monitor --decode .  # builds it, starts it and shows its decisions"),
 }
 _MAIN_SAYS = {
     App.RPC: "starts the server",
     App.STANDALONE: "calls the model; yours to change",
+    App.MLPERF_TINY: "loads samples, runs the model, tells the results; `commands.c` answers the runner",
     **dict.fromkeys(
         SENSOR_APPS, "reads rows from `sensor.c`, reports decisions of `decision.c`; yours to change"
     ),
@@ -140,6 +147,8 @@ def app_files(source: ProjectSource, app: App, board: Board, platform: str) -> d
         return {"src/models.c": model_table(source)}
     if app in SENSOR_APPS:
         return sensor_app_files(source, app, board, platform, tensor_words(source))
+    if app is App.MLPERF_TINY:
+        return mlperf_files(source, board, platform, tensor_words(source))
     return {"src/main.c": filled("project", "main_standalone.c.jinja", **tensor_words(source))}
 
 

@@ -25,6 +25,7 @@ class App(Enum):
     ANOMALY = "anomaly"  # detects anomalies
     IMAGE = "image"  # classifies camera pictures
     DETECT = "detect"  # finds objects in camera pictures
+    MLPERF_TINY = "mlperf-tiny"  # answers the runner of the MLPerf Tiny benchmark
 
 
 @dataclass(frozen=True, slots=True)

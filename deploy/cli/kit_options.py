@@ -39,7 +39,13 @@ def add_kit_arguments(parser: argparse.ArgumentParser) -> None:
     kit.add_argument(
         "--energy", metavar="FILE.csv", type=Path, help="Add a power analyser's samples to a checked file"
     )
-    as_details(parser, "--kit", "--output", "--temperature", "--supply", "--yes", "--energy")
+    kit.add_argument(
+        "--mlperf",
+        metavar="SAMPLES",
+        type=Path,
+        help="Run a benchmark of MLPerf Tiny on a folder of samples; -o DIVISION/SUBMITTER: a submission",
+    )
+    as_details(parser, "--mlperf", "--kit", "--output", "--temperature", "--supply", "--yes", "--energy")
 
 
 def read_number(text: str) -> float:

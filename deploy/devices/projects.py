@@ -28,6 +28,7 @@ from platforms.cartridge.header import identity
 from platforms.cartridge.in_firmware import OWN_VERIFIER
 from platforms.elf import ProgramSizes, sizes
 from platforms.folder import read_project
+from platforms.mlperf_tiny import benchmark_of
 from platforms.project import App, ProjectSource, share_firmware
 from platforms.rpc.line_key import read_line_key
 from platforms.runners.runner import choose_dry, choose_runner, emulator_named, flash_commands, run_all
@@ -95,6 +96,8 @@ def new(
     source = replace(source, line_key=read_line_key(Path(line_key)) if line_key else b"")
     choices = SensorChoices(class_names, rate, None if recording is None else Path(recording))
     source = with_pipeline(source, first, App(app), place, builder.name, choices)
+    if app == App.MLPERF_TINY.value:
+        benchmark_of(source, place, builder.name)
     builder.generate(source, Path(directory), place, App(app))
     facts = {
         "directory": str(directory),

@@ -9,5 +9,9 @@
 - `kit_page`: The figures of a result file as text.
 - `line_log`: Records every byte on a line with its time, and reads such logs.
 - `measure_kit`: Builds, flashes and measures the models on a board.
+- `mlperf_command`: `deploy bench --mlperf`, the MLPerf Tiny benchmark, and its submissions.
+- `mlperf_device`: The benchmark's serial commands, over lines that may lose bytes.
+- `mlperf_run`: The accuracy and performance modes.
+- `mlperf_samples`: Sample sets, and the quality of results.
 - `replay`: Derives all figures from a log.
 """

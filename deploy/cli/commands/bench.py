@@ -86,6 +86,11 @@ def run(arguments: argparse.Namespace) -> None:
 
         run_kit(arguments)
         return
+    if arguments.mlperf:
+        from deploy.silicon.mlperf_command import run_mlperf
+
+        run_mlperf(arguments)
+        return
     _require_case(arguments)
     boards = [load_board(name) for name in arguments.board]
     if arguments.emulated:

@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=[app.value for app in App],
         default=App.RPC.value,
         help="Program to create [rpc]. rpc serves the model over a serial line; standalone is a start for "
-        "your own "
-        "program; the others read a sensor endlessly and report what they find",
+        "your own program; mlperf-tiny answers the runner of MLPerf Tiny; the others read a sensor endlessly "
+        "and report what they find",
     )
     parser.add_argument(
         "--with",

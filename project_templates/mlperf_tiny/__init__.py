@@ -1,0 +1,1 @@
+"""The device side of MLPerf Tiny."""
