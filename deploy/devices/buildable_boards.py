@@ -47,19 +47,27 @@ def platform_here(board: Board) -> Platform:
     In that case its toolchain() raises an error that names the missing tools.
     """
     first = platform_for(board)
-    return next((each for each in _platforms(board) if _can_build(each, board)), first)
+    return next((each for each in _platforms(board) if not why_not_here(each, board)), first)
+
+
+def passed_over(board: Board, chosen: Platform) -> dict[str, str]:
+    """Returns why this machine cannot build for the platforms up to the chosen one, by name."""
+    names = [each.name for each in _platforms(board)]
+    earlier = [each for each in _platforms(board) if names.index(each.name) <= names.index(chosen.name)]
+    return {each.name: why for each in earlier if (why := why_not_here(each, board))}
 
 
 def _platforms(board: Board) -> Iterator[Platform]:
     return (platform_of(board, name) for name in board.platforms if name in PLATFORMS)
 
 
-def _can_build(platform: Platform, board: Board) -> bool:
+def why_not_here(platform: Platform, board: Board) -> str:
+    """Returns why this machine cannot build for the platform; "" if it can."""
     try:
         platform.toolchain(board)
-    except DeployError:
-        return False
-    return True
+    except DeployError as error:
+        return ": ".join(text for text in (error.what, error.where) if text)
+    return ""
 
 
 def require_board(board: Board) -> None:

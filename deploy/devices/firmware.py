@@ -159,14 +159,23 @@ def prepare_compiled(compiled: Compiled) -> Prepared:
 
 
 def named_board(name: str | None, path: Path) -> Board:
+    """Returns the named board, or else that of the archive or project. Raises InputError, BoardError."""
     if name is None and not path.exists():
         raise InputError(
             "no model, archive or project has this path",
             str(path),
             "give a .tflite or .onnx file, an archive, or a project folder",
         )
+    if name is None and is_archive(path):
+        name = read_archive(path).facts.board or None
+    elif name is None and path.is_dir():
+        return project_board(path)[0]
     if name is None:
-        raise BoardError("no board", str(path), "add --board B; list boards with: deploy boards")
+        raise BoardError(
+            "no board: model files and archives for a target name none",
+            str(path),
+            "add --board B; list boards with: deploy boards list",
+        )
     return load_board(name)
 
 

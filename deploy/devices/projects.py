@@ -9,20 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
+from artifact.archive_file import is_archive
+from artifact.artifact import Artifact
 from boards.board import Board
+from codegen.job import import_model
 from codegen.option_reading import read_given
+from codegen.options import CompileOptions
 from deploy.cli.command_result import Answer
 from deploy.cli.renamed import renamed
-from deploy.compiler.compile_model import Compiled
-from deploy.devices.buildable_boards import platform_for
+from deploy.compiler.compile_model import Compiled, compile_for_firmware
+from deploy.devices.buildable_boards import passed_over, platform_for, platform_here
 from deploy.devices.cartridge_slots import with_slots
 from deploy.devices.connection_options import LINE, LineOptions
-from deploy.devices.firmware import build_project, project_board, source_for
+from deploy.devices.firmware import build_project, named_board, project_board, source_for
 from deploy.devices.function_files import source_with
-from deploy.python_api.model import read_artifact
+from deploy.python_api.model import model_path, read_artifact
 from deploy.python_api.option_keywords import takes_options
 from deploy.sensors.sensor_apps import SensorChoices, with_pipeline
-from platforms.base import BuildChoices, Firmware
+from platforms.base import BuildChoices, Firmware, Platform
 from platforms.board_files import load_board
 from platforms.cartridge.header import identity
 from platforms.cartridge.in_firmware import OWN_VERIFIER
@@ -35,9 +39,9 @@ from platforms.runners.runner import choose_dry, choose_runner, emulator_named, 
 from platforms.stack_depth import StackDepth, run_stack
 
 
-@renamed(labels="class_names")
+@renamed(labels="class_names", archive="model")
 def new(
-    archive: str | Path | Compiled,
+    model: str | Path | Compiled,
     directory: str | Path,
     board: str | None = None,
     platform: str | None = None,
@@ -57,22 +61,23 @@ def new(
     allow_downgrades: bool = False,
     verify: str | None = None,
 ) -> Answer:
-    """Creates a project folder from an archive or a compiled model.
+    """Creates a project folder from a model file, an archive or a compiled model.
 
-    It contains everything that its board and platform need. `others` are more models for the same firmware.
-    `board` may be omitted for a compiled model. `functions` are C files whose functions can be called by
-    name. `slots` reserves two cartridges of that many bytes, for models with an arena of at most `arena`
-    bytes; with a public key they must be signed, and `verify` names the library that verifies signatures:
-    libsodium, monocypher, psa, or own for a function to fill in. Cartridges must be for the same `product`,
-    with a version of at least that of the running model unless `allow_downgrades`; `model_version` is that of
-    the built-in model. If the model was compiled with `tables`, cartridges are tables that use its kernels
-    and those of the models in `kernels`. With a line key, the server answers only clients that have it.
-    Sensor apps need `class_names`, `rate` in rows per second if no front end has it, and optionally a
-    `recording` to play instead of the sensor.
+    It contains everything that its board and platform need. A model file is compiled with default options.
+    `others` are more models for the same firmware. `board` may be omitted for a compiled model and for an
+    archive that names one. Without `platform`, the board's first one that this machine can build is chosen.
+    `functions` are C files whose functions can be called by name. `slots` reserves two cartridges of that
+    many bytes, for models with an arena of at most `arena` bytes; with a public key they must be signed, and
+    `verify` names the library that verifies signatures: libsodium, monocypher, psa, or own for a function to
+    fill in. Cartridges must be for the same `product`, with a version of at least that of the running model
+    unless `allow_downgrades`; `model_version` is that of the built-in model. If the model was compiled with
+    `tables`, cartridges are tables that use its kernels and those of the models in `kernels`. With a line
+    key, the server answers only clients that have it. Sensor apps need `class_names`, `rate` in rows per
+    second if no front end has it, and optionally a `recording` to play instead of the sensor.
     """
-    first, *more = (read_artifact(each) for each in (archive, *others))
-    place = load_board(board or _board_of(archive))
-    builder = platform_for(place, platform)
+    place = _board_of(model, board)
+    first, *more = (_artifact(each, place) for each in (model, *others))
+    builder = platform_for(place, platform) if platform else platform_here(place)
     source = share_firmware(source_for(first, place), [source_for(other, place) for other in more])
     if app != App.RPC.value and (functions or slots or line_key):
         raise InputError(
@@ -109,9 +114,30 @@ def new(
     }
     page = (
         f"{directory}: {', '.join(source.models)} for {place.name}, platform {builder.name}, app {app}\n"
+        f"{'' if platform else _not_built_here(place, builder)}"
         f"  next: deploy build {shlex.quote(str(directory))}{_to_fill_in(source)}"
     )
     return Answer(facts, page)
+
+
+def _not_built_here(board: Board, chosen: Platform) -> str:
+    """Returns a line for each platform of the board that this machine cannot build, up to the chosen one."""
+    lacks = passed_over(board, chosen)
+    return "".join(f"  not built here: {name} ({why})\n" for name, why in lacks.items())
+
+
+def _board_of(model: str | Path | Compiled, name: str | None) -> Board:
+    if isinstance(model, Compiled):
+        return load_board(name) if name else model.board
+    return named_board(name, model_path(model))
+
+
+def _artifact(model: str | Path | Compiled, board: Board) -> Artifact:
+    """Returns the artifact of a compiled model or an archive, or compiles a model file for the board."""
+    if isinstance(model, Compiled) or is_archive(model_path(model)):
+        return read_artifact(model)
+    options = CompileOptions()
+    return compile_for_firmware(import_model(model_path(model), options), board, options).artifact
 
 
 def _to_fill_in(source: ProjectSource) -> str:
@@ -122,12 +148,6 @@ def _to_fill_in(source: ProjectSource) -> str:
         "\n  signatures: you must write src/verify.c, which rejects every cartridge until then; "
         "--verify monocypher, libsodium or psa writes it for that library"
     )
-
-
-def _board_of(model: str | Path | Compiled) -> str:
-    if isinstance(model, Compiled):
-        return model.board.name
-    raise InputError("an archive does not name its board", str(model), 'board="mps2-an386"')
 
 
 def build(directory: str | Path, toolchain: str | None = None, dry_run: bool = False) -> Answer:

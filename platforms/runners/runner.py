@@ -103,8 +103,17 @@ def choose_runner(board: Board, wanted: str | None = None, platform: str | None 
         raise MissingToolError(
             f"no program on this machine runs firmware for {board.name}{_ENOUGH if len(names) > 1 else ''}",
             "\n".join(f"{name}: {lacks[name]}" for name in names),
+            _emulated_instead(board, names),
         )
     return usable
+
+
+def _emulated_instead(board: Board, names: Sequence[str]) -> str:
+    """Returns the hint for a user without the board, if its core can be emulated."""
+    can_emulate = board.core.unicorn or board.core.stand_in
+    if not can_emulate or not EMULATORS.keys().isdisjoint(names):
+        return ""
+    return "without the board: deploy run, verify and bench emulate its core with --emulated"
 
 
 def reaches_memory(board: Board) -> bool:

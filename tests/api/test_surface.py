@@ -138,8 +138,10 @@ def test_a_project_is_made_built_and_flashed_from_python(
     assert Path(deploy.build(tmp_path / "project")["firmware"]).is_file()
     assert deploy.flash(tmp_path / "project", runner="exec", dry_run=True)["dry_run"] is True
     compiled.save(tmp_path / "digits.tar")
-    with pytest.raises(deploy.DeployError, match="an archive does not name its board"):
-        deploy.new(tmp_path / "digits.tar", tmp_path / "other")
+    other = deploy.new(tmp_path / "digits.tar", tmp_path / "other")
+    assert other["board"] == "host", "an archive names its board"
+    with pytest.raises(deploy.DeployError, match="no board"):
+        deploy.new(DIGITS, tmp_path / "third")
 
 
 @pytest.mark.cc

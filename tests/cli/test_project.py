@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import deploy
+from aot.errors import MissingToolError
 
 Run = Callable[..., Any]
 
@@ -43,6 +44,45 @@ def test_new_says_what_comes_next(archive: Path, tmp_path: Path, run_deploy: Run
     assert out == (
         f"{tmp_path / 'p'}: tiny for host, platform host, app rpc\n  next: deploy build {tmp_path / 'p'}\n"
     )
+
+
+def test_new_compiles_a_model_file(model: Path, tmp_path: Path, run_deploy: Run) -> None:
+    made = run_deploy("new", model, tmp_path / "p", "--board", "host")
+    assert made.status == 0, made.err
+    assert made.out.startswith(f"{tmp_path / 'p'}: tiny for host")
+
+
+def test_new_chooses_a_platform_that_can_be_built_here_and_names_the_others(
+    model: Path, tmp_path: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_tool(*_: object) -> None:
+        raise MissingToolError("cannot build for Zephyr", "west was not found")
+
+    monkeypatch.setattr("platforms.zephyr.Zephyr.toolchain", no_tool)
+    monkeypatch.setattr("platforms.arduino.Arduino.toolchain", no_tool)
+    monkeypatch.setattr("platforms.baremetal.Baremetal.toolchain", lambda *_: None)
+    words = ("new", model, tmp_path / "p", "--board", "nucleo-f446re")
+    out = run_deploy(*words).out
+    assert "platform baremetal, app rpc" in out
+    assert "not built here: zephyr (cannot build for Zephyr: west was not found)" in out
+    assert "platform zephyr" in run_deploy(*words[:2], tmp_path / "z", *words[3:], "--platform", "zephyr").out
+
+
+@pytest.mark.cc
+def test_an_archive_has_its_board(
+    archive: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    for words in (("new", archive, tmp_path / "p"), ("verify", archive), ("bench", archive)):
+        done = run_deploy(*words)
+        assert done.status == 0, done.err
+
+
+def test_a_command_without_a_board_says_how_to_name_one(model: Path, run_deploy: Run, tmp_path: Path) -> None:
+    for words in (("verify", model), ("bench", model), ("new", model, tmp_path / "p")):
+        done = run_deploy(*words)
+        assert (done.status, done.code) == (1, "E401"), done.err
+        assert "add --board B" in done.err
 
 
 def test_what_comes_next_can_be_pasted_into_a_shell(archive: Path, tmp_path: Path, run_deploy: Run) -> None:

@@ -93,6 +93,13 @@ def test_no_emulator_at_all_is_reported_with_both(without: None) -> None:
     )
 
 
+def test_without_a_probe_the_emulator_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for runner in ("pyocd", "openocd", "west"):
+        monkeypatch.setattr(f"platforms.runners.{runner}.missing", lambda: "needs a tool")
+    with pytest.raises(ToolError, match="emulate its core with --emulated"):
+        choose_runner(load_board("nucleo-f446re"))
+
+
 def test_a_runner_that_the_board_does_not_have_is_reported() -> None:
     with pytest.raises(BoardError) as caught:
         choose_runner(AN386, "qemuu")

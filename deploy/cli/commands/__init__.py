@@ -8,7 +8,7 @@ GROUPS = {
         "quantize": "Convert a float ONNX model to int8",
     },
     "Build and run": {
-        "new": "Create a project folder from a compiled model",
+        "new": "Create a project folder from a model",
         "build": "Build firmware from a project folder",
         "flash": "Write firmware to the board",
         "monitor": "Show what the board sends",

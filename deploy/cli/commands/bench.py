@@ -24,7 +24,7 @@ from deploy.cli import options
 from deploy.cli.console import print_result, progress
 from deploy.cli.kit_options import add_kit_arguments, require_no_kit
 from deploy.cli.parser import UsageError, missing_text
-from platforms.board_files import load_board
+from deploy.devices.firmware import named_board
 
 EXAMPLE = """
 deploy bench kws.tflite vww.tflite --board mps2-an386 --json
@@ -92,10 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
         run_mlperf(arguments)
         return
     _require_case(arguments)
-    boards = [load_board(name) for name in arguments.board]
-    if arguments.emulated:
-        boards = [emulated_board(board, arguments.clock) for board in boards]
-    elif arguments.clock:
+    if arguments.clock and not arguments.emulated:
         raise InputError(
             "--clock needs --emulated: connected boards have their own clock",
             hint="--emulated --clock HZ",
@@ -112,7 +109,7 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.layers,
         Modelled.ALL if arguments.compare else Modelled.EMULATED,
     )
-    cases = [(model, board) for model in arguments.models for board in boards]
+    cases = [(model, board) for model in arguments.models for board in _boards(arguments, model)]
     costs, failures = [], []
     with progress("measuring", len(cases)) as bar:
         for model, board in cases:
@@ -135,12 +132,17 @@ def run(arguments: argparse.Namespace) -> None:
     _require_all(failures, len(cases))
 
 
+def _boards(arguments: argparse.Namespace, model: Path) -> list[Board]:
+    """Returns the named boards, or else that of the archive or project, emulated if asked for."""
+    boards = [named_board(name, model) for name in arguments.board or (None,)]
+    return [emulated_board(each, arguments.clock) for each in boards] if arguments.emulated else boards
+
+
 def _require_case(arguments: argparse.Namespace) -> None:
     """Raises UsageError for what the parser requires of commands without a kit."""
     require_no_kit(arguments)
-    missing = ["" if arguments.models else "MODEL|ARCHIVE", "" if arguments.board else "--board"]
-    if any(missing):
-        raise UsageError(missing_text(missing), hint="deploy bench --help lists all options")
+    if not arguments.models:
+        raise UsageError(missing_text(["MODEL|ARCHIVE"]), hint="deploy bench --help lists all options")
 
 
 @dataclass(frozen=True, slots=True)

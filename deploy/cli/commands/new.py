@@ -1,4 +1,4 @@
-"""`deploy new` creates a project folder from an archive, with all files for its board and platform."""
+"""`deploy new` creates a project folder from a model, with all files for its board and platform."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from platforms.cartridge.in_firmware import VERIFIERS
 from platforms.project import App
 
 EXAMPLE = """
+deploy new kws.tflite kws-firmware --board nucleo-f446re
 deploy new kws.tar kws-firmware --board mps2-an386
 deploy new kws.tar kws-firmware --board mps2-an386 --slots 128K --arena 64K
 deploy new kws.tar listener --board mps2-an386 --app kws --class-names yes,no
@@ -19,7 +20,7 @@ deploy new kws.tar listener --board mps2-an386 --app kws --class-names yes,no
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("archive", metavar="ARCHIVE", type=Path, help="A result of 'deploy compile'")
+    options.add_model_or_archive(parser)
     parser.add_argument("directory", metavar="PROJECT", type=Path, help="The folder to make: new, or empty")
     parser.add_argument(
         "--app",
@@ -103,16 +104,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="More archives (--tables) whose kernels tables may use",
     )
-    options.add_board(parser)
+    options.add_board(parser, required=False, instead=" [that of the archive]")
     options.group(parser, options.CONNECTION).add_argument(
-        "--platform", metavar="NAME", help="Platform of the board to build for [its first]"
+        "--platform",
+        metavar="NAME",
+        help="Platform of the board to build for [its first that this machine can build]",
     )
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     answer = new(
-        arguments.archive,
+        arguments.model,
         arguments.directory,
         arguments.board,
         arguments.platform,

@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="Load this cartridge first. Firmware with slots runs it",
     )
-    options.add_board(parser, required=False, instead=". A project has its own")
+    options.add_board(parser, required=False, instead=". An archive or a project has its own")
     options.add_emulated(parser)
     options.add_line(parser)
     options.add_build(parser)

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Also compare with another runtime on this computer [the installed one that has the model's "
         "rounding]. litert: LiteRT's reference kernels; tflm: TensorFlow Lite Micro; ort: ONNX Runtime; none",
     )
-    options.add_board(parser)
+    options.add_board(parser, required=False, instead=". An archive or a project has its own")
     options.add_emulated(parser)
     options.add_line(parser)
     options.add_build(parser)
