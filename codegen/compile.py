@@ -27,6 +27,7 @@ from codegen.c.provenance import made_by, needs
 from codegen.c.states import state_infos
 from codegen.c.tree import FunctionDefinition
 from codegen.checking import check_plan
+from codegen.fit.layer_cycles import cycle_table
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
@@ -95,6 +96,7 @@ def compile_plan(planned: CompiledPlan) -> CompiledModel:
         options=options,
         write_sources=partial(emit_sources, made_of),
         code_of=code_of,
+        estimate_cycles=lambda: cycle_table(job.kernel_target).estimate(lowered),
         inputs=tuple(made_of.inputs),
         outputs=tuple(made_of.outputs),
         request=planned.request,

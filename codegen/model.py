@@ -13,6 +13,7 @@ from aot.passes.pipeline import PassStep
 from aot.plan.model import Plan, PlanRequest
 from aot.plan.whole_bound import whole_tensor_bound
 from aot.target import Target
+from codegen.fit.layer_cycles import RunCycles
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Proc
@@ -178,6 +179,7 @@ class CompiledModel:
     options: CompileOptions
     write_sources: Callable[[], Mapping[str, str]] = field(repr=False)
     code_of: Callable[[int], LayerCode] = field(repr=False)  # of the layer with that number
+    estimate_cycles: Callable[[], RunCycles] = field(repr=False)
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     request: PlanRequest

@@ -55,6 +55,16 @@ class LayerCycles:
 
 
 @dataclass(frozen=True, slots=True)
+class RunCycles:
+    """The estimated cycles of one run of a model, without waits for flash."""
+
+    cycles: int
+    measured: int  # of them in layers whose kernels are in the table
+    source: str  # origin of the table
+    is_of_core: bool  # False: the table is that of a similar core, or there is none
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """The work of a layer in a run: four counts, whose weighted sum is its cycles."""
 
@@ -81,6 +91,7 @@ class CycleTable:
     source: str  # origin of the figures, for reports
     measured: Mapping[str, Measured] = field(default_factory=dict)  # by cycle_key
     features: frozenset[str] = frozenset()  # of its core, as far as they decide kernels
+    is_of_core: bool = False  # of the target's own core
     asked: dict[object, tuple[Kernel, LayerCycles]] = field(default_factory=dict)  # by kernel and row formats
 
     def of(self, stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> LayerCycles:
@@ -114,14 +125,20 @@ class CycleTable:
 
     def run(self, lowered: Lowered) -> int:
         """Returns the cycles of a run: the sum over its layers."""
-        return sum(self.of(stage, lowered.tensors).cycles for stage in lowered.stages)
+        return self.estimate(lowered).cycles
+
+    def estimate(self, lowered: Lowered) -> RunCycles:
+        """Returns the cycles of a run, and how many of them were measured."""
+        layers = [self.of(stage, lowered.tensors) for stage in lowered.stages]
+        measured = sum(layer.cycles for layer in layers if layer.is_measured)
+        return RunCycles(sum(layer.cycles for layer in layers), measured, self.source, self.is_of_core)
 
 
 def cycle_table(target: Target) -> CycleTable:
     """Returns the table of the target's core, of a similar one, or an empty one."""
     tables = _tables()
     if target.core in tables:
-        return replace(tables[target.core], asked={})
+        return replace(tables[target.core], asked={}, is_of_core=True)
     alike = next((t for t in tables.values() if t.features and t.features == deciding(target)), None)
     unknown = f"no measurements for {target.core}"
     if alike is None:

@@ -32,7 +32,7 @@ from deploy.devices.device_functions import DeviceFunction, FunctionTable, Model
 from deploy.devices.firmware import Prepared, Ready, build
 from deploy.devices.function_files import with_functions
 from deploy.devices.session import Device, open_device
-from deploy.inputs.given_arrays import Inputs, by_name
+from deploy.inputs.given_arrays import Inputs, only_inputs
 from deploy.inputs.input_options import DataOptions, make_data
 from deploy.inputs.size_choice import at_size_of
 from deploy.python_api.board_arguments import prepared_of, take_line
@@ -179,7 +179,7 @@ class OpenLine:
 
         `quantize` converts float inputs to the model's integers, `dequantize` its outputs to floats.
         """
-        arrays = by_name(inputs)
+        arrays = only_inputs(inputs)
         prepared = at_size_of(self._prepared, arrays)
         samples = make_data(arrays, DataOptions(quantize=quantize), prepared.inputs or self.inputs, 1)
         with self._turn() as device:
@@ -235,7 +235,7 @@ class OpenLine:
             raise InputError(
                 "this firmware does not measure layers", hint="deploy.connect(..., profile=True)"
             )
-        samples = make_data(by_name(inputs), DataOptions(quantize=quantize), self.inputs, 1)
+        samples = make_data(only_inputs(inputs), DataOptions(quantize=quantize), self.inputs, 1)
         if len(samples) != 1:
             raise InputError(f"layers are measured on one sample, not {len(samples)}")
         specs = self.model.inputs

@@ -85,7 +85,7 @@ def new(
             hint="use --app rpc",
         )
     lenders = [source_for(read_artifact(each), place) for each in kernels]
-    model = identity(product, model_version)
+    builtin = identity(product, model_version)
     with_functions = source_with(source, functions)
     source = with_slots(
         with_functions,
@@ -93,7 +93,7 @@ def new(
         arena,
         public_key,
         lenders,
-        model,
+        builtin,
         allow_downgrades,
         verify,
         is_computer=builder.name == "host",

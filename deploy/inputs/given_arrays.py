@@ -18,11 +18,15 @@ def plain(value: Any) -> Array:
     """Returns an array, also for tensors on a GPU or with gradients."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError):  # parts of different shapes; tensors on a GPU in a list
+        array = np.asarray(None)
     if array.dtype == object:
         raise InputError(
             f"a {type(value).__name__} is not an array of numbers",
-            hint="give a NumPy array, a tensor, or a list of samples of one shape",
+            hint="give a NumPy array, a tensor, or a list of samples of one shape\n"
+            "for pairs: [x for x, _ in pairs] with labels=[y for _, y in pairs], or a DataLoader",
         )
     return array
 
@@ -35,6 +39,11 @@ def by_name(inputs: Any) -> dict[str, Array]:
         return {str(name): plain(array) for name, array in inputs.items()}
     arrays = inputs if isinstance(inputs, list | tuple) else [inputs]
     return {f"input_{number}": plain(array) for number, array in enumerate(arrays)}
+
+
+def only_inputs(inputs: Any) -> dict[str, Array]:
+    """Returns arrays like by_name, without the labels of a loader's batches."""
+    return without_labels(by_name(inputs), None)[0] if is_loader(inputs) else by_name(inputs)
 
 
 def is_loader(value: object) -> bool:

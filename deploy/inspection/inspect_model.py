@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aot.errors import InputError, did_you_mean
+from aot.errors import BoardError, InputError, did_you_mean
 from aot.passes.pipeline import PassStep
 from aot.target import Feature, Target
 from artifact.archive_file import is_archive
-from artifact.facts import facts_of
+from artifact.facts import ModelFacts, facts_of
 from artifact.memory_text import draw_memory
 from artifact.report import Report, make_report
 from artifact.whole_file import write_whole
 from boards.cores import load_core
+from codegen.fit.layer_cycles import RunCycles
 from codegen.job import ImportedModel, Job, import_model
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
@@ -30,9 +32,10 @@ from deploy.compiler.open_batch import open_batch_lines
 from deploy.inputs.result_paths import require_place
 from deploy.inspection.counted_outputs import count_lines
 from deploy.inspection.inspect_facts import arena_facts, report_facts
-from deploy.inspection.inspect_page import layers_table, summary
+from deploy.inspection.inspect_page import layers_table, summary, time_facts, time_lines
 from deploy.inspection.layer_view import LayerView, view_of
 from deploy.inspection.pass_page import explained, known_names, named, step_facts
+from platforms.board_files import load_board
 
 if TYPE_CHECKING:
     from boards.board import Board
@@ -64,6 +67,18 @@ class Inspection:
     def fits(self) -> bool | None:
         """True if the model fits; None without a board."""
         return self.report.fits if self.board else None
+
+    @cached_property
+    def _cycles(self) -> RunCycles | None:
+        """Returns the cycles of a run; None for an archive, accelerators and this computer."""
+        if self.compiled is None or self.compiled.options.accelerators:
+            return None
+        is_here = self.board is not None and self.board.core.machine == "host"
+        return None if is_here else self.compiled.estimate_cycles()
+
+    @property
+    def _clock_hz(self) -> int:
+        return self.board.clock_hz if self.board else 0
 
     def require_fit(self) -> None:
         """Raises FitError if a board is given and the model does not fit."""
@@ -98,7 +113,8 @@ class Inspection:
         """Returns the page, optionally with a table of layers, a map of the arena, and the passes' steps."""
         model = self.job.model if self.job else None
         opened = (*open_batch_lines(model), *count_lines(model.graph)) if model else ()
-        parts = ["\n".join((summary(self.report, self.board.name if self.board else None), *opened))]
+        time = time_lines(self._cycles, self._clock_hz) if self._cycles else ""
+        parts = ["\n".join((summary(self.report, self.board.name if self.board else None, time), *opened))]
         if layers:
             parts.append(layers_table(self.report))
         if memory:
@@ -110,6 +126,7 @@ class Inspection:
     def as_json(self, memory: bool = False, steps: Sequence[PassStep] = ()) -> dict[str, Any]:
         """Returns the same facts as JSON data, optionally with the arena and the passes' steps."""
         facts = report_facts(self.report, self.board.name if self.board else None)
+        facts["time"] = time_facts(self._cycles, self._clock_hz) if self._cycles else None
         if memory:
             facts["arena"] = arena_facts(self.report.facts.memory)
         if steps:
@@ -152,8 +169,17 @@ def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> In
     facts = read_archive(path).facts
     if board:
         require_core(facts, board)
+    board = board or _own_board(facts)
     report = make_report(facts, board.target, board.base_firmware) if board else make_report(facts)
     return Inspection(report, board)
+
+
+def _own_board(facts: ModelFacts) -> Board | None:
+    """Returns the board that an archive was compiled for; None for a target, or a file not found here."""
+    try:
+        return load_board(facts.board) if facts.board else None
+    except BoardError:
+        return None
 
 
 def inspect_model(model: ImportedModel, board: Board | None, options: CompileOptions) -> Inspection:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from aot.ir.types import TensorType
 from artifact.facts import ModelFacts
 from artifact.memory_text import rows_text, shortened
 from artifact.report import LayerRow, Report
+from codegen.fit.layer_cycles import RunCycles
 from codegen.fit.memory_use import MemoryUse
 from codegen.model import COPIES, LayerInfo, LayerPart, TensorInfo
 from deploy.cli.console import table
@@ -16,18 +18,48 @@ from deploy.inspection.inspect_facts import operators, window_lines
 from deploy.inspection.placement_page import placement_lines
 
 _MOST_SHOWN = 5
+_MORE_EXACT = "deploy bench --emulated is more exact"
 _WIDEST_NAME = 60
 FITS = {True: "fits", False: "the model alone fits"}  # by whether the firmware around the model is counted
 
 
-def summary(report: Report, board_name: str | None) -> str:
-    """Returns the page without layers and memory map."""
+def summary(report: Report, board_name: str | None, time: str = "") -> str:
+    """Returns the page without layers and memory map; with these lines about time after the memories."""
     memory = [_memory_use(use) for use in report.memory] or [_needs(report.facts)]
     asked = report.facts.options.accelerators
     devices = [devices_table(report)] if asked else []
     placed = "\n".join(placement_lines(report.facts))
-    parts = [_head(report.facts, board_name), *devices, *memory, *([placed] if placed else []), _peak(report)]
-    return "\n\n".join(parts)
+    parts = [_head(report.facts, board_name), *devices, *memory, placed, time, _peak(report)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def time_lines(cycles: RunCycles, clock_hz: int) -> str:
+    """Returns the time of a run and what it was estimated from. With a clock of 0, only cycles are known."""
+    kind = "estimated" if cycles.is_of_core else "a rough estimate"
+    lines = [f"time  {_time(cycles.cycles, clock_hz)}{kind}: {cycles.cycles:,} cycles if flash never waits"]
+    model = " by its cycle model" if cycles.is_of_core else ""
+    if cycles.measured:
+        lines.append(f"      {cycles.measured:>11,} cycles in kernels {cycles.source}{model}")
+    if cycles.measured < cycles.cycles:
+        why = "by a formula" if cycles.measured or cycles.is_of_core else cycles.source
+        lines.append(f"      {cycles.cycles - cycles.measured:>11,} cycles {why}; {_MORE_EXACT}")
+    return "\n".join(lines)
+
+
+def _time(cycles: int, clock_hz: int) -> str:
+    return f"{cycles / clock_hz * 1e3:>11,.3g} ms at {clock_hz / 1e6:,.4g} MHz, " if clock_hz else "     "
+
+
+def time_facts(cycles: RunCycles, clock_hz: int) -> dict[str, Any]:
+    """Returns the estimated time of a run, as for time_lines; without a clock the seconds are None."""
+    return {
+        "time_s": cycles.cycles / clock_hz if clock_hz else None,
+        "clock_hz": clock_hz,
+        "cycles": cycles.cycles,
+        "measured_cycles": cycles.measured,
+        "is_of_core": cycles.is_of_core,
+        "source": cycles.source,
+    }
 
 
 def _needs(facts: ModelFacts) -> str:

@@ -22,7 +22,7 @@ from deploy.cli.command_result import Paged
 from deploy.cli.options import require_no_options
 from deploy.compiler.compile_model import Compiled
 from deploy.frameworks.table import framework_of
-from deploy.inputs.given_arrays import Inputs, by_name
+from deploy.inputs.given_arrays import Inputs, only_inputs
 from deploy.inputs.quantized_values import as_integers, as_reals
 from deploy.inputs.samples import make_samples
 from deploy.python_api.option_keywords import READING, takes_options
@@ -63,7 +63,7 @@ class Model(Paged):
         `quantize` converts float inputs to the model's integers, `dequantize` outputs to floats.
         """
         taken, made = (graph_specs(self.graph, names) for names in (self.graph.inputs, self.graph.outputs))
-        given = by_name(inputs)
+        given = only_inputs(inputs)
         samples = make_samples(as_integers(given, taken) if quantize else given, taken, "inputs")
         each = [dict(zip(self.graph.inputs, sample, strict=True)) for sample in samples.each]
         found = list(interpret.run_series(self.graph, each))

@@ -29,7 +29,7 @@ from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LINE, LineOptions
 from deploy.devices.firmware import Prepared, on_emulator, ready_for
 from deploy.devices.session import open_device
-from deploy.inputs.given_arrays import Inputs, by_name, plain, without_labels
+from deploy.inputs.given_arrays import Inputs, by_name, only_inputs, plain, without_labels
 from deploy.inputs.input_options import DATA, Fill, make_data
 from deploy.inputs.quantized_values import as_reals
 from deploy.inputs.samples import RANDOM_SAMPLES, Samples
@@ -86,7 +86,7 @@ def run(
     the default is the board's first one that builds on this computer.
     """
     line, data = take_line(options), take_data(options)
-    arrays = None if inputs is None else by_name(inputs)
+    arrays = None if inputs is None else only_inputs(inputs)
     prepared = at_size_of(prepared_of(model, board, options), arrays)
     prepared = on_emulator(prepared) if emulated else prepared
     if prepared.inputs is not None:

@@ -59,6 +59,13 @@ def test_a_loaders_batches_are_joined_with_their_labels() -> None:
     assert np.array_equal(found["labels"], CLASSES)
 
 
+def test_the_labels_of_a_loader_are_no_input_of_a_run() -> None:
+    model = deploy.load(DEMO / "digits.tflite")
+    images = np.load(DEMO / "digits_test.npz")["image"][:4]
+    batches: Any = iter([(images[:2], CLASSES[:2]), (images[2:], CLASSES[2:])])
+    assert np.array_equal(model.run(batches)["digit"], model.run(images)["digit"])
+
+
 def test_what_is_a_loader() -> None:
     assert is_loader(FakeLoader())
     assert is_loader(iter([ROWS]))
@@ -69,6 +76,9 @@ def test_what_is_a_loader() -> None:
 def test_things_without_numbers_are_refused() -> None:
     with pytest.raises(InputError, match="a object is not an array of numbers"):
         by_name(object())
+    pairs = [(ROWS, CLASSES[0]), (ROWS, CLASSES[1])]
+    with pytest.raises(InputError, match=r"(?s)a tuple is not an array.*for pairs: \[x for x, _"):
+        plain(pairs[0])
     with pytest.raises(InputError, match="the list_iterator returned no batch"):
         by_name(iter([]))
 

@@ -52,6 +52,44 @@ def test_without_a_board_inspect_says_what_is_needed_of_ram_and_flash(model: Pat
     assert max(map(len, said.splitlines())) <= 110
 
 
+def test_inspect_has_the_time_of_a_run_and_its_origin(model: Path, run_deploy: Run, tmp_path: Path) -> None:
+    def time_on(board: str) -> dict[str, Any] | None:
+        time: dict[str, Any] | None
+        time = json.loads(run_deploy("inspect", model, "--board", board, "--json").out)["time"]
+        return time
+
+    known, similar = time_on("nucleo-f446re"), time_on("nrf5340dk")
+    assert known is not None
+    assert known["time_s"] == pytest.approx(known["cycles"] / 96e6)
+    assert known["is_of_core"]
+    assert similar is not None
+    assert not similar["is_of_core"]
+    assert "no measurements for cortex-m33" in similar["source"]
+    assert time_on("host") is None, "this computer's clock says nothing"
+    out = run_deploy("inspect", model, "--board", "nucleo-f446re").out
+    assert re.search(r"^time +[\d.]+ ms at 96 MHz, estimated: [\d,]+ cycles if flash never waits$", out, re.M)
+    assert re.search(r"^time +estimated: [\d,]+ cycles", run_deploy("inspect", model).out, re.M)
+
+
+@pytest.mark.parametrize("name", ["tiny_kws_dscnn_int8", "tiny_ad_fc_int8", "tiny_kws_dscnn_f32"])
+def test_the_estimated_cycles_are_those_of_the_published_benchmark(
+    name: str, shared_dir: Path, repo_root: Path, run_deploy: Run
+) -> None:
+    rows = json.loads((repo_root / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    case = (name, "mps2-an386", "speed")
+    (row,) = [each for each in rows if (each["model"], each["board"], each["optimize"]) == case]
+    path = shared_dir / "models" / name / "model.tflite"
+    facts = json.loads(run_deploy("inspect", path, "--board", "mps2-an386", "--json").out)
+    assert facts["time"]["cycles"] == pytest.approx(row["cycles"], rel=0.02)
+
+
+def test_an_archive_is_inspected_for_its_own_board(model: Path, run_deploy: Run, tmp_path: Path) -> None:
+    run_deploy("compile", model, "--board", "nucleo-f446re", "-o", tmp_path / "a.tar")
+    out = run_deploy("inspect", tmp_path / "a.tar").out
+    assert " for nucleo-f446re\n" in out
+    assert "server and C library, as built" in out, "firmware is counted, as for the model file"
+
+
 @pytest.mark.slow
 def test_inspect_says_where_too_much_is_there_at_once_to_search(
     model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
