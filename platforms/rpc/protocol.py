@@ -28,7 +28,7 @@ MOST_HASHES = 8  # of models in hello; describe reports the others
 
 
 class Message(IntEnum):
-    """What the host can ask for."""
+    """Requests of the host."""
 
     HELLO = 0x01
     DESCRIBE = 0x02
@@ -61,7 +61,7 @@ class Message(IntEnum):
 
 
 class Notice(IntEnum):
-    """What the device says without having been asked."""
+    """Messages that the device sends without a request."""
 
     WORKING = 0x41  # the request with this sequence number has arrived and needs time
     LOG = 0x42  # a line of text
@@ -70,7 +70,7 @@ class Notice(IntEnum):
 
 
 class Status(IntEnum):
-    """How a request ended."""
+    """The results of requests."""
 
     OK = 0
     UNKNOWN_MESSAGE = 1
@@ -120,7 +120,7 @@ class Status(IntEnum):
 
 
 class Argument(IntEnum):
-    """How a call brings an argument."""
+    """How a call passes an argument."""
 
     SCALAR = 0
     ARRAY = 1  # the elements follow
@@ -128,7 +128,7 @@ class Argument(IntEnum):
 
 
 class DescribedTensors(IntEnum):
-    """Which of a model's descriptions a describe request asks for."""
+    """The description that a describe request reads."""
 
     MODEL = 0
     INPUT = 1
@@ -136,7 +136,7 @@ class DescribedTensors(IntEnum):
 
 
 class CartridgeWish(IntEnum):
-    """What a request about cartridges does before it is answered."""
+    """The action of a cartridge request, before the reply."""
 
     FACTS = 0  # none
     BEGIN = 1  # starts an update
@@ -144,7 +144,7 @@ class CartridgeWish(IntEnum):
 
 
 class CartridgeFact(IntEnum):
-    """Bits of the answer about cartridges."""
+    """Bits of the reply about cartridges."""
 
     KEY = 1  # only signed ones are accepted
     DOWNGRADES = 2  # older ones are accepted, too
@@ -152,14 +152,14 @@ class CartridgeFact(IntEnum):
 
 
 class Reset(IntEnum):
-    """What a reset request resets."""
+    """The object of a reset request."""
 
     STATE = 0
     DEVICE = 1
 
 
 class Fault(IntEnum):
-    """Why the device had to restart."""
+    """The reason for a restart of the device."""
 
     HARD = 1
     MEMORY = 2
@@ -172,7 +172,7 @@ class Fault(IntEnum):
 
 
 class Capability(IntEnum):
-    """Bits of hello's capabilities."""
+    """Bits of the capabilities in hello."""
 
     PROFILE = 1
     SLOT = 2

@@ -37,8 +37,8 @@ int solder_port_deadline(uint32_t milliseconds)
     return 1;
 }
 
-/* Asks for the next interrupt: the watchdog would reset the chip instead, as it does where interrupts are off.
-   Leaves the stack as it was when it struck: the address to return to lies on top. */
+/* Requests the next interrupt: otherwise the watchdog would reset the chip, as it does while interrupts are off.
+   Leaves the stack as it was when it struck: the return address is on top. */
 ISR(WDT_vect, ISR_NAKED)
 {
     __asm__ volatile("push r24\n"
@@ -70,7 +70,7 @@ ISR(WDT_vect, ISR_NAKED)
                      : [control] "n"(_SFR_MEM_ADDR(WDTCSR)), [again] "n"(1 << WDIE));
 }
 
-/* `sp` points below the address, whose bytes lie highest first; it counts words. */
+/* `sp` points below the address, whose highest byte comes first; the address counts words. */
 void port_deadline_passed(const uint8_t *sp)
 {
     struct solder_fault fault = {SOLDER_FAULT_WATCHDOG, 0, 0, (uint16_t)(uintptr_t)sp, 0, 0, 0, 0};

@@ -20,8 +20,8 @@ void uart_init(void)
 {
     uart_set_rate(BOARD_UART_BAUD);
     CTRL = CTRL_TX_ENABLE | CTRL_RX_ENABLE;
-    /* A byte from before is nobody's. And QEMU looks for input again only after a read, not after enabling:
-       without one, what the host sent early may lie there for seconds. */
+    /* Drops an older byte. QEMU also looks for input again only after a read, not after enabling:
+       without a read, early bytes of the host may wait for seconds. */
     (void)DATA;
 }
 

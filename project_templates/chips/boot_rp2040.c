@@ -1,5 +1,5 @@
 /* The first 256 bytes of an RP2040's flash: its boot ROM copies them to RAM and runs them if their checksum is right. They
-   have the flash read in the slowest way, which every chip of flash knows, and start the program behind them (RP2040
+   set up the slowest flash read mode, which every flash chip supports, and start the program after them (RP2040
    datasheet, 2.8.1.3 and 4.10). A half-word is an instruction, as its comment says. */
 #include <stdint.h>
 
@@ -7,7 +7,7 @@ static const struct {
     uint16_t code[24];
     uint32_t words[5];
     uint32_t rest[46];
-    uint32_t checksum; /* CRC-32 of what stands before, polynomial 0x04C11DB7, from all ones, the highest bit first */
+    uint32_t checksum; /* CRC-32 of the bytes before it, polynomial 0x04C11DB7, from all ones, the highest bit first */
 } boot __attribute__((used, section(".boot"))) = {
     {
         0x480Bu,          /* ldr r0, ssi */
@@ -32,7 +32,7 @@ static const struct {
         0xF381u, 0x8808u, /* msr msp, r1 -- its stack */
         0x6841u,          /* ldr r1, [r0, #4] */
         0x4708u,          /* bx r1 -- and its start */
-        0x0000u,          /* movs r0, r0 -- the words begin at whole words */
+        0x0000u,          /* movs r0, r0 -- aligns the words */
     },
     {
         0x18000000u, /* ssi: the controller of the flash */

@@ -1,7 +1,7 @@
 /* A Cortex-M7 comes up with its caches off: flash would be waited for at every turn of a loop. */
 #include "board.h"
 
-#define CLIDR BOARD_REGISTER(0xE000ED78u) /* 0: this chip has none */
+#define CLIDR BOARD_REGISTER(0xE000ED78u) /* 0: this chip has no caches */
 #define CCSIDR BOARD_REGISTER(0xE000ED80u)
 #define CSSELR BOARD_REGISTER(0xE000ED84u)
 #define CCR BOARD_REGISTER(0xE000ED14u)

@@ -1,4 +1,4 @@
-/* A program on a board of its own does not end: where main returns it sleeps, and it can start anew. */
+/* A program on a board does not end: if main returns, it sleeps; it can also restart. */
 #include "board.h"
 #include "solder_port.h"
 

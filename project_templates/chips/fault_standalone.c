@@ -1,4 +1,4 @@
-/* A fault of the processor is reported on the UART, and the board starts anew: nobody may be there with a debugger. */
+/* Reports a processor fault on the UART and restarts the board, because no debugger may be attached. */
 #include "board.h"
 #include "solder_port.h"
 
@@ -26,7 +26,7 @@ static void tell_address(uint32_t address)
     }
 }
 
-/* Yours to replace, in a file of your own; 0: not known. When it returns, the board starts anew. */
+/* Replace it in your own file. 0: not known. The board restarts when it returns. */
 __attribute__((weak)) void board_on_fault(uint32_t pc, uint32_t lr)
 {
     tell("fault at ");

@@ -1,4 +1,4 @@
-/* The device's interrupts, by their numbers in its reference manual: yours is board_interrupt in a file of your own.
+/* The device's interrupts, by their numbers in its reference manual. Define board_interrupt in your own file.
 
    void board_interrupt(uint32_t number)
    {
@@ -12,7 +12,7 @@
 void board_interrupt(uint32_t number);
 void Interrupt_Handler(void);
 
-/* One that nobody takes is switched off: else it would come for ever. */
+/* Disables an interrupt without a handler: it would repeat forever. */
 __attribute__((weak)) void board_interrupt(uint32_t number)
 {
     NVIC_OFF(number) = 1u << (number % 32u);

@@ -1,4 +1,4 @@
-/* Nordic's UART without DMA, as nRF51 and nRF52 have it; polled. It sends a byte and tells when it is out. */
+/* Nordic's UART without DMA, as in nRF51 and nRF52; polled. It sends a byte and reports when it is out. */
 #include "board.h"
 #include "device.h"
 

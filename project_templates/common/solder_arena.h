@@ -1,5 +1,5 @@
 /* Whose data the shared arenas hold, so that a run never starts from inputs it does not have
-   and nobody reads outputs that are not there. */
+   and outputs that do not exist are never read. */
 #ifndef SOLDER_ARENA_H
 #define SOLDER_ARENA_H
 
@@ -26,7 +26,7 @@ enum solder_status solder_arena_write(uint32_t model, uint32_t input, uint32_t o
                                       uint32_t count);
 
 #ifdef SOLDER_INPUT_ADDRESS
-/* Says where an input lies, and takes it as written: an emulator writes it next. */
+/* Returns the address of an input and marks it as written: an emulator writes it next. */
 enum solder_status solder_arena_input_address(uint32_t model, uint32_t input, const uint8_t **bytes);
 #endif
 

@@ -1,6 +1,6 @@
-/* The free RAM as a list of arrays, lowest first; a new one takes the first gap that is large enough.
+/* The free RAM as a list of arrays, lowest first; a new one uses the first gap that is large enough.
 
-   A handle is the array's offset in the free RAM and one, so that 0 is none. */
+   A handle is the array's offset in the free RAM plus one, so that 0 is invalid. */
 #include "solder_array.h"
 
 #ifdef SOLDER_FUNCTIONS
@@ -58,8 +58,8 @@ static uint32_t aligned(uint32_t bytes)
     return (bytes + SOLDER_HEAP_ALIGNMENT - 1u) & ~(SOLDER_HEAP_ALIGNMENT - 1u);
 }
 
-/* The first gap for so many bytes with their head: its offset, and the link that will lead to what is put there.
-   NULL where there is none; `largest` is then the bytes that there would be room for. */
+/* Finds the first gap for that many bytes and their head: its offset, and the link that will lead to the new array.
+   Returns NULL if there is none; `largest` is then the size that would fit. */
 static uint32_t *find_gap(uint32_t wanted, uint32_t *offset, uint32_t *largest)
 {
     const uint32_t heap_bytes = solder_port_heap().bytes;

@@ -1,6 +1,6 @@
 /* Arrays of the host's in the device's free RAM: made, filled, read, handed to functions, freed.
 
-   All of them are freed when a host says hello: the one before may have gone without a word. */
+   All of them are freed when a host sends hello: the previous host may have disappeared. */
 #ifndef SOLDER_ARRAY_H
 #define SOLDER_ARRAY_H
 
@@ -18,8 +18,8 @@ struct solder_heap {
 };
 #define SOLDER_HEAP_ALIGNMENT 16u
 
-/* The memory that nobody else uses. A platform that knows some supplies this function; elsewhere there is none, and
-   a program may have one of its own: static uint8_t spare[4096]. */
+/* Unused memory. A platform that knows some supplies this function; otherwise there is none, and
+   a program may supply its own: static uint8_t spare[4096]. */
 struct solder_heap solder_port_heap(void);
 
 /* Bytes of one element of this type, or 0. */
@@ -27,7 +27,7 @@ uint32_t solder_element_bytes(uint32_t dtype);
 
 /* The array with this handle, or NULL. */
 struct solder_array {
-    uint32_t next; /* the handle of the next one above in memory; 0: none */
+    uint32_t next; /* the handle of the next one above in memory; 0: no next one */
     uint32_t dtype;
     uint32_t count;
     uint32_t bytes;

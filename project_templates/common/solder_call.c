@@ -120,8 +120,8 @@ struct reader {
     uint32_t at; /* where the next scalar or array begins */
 };
 
-/* So many bytes of the payload, or NULL. They lie in the decoder's buffer, which is aligned as they need it; numbers are
-   as the processor has them, for all that run this are little endian. */
+/* Returns that many bytes of the payload, or NULL. They are in the decoder's buffer, which is aligned for them; numbers
+   are in the processor's byte order, because all supported processors are little endian. */
 static const uint8_t *take(struct reader *reader, uint32_t bytes)
 {
     const uint32_t at = (reader->at + ALIGNMENT - 1u) & ~(ALIGNMENT - 1u);
@@ -194,7 +194,7 @@ static const char *behind(const char *text, char mark)
     return *text == mark ? text + 1 : text;
 }
 
-/* Goes through the signature from behind its first parenthesis on. */
+/* Reads the signature after its first parenthesis. */
 static uint8_t find_arguments(struct reader *reader, const char *signature, void **places, struct solder_reply *reply)
 {
     const uint32_t given = solder_get16(reader->payload + 2);

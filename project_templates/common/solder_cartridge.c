@@ -46,7 +46,7 @@ struct header {
 };
 
 /* The states of the loader. OFF: no start yet; IDLE: no update is open; OPEN: pieces of a cartridge are taken; BUSY: a
-   request is being carried out, and none is allowed to interrupt it. */
+   request is being carried out, and no other may interrupt it. */
 enum state { OFF, IDLE, OPEN, BUSY, STATES };
 enum request { START, BEGIN, TAKE, FINISH, PREVIOUS, REQUESTS };
 
@@ -61,14 +61,14 @@ static const uint8_t next[REQUESTS][STATES] = {
     [PREVIOUS] = {OFF,  IDLE, IDLE, OFF},
 };
 
-/* The records of one update, at a slot's end: each a word and its inverse, and nothing that counts behind. */
+/* The records of one update, at a slot's end: each is a word and its inverse, followed by nothing that counts. */
 enum { COMMITTED, TRIED, PASSED, RECORDS };
 #define RECORDS_BYTES (RECORDS * SOLDER_RECORD_BYTES)
 #define ERASED 0xFFFFFFFFu
 
 #ifdef SOLDER_WEIGHTS
 #define OF_ANOTHER_MODEL SOLDER_CARTRIDGE_STRUCTURE
-static uint8_t *copied_to; /* NULL: weights are read where they lie */
+static uint8_t *copied_to; /* NULL: weights are read in place */
 #else
 #define OF_ANOTHER_MODEL SOLDER_CARTRIDGE_CORE
 static const struct solder_model *built_in;
@@ -256,7 +256,7 @@ static void connect(uint32_t slot)
             uint8_t *const at = description + *--relocation;
             uintptr_t word;
             memcpy(&word, at, sizeof word);
-            /* Parts of the description are where it was copied, all others where they came. */
+            /* Parts of the description are in its copy, all others where they arrived. */
             word += word < header->description ? (uintptr_t)base : (uintptr_t)description - header->description;
             memcpy(at, &word, sizeof word);
         }
@@ -314,7 +314,7 @@ static int passes_test(uint32_t slot)
     return header_of(slot)->test_crc == 0 || crc == header_of(slot)->test_crc;
 }
 
-/* The first run of a cartridge. If it takes the device down, the record tells so after the reset. */
+/* The first run of a cartridge. If it crashes the device, the record shows that after the reset. */
 static uint8_t try_out(uint32_t slot)
 {
     const uint32_t before = solder_cartridge_slot;
@@ -391,7 +391,7 @@ static uint8_t store(uint32_t offset, const uint8_t *bytes, uint32_t count)
     return SOLDER_OK;
 }
 
-/* A piece that leaves a gap, or for which there is no room, is not taken, and the update stays open. */
+/* A piece that leaves a gap or does not fit is rejected, and the update stays open. */
 uint8_t solder_cartridge_take(uint32_t offset, const uint8_t *bytes, uint32_t count)
 {
     if (!enter(TAKE)) {

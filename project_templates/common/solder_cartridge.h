@@ -1,7 +1,7 @@
-/* Cartridges: a model that takes the place of another in running firmware. Two slots hold them, so that the one that
-   runs is never written over; the model that the firmware was built with is there whatever happens.
+/* Cartridges: models that replace another in running firmware. Two slots hold them, so that the one that
+   runs is never overwritten; the built-in model is always available.
 
-   By the application's own transport:
+   With the application's own transport:
 
        solder_cartridge_begin();
        while (...) { status = solder_cartridge_take(offset, bytes, count); }   in order; what came before is skipped
@@ -11,8 +11,8 @@
 
        solder_cartridge_start();
 
-   Each returns SOLDER_OK or why not (solder_protocol.h). solder_models[0] is the model that runs. Built where the
-   project defines SOLDER_CARTRIDGES, as one does that is made with slots: whoever may load a cartridge runs code. */
+   Each returns SOLDER_OK or why not (solder_protocol.h). solder_models[0] is the model that runs. Built if the
+   project defines SOLDER_CARTRIDGES, as projects with slots do: anyone who may load a cartridge can run code. */
 #ifndef SOLDER_CARTRIDGE_H
 #define SOLDER_CARTRIDGE_H
 
@@ -28,32 +28,32 @@ void solder_cartridge_start(void);
 uint8_t solder_cartridge_begin(void);
 uint8_t solder_cartridge_take(uint32_t offset, const uint8_t *bytes, uint32_t count);
 uint8_t solder_cartridge_finish(void);
-/* Between runs: the cartridge that ran before the last update takes over, and what runs now is erased. */
+/* Between runs: returns to the cartridge before the last update, and erases the current one. */
 uint8_t solder_cartridge_previous(void);
 
 /* The version of the model that runs. */
 uint32_t solder_cartridge_running(void);
 
-/* The slot whose cartridge runs, 0 or 1; SOLDER_BUILT_IN: none does. */
+/* The slot whose cartridge runs, 0 or 1; SOLDER_BUILT_IN if none does. */
 extern uint32_t solder_cartridge_slot;
 #define SOLDER_BUILT_IN 2u
 
-/* What the project says (cartridges.c). */
+/* Set by the project (cartridges.c). */
 extern const char solder_cartridge_core[32]; /* whose code runs here; or the structure whose weights are taken */
 extern const char solder_cartridge_product[28]; /* whose cartridges are taken */
 /* Of the model that is built in. What runs makes way for the same version or a later one; where the project defines
    SOLDER_DOWNGRADES, for any. */
 extern const uint32_t solder_cartridge_version;
 
-/* Where the project defines SOLDER_WEIGHTS cartridges hold no code but the weights of the first model, which has none
-   until the first has come. They are read where they lie; or copied to memory of the program's own, which says so
-   before it starts: 1 where it has room for them, at a multiple of what the model asks for. */
+/* If the project defines SOLDER_WEIGHTS, cartridges hold no code but the weights of the first model, which has none
+   until the first has come. They are read in place, or copied to the program's own memory, which it announces
+   before it starts: 1 if it has space for them, aligned as the model requires. */
 extern const uint32_t solder_weights_bytes;
 void solder_weights_lie_at(const void *place);
 int solder_weights_copy_to(void *memory, uint32_t bytes);
 
 /* What the platform supplies: memory for two cartridges that keeps its content when the power goes, as far as it can.
-   Code is executed where it lies. Erased memory reads as 0xFF, and is written once, in the order of addresses: chunks as
+   Code is executed in place. Erased memory reads as 0xFF, and is written once, in the order of addresses: chunks as
    they come, then three records of 8 bytes, each at a multiple of 32. Both functions return 0, or another number. */
 struct solder_slots {
     uint8_t *base[2]; /* at multiples of 64 */
@@ -67,7 +67,7 @@ int solder_port_program(uint8_t *to, const uint8_t *bytes, uint32_t count);
 void solder_port_sync_code(const uint8_t *code, uint32_t bytes);
 
 #ifdef SOLDER_CARTRIDGE_KEY
-/* The public key of those who may make cartridges. The project defines how many bytes it has: 32 of Ed25519, or 65 of
+/* The public key for signed cartridges. The project defines how many bytes it has: 32 of Ed25519, or 65 of
    ECDSA with P-256 (0x04, x, y). */
 extern const uint8_t solder_cartridge_key[SOLDER_CARTRIDGE_KEY];
 

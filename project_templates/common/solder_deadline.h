@@ -1,5 +1,5 @@
-/* What runs may take. A platform with a timer to spare supplies this function; elsewhere nothing watches, and hello
-   says so. */
+/* The deadline of a run. A platform with a spare timer supplies this function; otherwise there is no deadline, and
+   hello reports that. */
 #ifndef SOLDER_DEADLINE_H
 #define SOLDER_DEADLINE_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Unless called again within so many milliseconds, the device stops with SOLDER_FAULT_WATCHDOG; 0: no deadline.
+/* Unless called again within that many milliseconds, the device stops with SOLDER_FAULT_WATCHDOG; 0: no deadline.
    Returns whether it will. */
 int solder_port_deadline(uint32_t milliseconds);
 

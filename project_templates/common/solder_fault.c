@@ -24,7 +24,7 @@ uint32_t solder_fault_boot(uint32_t ticks)
 {
     if (solder_kept.magic != MAGIC) {
         const struct solder_fault none = {SOLDER_NO_FAULT, 0, 0, 0, 0, 0, 0, 0};
-        /* After power on the words hold what the memory cells woke up with: some entropy. */
+        /* After power on the words hold the random content of the memory cells: some entropy. */
         solder_kept.nonce ^= mix(solder_kept.boots) ^ solder_kept.fault.pc;
         solder_kept.magic = MAGIC;
         solder_kept.boots = 0;

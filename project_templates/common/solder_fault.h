@@ -26,7 +26,7 @@ struct solder_fault {
     uint32_t psr;
     uint32_t cfsr;    /* Cortex-M: configurable fault status; elsewhere the cause register, or 0 */
     uint32_t hfsr;    /* Cortex-M: hard fault status, else 0 */
-    uint32_t address; /* the address that faulted, 0 where it is not known */
+    uint32_t address; /* the address that faulted; 0 if not known */
 };
 
 struct solder_kept {

@@ -1,10 +1,10 @@
-/* COBS and CRC-32: the decoder takes single bytes, the encoder sends from pieces without a frame buffer. */
+/* COBS and CRC-32: the decoder reads single bytes, the encoder sends pieces without a frame buffer. */
 #include "solder_frame.h"
 
 #define PIECES (SOLDER_SEND_PIECES + 1u) /* the packet's pieces and its CRC */
 #define CHUNK_BYTES 64u
 #define LONGEST_BLOCK 254u
-/* What the CRC register holds after a packet followed by its own CRC, whatever the packet. */
+/* The value of the CRC register after any packet followed by its own CRC. */
 #define CRC_RESIDUE 0xDEBB20E3u
 
 /* Half a byte at a time: 64 bytes of table instead of 1024. */
@@ -84,7 +84,7 @@ enum solder_decoded solder_decode(struct solder_decoder *decoder, uint8_t byte)
     return SOLDER_DECODED_NOTHING;
 }
 
-/* Where the encoder stands in the packet. */
+/* The encoder's position in the packet. */
 struct cursor {
     const struct solder_piece *piece;
     const struct solder_piece *end;

@@ -20,7 +20,7 @@ enum solder_decoded {
 
 /* All zero is the state to start from. */
 struct solder_decoder {
-    /* A packet's payload begins at a multiple of 8, so that what lies in it can be used where it lies. */
+    /* A packet's payload begins at a multiple of 8, so that its data can be used in place. */
     uint8_t bytes[SOLDER_FRAME_BYTES] __attribute__((aligned(8)));
     uint32_t crc_state; /* of the bytes decoded so far, without start and end inversion */
     uint32_t count;     /* bytes decoded in this frame, also those beyond the buffer */
@@ -33,7 +33,7 @@ struct solder_decoder {
 /* One byte from the line. */
 enum solder_decoded solder_decode(struct solder_decoder *decoder, uint8_t byte);
 
-/* A packet goes out in pieces, so that a reply's data are sent from where they lie. */
+/* A packet goes out in pieces, so that a reply's data are sent without a copy. */
 struct solder_piece {
     const uint8_t *bytes;
     uint32_t count;

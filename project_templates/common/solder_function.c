@@ -1,4 +1,4 @@
-/* Finds registered functions: the linker puts the pointers to them one behind the other. */
+/* Finds registered functions: the linker puts the pointers to them one after the other. */
 #include <stddef.h>
 
 #ifdef SOLDER_FUNCTIONS
@@ -6,7 +6,7 @@
 #include "solder_function.h"
 
 typedef const struct solder_function *known;
-extern const known __start_solder_functions[] __attribute__((weak)); /* absent where nothing is registered */
+extern const known __start_solder_functions[] __attribute__((weak)); /* absent if nothing is registered */
 extern const known __stop_solder_functions[] __attribute__((weak));
 
 const struct solder_function *solder_numbered_function(uint32_t number)

@@ -5,7 +5,7 @@
 
    at file scope makes `blink` known. The compiler holds the signature against the function. Its types are i8, u8, i16,
    i32, u32, i64, u64, f32 and bool, as scalars or as arrays of a fixed length; a function may also take (void) or return
-   void; it takes eight arguments at most. Two functions of one name do not link. */
+   void; it has at most eight arguments. Two functions with the same name do not link. */
 #ifndef SOLDER_FUNCTION_H
 #define SOLDER_FUNCTION_H
 
@@ -36,8 +36,8 @@ const struct solder_function *solder_find_function(const char *name, const char 
 /* The same by number, from 0; NULL: there are no more. */
 const struct solder_function *solder_numbered_function(uint32_t number);
 
-/* From a function that is called over the line: it has failed, for this reason, which the caller is told. The text must
-   stay where it is. */
+/* From a function that is called over the line: it has failed for this reason, which the caller receives. The text must
+   stay valid. */
 void solder_fail(const char *reason);
 
 /* The types by their names in signatures. */
@@ -53,7 +53,7 @@ typedef float solder_f32;
 typedef bool solder_bool;
 #else
 typedef _Bool solder_bool;
-typedef _Bool solder__Bool; /* where `bool` is a macro */
+typedef _Bool solder__Bool; /* if `bool` is a macro */
 #endif
 
 #define SOLDER_FUNCTION(name, signature)                                                                            \

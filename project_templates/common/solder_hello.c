@@ -1,4 +1,4 @@
-/* What the device tells of itself, at once or when it was shown the line's key. */
+/* The device's facts, sent at once or after a proof of the line's key. */
 #include "solder_hello.h"
 
 #include <string.h>
@@ -131,7 +131,7 @@ uint8_t solder_hello_shuts(uint8_t message)
 
 uint8_t solder_hello(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
-    /* These two stay as they are in every version, so that a mismatch can say what is on the board. */
+    /* These two stay as they are in every version, so that the error for a mismatch can name the firmware. */
     solder_reply16(reply, SOLDER_PROTOCOL_VERSION);
     reply_build(reply);
     if (solder_get16(payload) != SOLDER_PROTOCOL_VERSION) {

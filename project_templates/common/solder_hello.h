@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-extern uint32_t solder_run_deadline_ms; /* as the host said in hello; 0: none */
+extern uint32_t solder_run_deadline_ms; /* from the host's hello; 0: no deadline */
 
 void solder_hello_begin(uint32_t nonce);
 

@@ -36,7 +36,7 @@ uint8_t solder_lock_is_open(void)
 }
 
 /* Fresh after each start by the platform's random numbers, and after each challenge by its number. Made with the key, so
-   that nobody knows the next who does not know the key. */
+   that no one without the key can predict the next. */
 uint8_t solder_lock_challenge(uint32_t boot_nonce, struct solder_reply *reply)
 {
     struct question made_of = {ASKS, {0}, {boot_nonce, 0, asked, solder_kept.boots}};
@@ -54,7 +54,7 @@ uint8_t solder_lock_challenge(uint32_t boot_nonce, struct solder_reply *reply)
     return SOLDER_OK;
 }
 
-/* All bytes are compared whatever they are: the time tells nothing of the key. */
+/* All bytes are compared in any case, so that the time reveals nothing about the key. */
 uint8_t solder_lock_open(const uint8_t *answer)
 {
     uint32_t digest[8];

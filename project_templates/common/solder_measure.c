@@ -37,8 +37,8 @@ static int32_t do_nothing(void *memory)
     return 0;
 }
 
-/* The shortest of a few: what an interrupt adds to a single one would be taken off every run, and a run seem
-   to take less than no time. */
+/* The shortest of a few: an interrupt in a single one would be subtracted from every run, which could then
+   have a negative time. */
 struct solder_timing solder_time_nothing(uint32_t number)
 {
     struct solder_timing shortest = {0, UINT64_MAX};

@@ -1,4 +1,4 @@
-/* What a compiled model says of itself to firmware that runs any model. */
+/* The description of a compiled model for firmware that runs any model. */
 #ifndef SOLDER_MODEL_H
 #define SOLDER_MODEL_H
 
@@ -23,14 +23,14 @@ struct solder_tensor {
     uint32_t rank;
     uint32_t dtype;        /* enum solder_dtype */
     uint32_t arena;        /* in which of the model's arenas ... */
-    uint32_t arena_offset; /* ... and where it lives before (inputs) or after (outputs) a run */
+    uint32_t arena_offset; /* ... and its place before (inputs) or after (outputs) a run */
     uint32_t bytes;
 };
 
 /* Called after each row a layer has written when the model is built with SOLDER_LAYER_HOOK:
    which layer, and the bytes it wrote. */
 typedef void (*solder_layer_hook)(uint32_t layer, const void *row, uint32_t bytes);
-extern solder_layer_hook solder_on_layer; /* defined by the runtime; NULL: nobody listens */
+extern solder_layer_hook solder_on_layer; /* defined by the runtime; NULL: no listener */
 
 struct solder_model {
     const char *name;
@@ -44,8 +44,8 @@ struct solder_model {
     const struct solder_tensor *outputs;
     /* `arenas` is a `uint8_t *const *`, as solder_arenas in solder_firmware.h. */
     int32_t (*run)(void *arenas); /* inputs and outputs at their arena offsets */
-    void (*reset_state)(void *arenas); /* state tensors to their initial values; NULL where there is none */
-    const void *observed; /* SOLDER_OBSERVED_BYTES that runs have counted; NULL where they count nothing */
+    void (*reset_state)(void *arenas); /* state tensors to their initial values; NULL if there is none */
+    const void *observed; /* SOLDER_OBSERVED_BYTES that runs have counted; NULL if they count nothing */
     void (*observe_ticks)(uint32_t ticks); /* counts the time of a run; NULL with it */
 };
 

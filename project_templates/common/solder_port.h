@@ -31,11 +31,11 @@ struct solder_counter {
 };
 struct solder_counter solder_port_counter(void);
 
-/* A slow clock, at least while a deadline is set (solder_deadline.h): it tells how often the counter wrapped, so it
+/* A slow clock, at least while a deadline is set (solder_deadline.h): it shows how often the counter wrapped, so it
    must be true to a quarter of the counter's period. */
 uint32_t solder_port_milliseconds(void);
 
-/* The stack the server and the models run on; bytes = 0 where it is not known (then it is not measured). */
+/* The stack the server and the models run on; bytes = 0 if not known (then it is not measured). */
 struct solder_stack {
     uint32_t *low; /* the lowest address, word aligned; the stack grows down to it */
     uint32_t bytes;
@@ -43,7 +43,7 @@ struct solder_stack {
 struct solder_stack solder_port_stack(void);
 
 /* Restarts the device as after power on, except that memory in SOLDER_NOINIT keeps its content.
-   Does not return. A host process starts its own program anew on the same stdin and stdout. */
+   Does not return. A host process restarts its own program with the same stdin and stdout. */
 void solder_port_reset(void);
 
 #ifdef __cplusplus

@@ -28,7 +28,7 @@
 #endif
 #endif
 
-/* What the host can ask for. */
+/* Requests of the host. */
 enum solder_message {
     SOLDER_MESSAGE_HELLO = 1,
     SOLDER_MESSAGE_DESCRIBE = 2,
@@ -60,7 +60,7 @@ enum solder_message {
     SOLDER_MESSAGE_UNLOCK = 33
 };
 
-/* What the device says without having been asked. */
+/* Messages that the device sends without a request. */
 enum solder_notice {
     SOLDER_NOTICE_WORKING = 65,
     SOLDER_NOTICE_LOG = 66,
@@ -68,7 +68,7 @@ enum solder_notice {
     SOLDER_NOTICE_DAMAGED = 68
 };
 
-/* How a request ended. */
+/* The results of requests. */
 enum solder_status {
     SOLDER_OK = 0, /* done */
     SOLDER_UNKNOWN_MESSAGE = 1, /* the firmware does not know this request */
@@ -117,34 +117,34 @@ enum solder_status {
     SOLDER_NO_ENTROPY = 66 /* the device has no random numbers for a challenge: its line stays locked */
 };
 
-/* Which of a model's descriptions a describe request asks for. */
+/* The description that a describe request reads. */
 enum solder_describe {
     SOLDER_DESCRIBE_MODEL = 0,
     SOLDER_DESCRIBE_INPUT = 1,
     SOLDER_DESCRIBE_OUTPUT = 2
 };
 
-/* What a request about cartridges does before it is answered. */
+/* The action of a cartridge request, before the reply. */
 enum solder_cartridge_wish {
     SOLDER_CARTRIDGE_WISH_FACTS = 0,
     SOLDER_CARTRIDGE_WISH_BEGIN = 1,
     SOLDER_CARTRIDGE_WISH_PREVIOUS = 2
 };
 
-/* Bits of the answer about cartridges. */
+/* Bits of the reply about cartridges. */
 enum solder_cartridge_fact {
     SOLDER_CARTRIDGE_FACT_KEY = 1,
     SOLDER_CARTRIDGE_FACT_DOWNGRADES = 2,
     SOLDER_CARTRIDGE_FACT_PRODUCT = 4
 };
 
-/* What a reset request resets. */
+/* The object of a reset request. */
 enum solder_reset {
     SOLDER_RESET_STATE = 0,
     SOLDER_RESET_DEVICE = 1
 };
 
-/* Why the device had to restart. */
+/* The reason for a restart of the device. */
 enum solder_fault_cause {
     SOLDER_FAULT_HARD = 1, /* hard fault */
     SOLDER_FAULT_MEMORY = 2, /* memory protection fault */
@@ -156,14 +156,14 @@ enum solder_fault_cause {
     SOLDER_FAULT_OVERWRITTEN = 8 /* loaded code wrote into the firmware's memory */
 };
 
-/* How a call brings an argument. */
+/* How a call passes an argument. */
 enum solder_argument {
     SOLDER_ARGUMENT_SCALAR = 0,
     SOLDER_ARGUMENT_ARRAY = 1,
     SOLDER_ARGUMENT_HANDLE = 2
 };
 
-/* Bits of hello's capabilities. */
+/* Bits of the capabilities in hello. */
 enum solder_capability {
     SOLDER_CAPABILITY_PROFILE = 1,
     SOLDER_CAPABILITY_SLOT = 2,

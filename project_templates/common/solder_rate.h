@@ -1,4 +1,4 @@
-/* The line's rate, changed when the host asks. Built where the platform defines SOLDER_RATE and supplies the two
+/* The line's rate, changed at the host's request. Built if the platform defines SOLDER_RATE and supplies the two
    functions below; elsewhere the request is refused by name.
 
    Both ends start at the rate of the board's file. After a change the device goes back to it when the first thing it
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* The highest rate in bits per second that the port can take. */
+/* The highest rate that the port supports, in bits per second. */
 uint32_t solder_port_most_rate(void);
 
 /* Takes that rate; 0: the one to start with. What was sent before has left. */

@@ -1,4 +1,4 @@
-/* One small function per message; the table at the end says which, and how long its payload may be. */
+/* One small function per message; the table at the end lists them with the lengths of their payloads. */
 #include "solder_server.h"
 
 #include <stddef.h>
@@ -116,7 +116,7 @@ static uint8_t settle(int32_t code)
 }
 
 #ifdef SOLDER_OBSERVED
-/* Models of cartridges count nothing: they have no memory of their own. */
+/* Models of cartridges count nothing: they have no own memory. */
 static const void *counters_of(const struct solder_model *model)
 {
 #ifdef SOLDER_CARTRIDGES
@@ -299,7 +299,7 @@ static const struct message messages[] = {
     [SOLDER_MESSAGE_TIME] = {time, 4, 4},
     [SOLDER_MESSAGE_PROFILE] = {profile, 3, 3},
     [SOLDER_MESSAGE_STATS] = {stats, 0, 0},
-#if defined SOLDER_OBSERVED && !defined __AVR__ /* whose table lies in its little RAM */
+#if defined SOLDER_OBSERVED && !defined __AVR__ /* whose table is in its small RAM */
     [SOLDER_MESSAGE_OBSERVED] = {observed, 1, 1},
 #endif
 #ifdef SOLDER_INPUT_ADDRESS

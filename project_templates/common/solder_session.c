@@ -134,7 +134,7 @@ static void receive_packet(solder_handler handle)
                                            bytes + SOLDER_HEADER_BYTES};
     if (header.kind == SOLDER_MESSAGE_HELLO) {
         receive_hello(header, &request, handle);
-    } else if (header.kind < SOLDER_REQUEST_LIMIT) { /* else our own words, on a line that echoes */
+    } else if (header.kind < SOLDER_REQUEST_LIMIT) { /* else our own bytes, on a line that echoes */
         receive_request(header, &request, handle);
     }
 }

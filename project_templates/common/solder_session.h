@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Of a reply's own data: the longest is that of a time request. Data read from the arena come on top. */
+/* Of a reply's own data: the longest is that of a time request. Data read from the arena are additional. */
 #define SOLDER_REPLY_BYTES (17u + 8u * SOLDER_MOST_REPEATS)
 
 struct solder_request {
@@ -34,13 +34,13 @@ struct solder_reply {
 
 typedef void (*solder_handler)(const struct solder_request *request, struct solder_reply *reply);
 
-/* Forgets any session and tells the host that the device has started. */
+/* Forgets any session and notifies the host that the device has started. */
 void solder_session_begin(uint32_t boot_nonce);
 
 /* Bytes from the line; calls `handle` for each new request and sends its reply. */
 void solder_session_receive(const uint8_t *bytes, uint32_t count, solder_handler handle);
 
-/* From a handler: the request has arrived, the reply will take its time. */
+/* From a handler: the request has arrived, the reply will take longer. */
 void solder_session_working(void);
 
 /* A line of text for the host, in band. Not from interrupts. */

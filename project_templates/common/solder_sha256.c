@@ -34,7 +34,7 @@ static __attribute__((noinline)) void copy_state(uint32_t *to, const uint32_t *f
     memcpy(to, from, 8u * sizeof *to);
 }
 
-/* The message schedule is made as it is needed, in a ring of 16 words. */
+/* The message schedule is computed on demand, in a ring of 16 words. */
 static void mix_block(uint32_t *state, const uint32_t *block)
 {
     uint32_t words[16];
@@ -71,7 +71,7 @@ static const uint32_t start[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff
 
 void solder_sha256(const uint32_t *from, uint32_t count, uint32_t digest[8])
 {
-    uint32_t last[16] = {0x80u}; /* behind whole blocks: a one, zeros, and the count of bits */
+    uint32_t last[16] = {0x80u}; /* after whole blocks: a one, zeros, and the count of bits */
     last[15] = __builtin_bswap32(count << 3);
     copy_state(digest, start);
     for (uint32_t done = 0; done < count; done += SOLDER_SHA256_BLOCK) {
@@ -88,7 +88,7 @@ void solder_sha256(const uint32_t *from, uint32_t count, uint32_t digest[8])
 #define INNER 0x36363636u
 #define OUTER 0x5c5c5c5cu
 
-/* The state behind a block of the key, each byte of which differs by the pad. */
+/* The state after a block of the key, XORed with the pad. */
 static void begin_keyed(uint32_t *state, const uint32_t *key, uint32_t pad)
 {
     uint32_t block[16];

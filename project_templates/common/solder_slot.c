@@ -13,7 +13,7 @@
 
 /* A call request. Places are offsets in the slot. */
 struct call {
-    uint32_t entry; /* with the lowest bit set where the processor wants it so (Thumb) */
+    uint32_t entry; /* with the lowest bit set if the processor requires it (Thumb) */
     uint32_t argument;
     uint32_t code_bytes; /* from the slot's start: what must be there, before and after */
     uint32_t code_crc;
@@ -97,7 +97,7 @@ static struct solder_timing timed(const struct solder_slot *slot, const struct c
     return solder_time_calls(entry, slot->base + call->argument, number, call->deadline_ms);
 }
 
-/* One call, after which the firmware's own memory must be what it was: else nothing can be trusted any more. */
+/* One call, after which the firmware's own memory must be what it was: otherwise nothing can be trusted. */
 static int32_t warm_up(const struct solder_slot *slot, const struct call *call)
 {
     const uint32_t before = fingerprint(slot);

@@ -1,7 +1,8 @@
 /* Code loaded over the line into free RAM, and called there: for trying out kernels without flashing each.
 
-   Built where the project defines SOLDER_SLOT, as those that tuning makes do: whoever reaches the line can run any
-   program then. Elsewhere these requests are refused by name. A platform that defines it supplies the two functions below, and a deadline. */
+   Built if the project defines SOLDER_SLOT, as tuning projects do: anyone who reaches the line can run any
+   program then. Otherwise these requests return SOLDER_NO_SLOT. A platform that defines it supplies the two
+   functions below, and a deadline. */
 #ifndef SOLDER_SLOT_H
 #define SOLDER_SLOT_H
 
@@ -16,13 +17,13 @@ extern "C" {
 struct solder_slot {
     uint8_t *base; /* aligned to SOLDER_SLOT_ALIGNMENT */
     uint32_t bytes;
-    /* The firmware's own variables: code that changes them has gone astray. The words are compared, no more. */
+    /* The firmware's own variables: code that changes them is faulty. The words are only compared. */
     const uint32_t *watched_low;
     const uint32_t *watched_high;
 };
 #define SOLDER_SLOT_ALIGNMENT 32u /* a cache line */
 
-/* The memory for loaded code and its data; bytes = 0 where nothing is left. */
+/* The memory for loaded code and its data; bytes = 0 if none is left. */
 struct solder_slot solder_port_slot(void);
 
 /* Makes bytes that were written as data visible to instruction fetches: caches, barriers. */

@@ -45,7 +45,7 @@ void solder_stack_paint(void)
     }
 }
 
-/* Where nothing guards the memory: what lies below the stack is spoilt. */
+/* Without a guard, an overflow has already corrupted the memory below the stack. */
 static void stop_overflown(const uint32_t *low)
 {
     const struct solder_fault full = {SOLDER_FAULT_STACK, 0, 0, 0, 0, 0, 0, (uint32_t)(uintptr_t)low};

@@ -10,7 +10,7 @@ extern "C" {
 
 /* At start and before runs: marks the free stack. */
 void solder_stack_paint(void);
-/* After runs, whose stack began at `top`. All of it is an overflow, and the device starts anew. */
+/* After runs whose stack began at `top`. Using all of it is an overflow, and the device restarts. */
 void solder_stack_after_runs(const volatile void *top);
 
 /* Bytes of stack ever used, by all, as seen when this is called and after runs; and the most that runs used by

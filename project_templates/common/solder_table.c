@@ -22,7 +22,7 @@
 #define MOST_STEPS 0x40000u /* of a run */
 #define FILLS 0xFFFFu /* in the place of a kernel's number */
 
-/* The beginning. What it counts follows in this order; the constants are where it says. */
+/* The header. The parts that it counts follow in this order; the constants are at its offset. */
 struct head {
     uint8_t hash[8];
     uint16_t kernels;
@@ -31,7 +31,7 @@ struct head {
     uint16_t segments;
     uint16_t actions;
     uint16_t pointers;
-    uint16_t layers; /* where the actions of each end: 2 bytes */
+    uint16_t layers; /* the end of the actions of each: 2 bytes */
     uint16_t order;  /* the layers that are due: bytes */
     uint16_t strings; /* bytes: the model's name, and those of its tensors */
     uint16_t unused;
@@ -75,7 +75,7 @@ struct pointer {
     uint16_t held; /* 0: no ring */
 };
 
-/* The second pointer of a fill: four bytes, again and again, in so many planes. */
+/* The second pointer of a fill: four bytes, repeated, in that many planes. */
 struct fill {
     uint32_t value;
     uint16_t planes;
@@ -103,7 +103,7 @@ static uint16_t next_rows[MOST_LAYERS];
 static struct solder_tensor tensors[2u * MOST_TENSORS];
 static struct solder_model model;
 
-/* The places of all parts, and where they end. */
+/* The positions of all parts, and their end. */
 static struct parts parts_of(const uint8_t *bytes, uint32_t *end)
 {
     const struct head *const head = (const struct head *)(const void *)bytes;
@@ -134,7 +134,7 @@ static const struct solder_kernel *find_kernel(const uint32_t *id)
     return NULL;
 }
 
-/* Whether so many bytes are at the pointer, in memory that may be written if they are, for each of the rows. */
+/* Whether that many bytes are at the pointer for each row, in writable memory if they are written. */
 static int is_inside(const struct solder_table *table, const struct pointer *pointer, uint32_t rows, uint64_t bytes,
                      uint32_t align, int is_written)
 {

@@ -1,5 +1,5 @@
 /* Models that are tables: no code, but the order of their layers' rows, which kernel of the firmware computes each,
-   with which pointers, and their constants. Built where the project defines SOLDER_TABLES. */
+   with which pointers, and their constants. Built if the project defines SOLDER_TABLES. */
 #ifndef SOLDER_TABLE_H
 #define SOLDER_TABLE_H
 
@@ -28,7 +28,7 @@ struct solder_kernel {
     uint16_t count; /* all its pointers */
 };
 
-/* The kernels of a compiled model; cartridges.c of the project says which the firmware has. */
+/* The kernels of a compiled model; cartridges.c of the project lists those of the firmware. */
 struct solder_kernel_set {
     const struct solder_kernel *kernels;
     uint32_t count;
@@ -43,8 +43,8 @@ struct solder_table {
     uint32_t arena_count; /* 4 at most */
 };
 
-/* Whether nothing that the table says makes a run read or write elsewhere than in its constants and in the arenas:
-   SOLDER_OK, SOLDER_CARTRIDGE_KERNEL where the firmware lacks a kernel of it, or SOLDER_CARTRIDGE_TABLE. */
+/* Checks that a run of the table reads and writes only its constants and the arenas. Returns
+   SOLDER_OK, SOLDER_CARTRIDGE_KERNEL if the firmware lacks one of its kernels, or SOLDER_CARTRIDGE_TABLE. */
 uint8_t solder_table_check(const struct solder_table *table);
 
 /* The model of a table that has been checked; there is one at a time. */

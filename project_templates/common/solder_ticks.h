@@ -1,4 +1,4 @@
-/* How much time the counter says has passed. */
+/* The time that has passed by the counter. */
 #ifndef SOLDER_TICKS_H
 #define SOLDER_TICKS_H
 
@@ -11,7 +11,7 @@ extern "C" {
 /* Ticks from `since` to now, if less than one period. */
 uint32_t solder_ticks_since(uint32_t since);
 
-/* Returns after so many ticks, more than a period too, or at once where the counter stands still while code runs. */
+/* Returns after that many ticks (a period or more, too), or at once if the counter stands still while code runs. */
 void solder_wait(uint32_t ticks);
 
 /* `ticks` since solder_ticks_begin() with the periods that they lack. */

@@ -1,5 +1,5 @@
 /* How the program ends: through semihosting (Arm's "Semihosting for AArch32 and AArch64"), at which emulators exit
-   with the status; and how it starts anew. */
+   with the status; and how it restarts. */
 #include "board.h"
 #include "solder_port.h"
 

@@ -25,7 +25,7 @@
 #define CFSR_USAGE 0xFFFF0000u
 #define CFSR_MMFAR_VALID (1u << 7)
 #define CFSR_BFAR_VALID (1u << 15)
-#define CFSR_STACKING ((1u << 4) | (1u << 12) | (1u << 20)) /* a frame found no room: MSTKERR, STKERR, STKOF */
+#define CFSR_STACKING ((1u << 4) | (1u << 12) | (1u << 20)) /* a frame did not fit: MSTKERR, STKERR, STKOF */
 
 /* What the processor pushes when it takes an exception. */
 struct frame {
@@ -65,7 +65,7 @@ static uint32_t faulting_address(uint32_t cfsr)
 void board_fault(const struct frame *frame)
 {
     const uint32_t sp = (uint32_t)frame;
-    /* A processor with a stack limit leaves the pointer at the limit when the frame finds no room. */
+    /* A processor with a stack limit leaves the pointer at the limit if the frame does not fit. */
     const int whole = (sp > (uint32_t)board_stack_low && sp + sizeof *frame <= (uint32_t)board_stack_high) ||
                       ON_SECOND_STACK(sp);
     struct solder_fault fault = {0, 0, 0, sp, 0, CFSR, HFSR, 0};

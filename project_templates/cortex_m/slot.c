@@ -1,4 +1,4 @@
-/* Code loaded over the line: where it goes, and what caches must be told. */
+/* Code loaded over the line: its memory, and cache maintenance. */
 #include "solder_slot.h"
 
 #include "board.h"

@@ -2,7 +2,7 @@
 #include "board.h"
 
 #define CPACR BOARD_REGISTER(0xE000ED88u)
-#define CPACR_REGISTERS (0xFu << 20) /* of an FPU; vectors of integers are in them, too, where there is no FPU */
+#define CPACR_REGISTERS (0xFu << 20) /* of an FPU; integer vectors use them, too, even without an FPU */
 #define MPU_TYPE BOARD_REGISTER(0xE000ED90u)
 #define MPU_CTRL BOARD_REGISTER(0xE000ED94u)
 #define MPU_CTRL_ENABLE 1u
@@ -58,7 +58,7 @@ static const union vector vectors[VECTORS] __attribute__((used, section(".vector
 #endif
 };
 
-/* A stack that grows too far must fault at once: not every bus refuses what lies below the memory. */
+/* A stack that grows too far must fault at once: not every bus rejects addresses below the memory. */
 #if __ARM_ARCH >= 8
 static void guard_stack(void)
 {

@@ -1,4 +1,4 @@
-/* Random numbers for the line's lock: yours to fill in, of the generator that the chip has. Without them somebody who has
+/* Random numbers for the line's lock: fill this in with the chip's generator. Without them, someone who has
    recorded a session could open the line after a power cycle, so there is no firmware with a key before. A chip without
    a generator counts its starts in flash, and gives that number: no two starts may give the same bytes. */
 #include "solder_lock.h"

@@ -1,4 +1,4 @@
-/* Random numbers for an emulated board, which has none of its own: the computer's, by semihosting (Arm's "Semihosting for
+/* Random numbers for an emulated board, which has no generator: the computer's, by semihosting (Arm's "Semihosting for
    AArch32 and AArch64", RISC-V's "Semihosting"). A real board has a generator, for which this file is another. */
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-/* Two slots for cartridges in a file beside the program, which keeps them from one start to the next. */
+/* Two slots for cartridges in a file next to the program, which keeps them between starts. */
 #define _DEFAULT_SOURCE
 #include "cartridge_slots.h"
 

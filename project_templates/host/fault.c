@@ -80,7 +80,7 @@ void solder_port_reset(void)
     }
     environment[count] = kept;
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL); /* exec would hand on that this signal is blocked */
+    sigprocmask(SIG_SETMASK, &none, NULL); /* exec would keep this signal blocked */
     execve(program, argv, environment);
     _exit(70);
 }

@@ -5,7 +5,7 @@
 /* `path` is the program's own file: a reset starts it again. */
 void host_init(const char *path);
 
-/* True where a run has computed for as long as it may; else SIGALRM comes again when it may have. */
+/* True if a run has used up its time; else SIGALRM comes again when it may have. */
 int host_deadline_passed(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Puts the line where the port looks for it: at stdin and stdout, which a reset hands on. */
+/* Moves the line to stdin and stdout, which the port uses and a reset passes on. */
 #define _XOPEN_SOURCE 600
 #include "line.h"
 

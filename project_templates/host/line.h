@@ -1,4 +1,4 @@
-/* What the firmware of this computer talks over: its stdin and stdout, or what its arguments say. */
+/* The line of this computer's firmware: stdin and stdout, or the one named by its arguments. */
 #ifndef LINE_H
 #define LINE_H
 

@@ -24,7 +24,7 @@ void solder_port_write(const uint8_t *bytes, uint32_t count)
         const ssize_t sent = write(STDOUT_FILENO, bytes, count);
 
         if (sent < 0 && errno != EINTR) {
-            _exit(1); /* nobody listens any more */
+            _exit(1); /* the host is gone */
         }
         if (sent > 0) {
             bytes += sent;

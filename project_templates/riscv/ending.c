@@ -1,4 +1,4 @@
-/* How the program ends, and how it starts anew: the test finisher of SiFive's boards, which QEMU has too. */
+/* Ends or restarts the program: the test finisher of SiFive's boards, which QEMU has, too. */
 #include "board.h"
 #include "solder_port.h"
 

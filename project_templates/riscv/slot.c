@@ -1,4 +1,4 @@
-/* Code loaded over the line: where it goes, and how it becomes visible as code. */
+/* Code loaded over the line: its memory, and how it becomes executable. */
 #include "solder_slot.h"
 
 #include "board.h"

@@ -11,7 +11,7 @@ void board_trap(void) __attribute__((used));
 /* Its own small stack: the trap may be that the other one is full. */
 uint32_t board_fault_stack[64] __attribute__((used, section(".noinit"), aligned(16)));
 
-/* Lies first in memory, which is where this processor starts. */
+/* Comes first in memory, where this processor starts. */
 __attribute__((naked, section(".vectors"))) void Reset_Handler(void)
 {
     __asm__ volatile("la sp, board_stack_high\n"
@@ -36,7 +36,7 @@ static void guard_stack(void)
 }
 
 #ifdef __riscv_vector
-/* Vector instructions trap until mstatus.VS says that their registers are in use. */
+/* Vector instructions trap until mstatus.VS enables their registers. */
 static void switch_on_vectors(void)
 {
     __asm__ volatile("csrs mstatus, %0" : : "r"(1u << 9));

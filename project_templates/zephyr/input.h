@@ -14,7 +14,7 @@ extern "C" {
 int input_start(void);
 
 /* Waits for the next row and stores it; *missed grows by the rows that were lost before it. Returns 0 or a negative
-   errno, behind which no row comes. */
+   errno, after which no row comes. */
 int input_row(app_element *row, uint32_t *missed);
 
 #ifdef __cplusplus

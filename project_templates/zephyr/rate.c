@@ -1,4 +1,4 @@
-/* The console's UART at other rates, where its driver can be told. */
+/* The console's UART at other rates, if its driver supports them. */
 #include "solder_rate.h"
 
 #include <zephyr/device.h>
