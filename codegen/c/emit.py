@@ -17,7 +17,7 @@ from aot.ir.types import Array, TensorType
 from codegen.c.arenas import Arena, line_bytes
 from codegen.c.constants import Constants, declaration, definition, lines_of, member
 from codegen.c.dialect import Dialect
-from codegen.c.entries import PUSH_ROW, PUSH_ROWS, RESET, RUN
+from codegen.c.entries import PUSH_ROW, PUSH_ROWS, RESET, RESTORE, RUN, SAVE
 from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
@@ -26,7 +26,7 @@ from codegen.c.observe import Observation, observation_words
 from codegen.c.order import OrderPart
 from codegen.c.printer import LINE, Printer
 from codegen.c.provenance import Need
-from codegen.c.states import StateInfo
+from codegen.c.states import SavedStates, StateInfo
 from codegen.c.tree import Enumerator, Helper
 from codegen.c.tree_walk import headers_of, helpers_of, walk
 from codegen.isa.plain.scalar_math import parenthesised
@@ -137,9 +137,23 @@ def _common_context(parts: SourceParts) -> Mapping[str, object]:
             for state in (parts.states[parts.window.states :] if parts.window else ())
         ],
         "resets": [state.reset(parts.dialect) for state in parts.states],
+        **_saved_states(parts),
         "line_arena_bytes": line_bytes(arenas, parts.tensors),
         "observed": parts.observation and observation_words(parts.observation, parts.dialect),
         **_weights_words(parts),
+    }
+
+
+def _saved_states(parts: SourceParts) -> Mapping[str, object]:
+    """Returns the template variables of the functions that save and restore states."""
+    saved = SavedStates(parts.states, parts.model_hash)
+    head = saved.head if parts.states else b""
+    return {
+        "saved_bytes": saved.bytes,
+        "saved_head": [", ".join(map(str, head[n : n + 14])) for n in range(0, len(head), 14)],
+        "saved_head_bytes": len(head),
+        "saves": saved.statements(StateInfo.save) if parts.states else [],
+        "restores": saved.statements(StateInfo.restore) if parts.states else [],
     }
 
 
@@ -167,7 +181,7 @@ def _symbols(parts: SourceParts) -> str:
     name, is_streamed, has_states = parts.name, parts.run.stream is not None, bool(parts.states)
     functions = [f"{name}_{RUN}", *([f"{name}_{PUSH_ROW}"] if is_streamed else [])]
     functions += [f"{name}_{PUSH_ROWS}"] if parts.window is not None and not is_streamed else []
-    functions += [f"{name}_{RESET}"] if has_states else []
+    functions += [f"{name}_{each}" for each in (RESET, SAVE, RESTORE)] if has_states else []
     functions += [f"{name}_observed", f"{name}_observe_ticks"] if parts.observation else []
     functions += [f"{name}_weights_in_use"] if parts.weights is not None else []
     functions += [f"{name}_kernels"] if parts.callers else []
