@@ -149,7 +149,7 @@ def _saved_states(parts: SourceParts) -> Mapping[str, object]:
     saved = SavedStates(parts.states, parts.model_hash)
     head = saved.head if parts.states else b""
     return {
-        "saved_bytes": saved.bytes,
+        "saved_bytes": saved.size,
         "saved_head": [", ".join(map(str, head[n : n + 14])) for n in range(0, len(head), 14)],
         "saved_head_bytes": len(head),
         "saves": saved.statements(StateInfo.save) if parts.states else [],

@@ -56,7 +56,8 @@ class SavedStates:
     model_hash: str  # in hexadecimal digits
 
     @property
-    def bytes(self) -> int:
+    def size(self) -> int:
+        """Returns the bytes of saved states."""
         return SAVED_HEADER_BYTES + sum(state.initial.nbytes for state in self.states)
 
     @property
@@ -64,7 +65,7 @@ class SavedStates:
         """Returns the header up to the checksum: equal for equal models with equal states."""
         kinds = [f"{each.name} {each.initial.dtype} {each.initial.shape}" for each in self.states]
         layout = hashlib.sha256("\n".join(kinds).encode()).digest()[:8]
-        return _MAGIC + bytes.fromhex(self.model_hash)[:8] + layout + self.bytes.to_bytes(4, "little")
+        return _MAGIC + bytes.fromhex(self.model_hash)[:8] + layout + self.size.to_bytes(4, "little")
 
     def statements(self, one: Callable[[StateInfo, int], str]) -> list[str]:
         """Returns a statement for each state, made from its offset in the saved bytes."""

@@ -11,7 +11,7 @@ from codegen.formats import RowFormat
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.loops.affine import variable
+from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Binary,
     Buffer,
@@ -33,6 +33,7 @@ from codegen.loops.ir import (
     load,
 )
 
+_WORD = 4  # bytes
 FIRST = Buffer("first", DType.I32, 1, Role.LOCAL)  # the element at which a row begins; -1: it is not written
 
 
@@ -115,13 +116,45 @@ def _shift(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     rows, ys, length = operand(site, 1, "rows"), result(site), count * inner
     block, e = variable("block"), variable("e")
     whole, kept = size * inner, (size - count) * inner
-    old = ys if site.in_place else operand(site, 0, "x")
+    moved = _moved(ys, block * whole, kept, length)
+    if not site.in_place:
+        x = operand(site, 0, "x")
+        moved = For("e", kept, (Store(at(ys, block * whole + e), load(x, block * whole + e + length)),))
     body = (
-        For("e", kept, (Store(at(ys, block * whole + e), load(old, block * whole + e + length)),)),
+        moved,
         For("e", length, (Store(at(ys, block * whole + e + kept), load(rows, block * length + e)),)),
     )
     loops = For("block", outer, body if kept else body[1:])
     return _flat(site, (rows,), (loops,), "a tensor that drops its first rows for new ones")
+
+
+def _moved(ys: Buffer, first: Affine, kept: int, length: int) -> Stmt:
+    """Returns the code that moves elements up by some places in their own memory, by words if possible."""
+    e, step, dtype = variable("e"), length * ys.dtype.bytes, ys.dtype
+    loop = For("e", kept, (Store(at(ys, first + e), load(ys, first + e + length)),))
+    if step % _WORD or kept * dtype.bytes % _WORD or step < _WORD:
+        return loop
+    name, y = f"move_up_{kept}_{dtype.value}_by_{length}", Buffer("y", dtype, 0, Role.OUTPUT)
+    move = Instruction(
+        name=name,
+        params=(y,),
+        body=(For("e", kept, (Store(at(y, e), load(y, e + length)),)),),
+        call=f"{name}({{y}});",
+        definition=f"""\
+static inline void {name}({dtype.c_name} *y)
+{{
+    uint8_t *const to = (uint8_t *)y;
+    for (uint32_t i = 0; i < {kept * dtype.bytes}u; i += 4u) {{
+        uint32_t word;
+        memcpy(&word, to + i + {step}u, 4u);
+        memcpy(to + i, &word, 4u);
+    }}
+}}
+""",
+        includes=("string.h",),
+        machine_instructions=8,
+    )
+    return Invoke(move, (at(ys, first),))
 
 
 def _kernel(

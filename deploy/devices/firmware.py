@@ -74,6 +74,11 @@ class Prepared:
     model: str | None = None  # the model in the firmware to run; None: the first
 
     @property
+    def keeps_state(self) -> bool:
+        """Returns whether runs depend on earlier ones, as far as is known before the firmware is asked."""
+        return self.artifact is not None and self.artifact.facts.keeps_state
+
+    @property
     def each_size(self) -> tuple[Prepared, ...]:
         """The same firmware for each size of the model, the largest first."""
         if self.compiled is not None:

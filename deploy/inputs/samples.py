@@ -15,6 +15,7 @@ from aot.ir.types import Array, DType
 from deploy.inputs.array_files import read_npz
 
 RANDOM_SAMPLES = 3  # used by verify if no inputs are given
+RANDOM_RUNS = 32  # the same for models with states, where a difference may grow from run to run
 _SEED = 20_260_000  # arbitrary, but the same on every machine
 
 

@@ -32,7 +32,7 @@ from deploy.devices.session import open_device
 from deploy.inputs.given_arrays import Inputs, by_name, only_inputs, plain, without_labels
 from deploy.inputs.input_options import DATA, Fill, make_data
 from deploy.inputs.quantized_values import as_reals
-from deploy.inputs.samples import RANDOM_SAMPLES, Samples
+from deploy.inputs.samples import RANDOM_RUNS, RANDOM_SAMPLES, Samples
 from deploy.inputs.size_choice import at_size_of
 from deploy.python_api.board_arguments import prepared_of, take_data, take_line
 from deploy.python_api.model import Model, imported_with, options_with
@@ -127,10 +127,11 @@ def verify(
     """Compares a board's outputs with the reference bit for bit.
 
     The model may be a file, an archive or a compiled model. `layers` also finds the first layer that differs.
-    Without inputs, uses random ones, the same each time. With `labels`, the classes of the samples, next to
-    the inputs or among them, the verdict has accuracy and confusion; with `expected`, outputs by name, their
-    distance. An `oracle` ("litert", "tflm", "ort" or "none") is another runtime to compare with, by default
-    the installed one that has the model's rounding. `emulated` emulates the core of a board that is not here.
+    Without inputs, uses random ones, the same each time; a model with states runs a sequence of them. With
+    `labels`, the classes of the samples, next to the inputs or among them, the verdict has accuracy and
+    confusion; with `expected`, outputs by name, their distance. An `oracle` ("litert", "tflm", "ort" or
+    "none") is another runtime to compare with, by default the installed one that has the model's rounding.
+    `emulated` emulates the core of a board that is not here.
     """
     line, data = take_line(options), take_data(options)
     arrays = None if inputs is None else by_name(inputs)
@@ -140,10 +141,11 @@ def verify(
     judge = known_oracle(oracle)
     prepared = prepared_of(model, board, options, compile_for)
     build = BuildChoices(toolchain, platform=platform)
+    count = RANDOM_RUNS if prepared.keeps_state else RANDOM_SAMPLES
     return verify_sizes(
         on_emulator(prepared) if emulated else prepared,
         arrays,
-        lambda specs: make_data(arrays, data, specs, RANDOM_SAMPLES, Fill.RANDOM),
+        lambda specs: make_data(arrays, data, specs, count, Fill.RANDOM),
         lambda at, samples: verify_model(at, samples, layers, build, line, truth, judge),
         truth,
     )

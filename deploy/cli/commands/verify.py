@@ -10,7 +10,7 @@ from deploy.cli.console import print_result
 from deploy.compiler.compile_model import compile_for
 from deploy.devices.firmware import on_emulator, prepare
 from deploy.inputs.input_options import Fill, read_data
-from deploy.inputs.samples import RANDOM_SAMPLES, read_arrays
+from deploy.inputs.samples import RANDOM_RUNS, RANDOM_SAMPLES, read_arrays
 from deploy.verification.oracles import CHOICES
 from deploy.verification.quality import Truth, read_labels
 from deploy.verification.verify_model import verify_model
@@ -30,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--inputs",
         metavar="FILE",
         type=Path,
-        help=f"Inputs, as for 'deploy run' [{RANDOM_SAMPLES} random samples: centered, far off, a step]",
+        help=f"Inputs, as for 'deploy run' [{RANDOM_SAMPLES} random samples: centered, far off, a step; "
+        f"with states {RANDOM_RUNS} in a row]",
     )
     options.add_data(parser)
     checks = options.group(parser, "What is compared")
@@ -65,10 +66,11 @@ def run(arguments: argparse.Namespace) -> None:
     prepared = on_emulator(prepared) if arguments.emulated else prepared
     data, truth, given = options.data_options(arguments), _truth(arguments), arguments.inputs
     line, build, oracle = options.line_options(arguments), options.build_choices(arguments), arguments.oracle
+    count = RANDOM_RUNS if prepared.keeps_state else RANDOM_SAMPLES
     verdict = verify_sizes(
         prepared,
         read_arrays(given) if given and len(prepared.each_size) > 1 else None,
-        lambda specs: read_data(given, data, specs, RANDOM_SAMPLES, Fill.RANDOM, prepared.front),
+        lambda specs: read_data(given, data, specs, count, Fill.RANDOM, prepared.front),
         lambda at, samples: verify_model(at, samples, arguments.layers, build, line, truth, oracle),
         truth,
     )
