@@ -129,6 +129,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "clamp": _table(_of(FixedRounding.DOUBLE, *_BOTH), _of(FixedRounding.EXACT, "f32")),
         "combine": _table(_of(FixedRounding.EXACT, *_INTEGERS, "bool"), _REAL),
         "compare": _table(_EXACT, _of(FixedRounding.DOUBLE, "i8, two scales")),
+        "cached_attention": _REAL,
         "concat": _MOVED,
         "contract": _table(_of(FixedRounding.EXACT, "i8", "u8", "i16", *_PLAIN), _REAL),
         "conv2d": _table(
@@ -202,6 +203,8 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         ),
         "reshape": _MOVED,
         "resize": _table(_of(FixedRounding.NEAREST, *_BOTH), _REAL),
+        "rms_norm": _REAL,
+        "rotary": _REAL,
         "round_mantissa": _of(FixedRounding.NEAREST_EVEN, "f32"),
         "select": _MOVED,
         "shift_rows": _MOVED,

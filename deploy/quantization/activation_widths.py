@@ -16,7 +16,8 @@ from aot.frontend.onnx.wide_activations import Activations, activations, widened
 from aot.ir.types import Array
 from deploy.quantization.model_outputs import decibels, noise_of, outputs_of
 
-ACTIVATIONS = ("int8", "int16", "mixed")
+DYNAMIC = "dynamic"  # each vector is quantized by its range in the run
+ACTIVATIONS = ("int8", "int16", "mixed", DYNAMIC)
 WIDE, NARROW = 16, 8  # bits
 
 
@@ -29,10 +30,13 @@ class Wider:
 
 
 def wider_of(activations: str, bound_db: float | None, has_narrow_ends: bool, example: str) -> Wider | None:
-    """Returns the setting for one of ACTIVATIONS; None for int8. `example` shows how to set a bound."""
+    """Returns the setting for one of ACTIVATIONS; None for int8 and dynamic.
+
+    `example` shows how to set a bound.
+    """
     if activations not in ACTIVATIONS:
         raise InputError(f'activation_type "{activations}" is not known', hint=", ".join(ACTIVATIONS))
-    if activations == "int8":
+    if activations in ("int8", DYNAMIC):
         return None
     if activations == "int16":
         return Wider(has_narrow_ends=has_narrow_ends)

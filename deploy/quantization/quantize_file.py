@@ -7,9 +7,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from aot.counted import counted
-from aot.errors import InputError, OutputError, did_you_mean
+from aot.errors import InputError, ModelError, OutputError, did_you_mean
 from aot.frontend.input_overrides import InputOverrides
-from aot.frontend.load import parse_model
+from aot.frontend.load import parse_model, read_file, require_onnx
+from aot.frontend.onnx.float_model import require_float
+from aot.frontend.onnx.packed_products import with_packed_products
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from artifact.memory_text import shortened
@@ -24,25 +26,27 @@ from deploy.inputs.data_doubts import calibration_doubts
 from deploy.inputs.given_arrays import by_name, with_labels
 from deploy.inputs.result_paths import require_place
 from deploy.python_api.model import model_path
-from deploy.quantization.activation_widths import ACTIVATIONS, wider_of
+from deploy.quantization.activation_widths import ACTIVATIONS, DYNAMIC, wider_of
 from deploy.quantization.calibration import make_calibration, read_calibration
 from deploy.quantization.onnx_quantizer import METHODS, WEIGHTS, Quantized, model_specs, with_integers_outside
 from deploy.quantization.onnx_quantizer import quantize as quantized
 from deploy.quantization.weight_widths import Bound
 
 IO_TYPES = ("float32", "int8")
+METHOD = "minmax"
 _WIDEST_NAME = 60
 _FEW_SAMPLES = 10  # with fewer, a warning is shown
 _SUFFIXES = (".onnx", ".tflite")
+_BITS = {"int8": 8, "int4": 4}
 _ONNX_QUANTISER = "onnx.quantize"  # name of ONNX Runtime's quantizer
 
 
 @renamed(io="io_type", weights="weight_type", activations="activation_type")
 def quantize(
     model: str | Path,
-    data: str | Path | Mapping[str, Array],
+    data: str | Path | Mapping[str, Array] | None,
     output: str | Path,
-    method: str = "minmax",
+    method: str = METHOD,
     io_type: str = IO_TYPES[0],
     shape: Shapes | None = None,
     weight_type: str = "int8",
@@ -62,7 +66,8 @@ def quantize(
       the layers that lose least, until the weights need `flash` bytes, or while the outputs stay
       `signal_to_noise` decibels above the error of the four-bit weights.
     activation_type: "int16" gives values between layers 16 bits. "mixed" does so for those that lose most,
-      until the outputs are `signal_to_noise` decibels above the error of the whole model.
+      until the outputs are `signal_to_noise` decibels above the error of the whole model. "dynamic" needs no
+      samples: only weights of matrix products and tables are stored in few bits, and values stay floats.
     refine: also scales channels to equal ranges and corrects biases, if the outputs of the samples get
     nearer.
     """
@@ -79,6 +84,13 @@ def quantize(
     options = read_options({"shape": shape})
     require_one_size(options, "deploy quantize")
     shapes = largest_shapes(options.shapes)
+    if activation_type == DYNAMIC:
+        is_usual = method == METHOD and io_type == IO_TYPES[0] and not refine and not shapes
+        return _dynamic(path, place, weight_type, is_usual and data is None)
+    if data is None:
+        raise InputError(
+            "samples of the inputs are missing", hint="--data FILE.npz or --activation-type dynamic"
+        )
     slots = model_specs(path, shapes)
     calibration = (
         read_calibration(Path(data), slots)
@@ -97,6 +109,28 @@ def quantize(
     count = len(calibration.samples)
     warnings = (*_few(count), *doubts)
     return Answer(_facts(made, place, warnings), _page(made, place, count, method, warnings))
+
+
+def _dynamic(path: Path, place: Path, weight_type: str, is_usual: bool) -> Answer:
+    """Packs the weights of matrix products; values stay floats."""
+    if not is_usual or place.suffix != ".onnx" or weight_type not in _BITS:
+        raise InputError(
+            "--activation-type dynamic accepts only --weight-type int8 or int4, and writes .onnx",
+            hint=f"--activation-type dynamic -o {place.with_suffix('.onnx').name}",
+        )
+    before = read_file(path)
+    require_onnx(before, path.name)
+    require_float(before, path.name)
+    made, packed = with_packed_products(before, _BITS[weight_type])
+    if not packed:
+        raise ModelError("the model has no matrix product with constant weights", path.name)
+    write_whole(place, made)
+    facts = {"model": str(place), "bytes": len(made), "float_bytes": len(before), "packed": list(packed)}
+    page = (
+        f"{place}: weights of {counted(len(packed), 'layer')} in {weight_type}; "
+        f"{len(before):,} -> {len(made):,} bytes"
+    )
+    return Answer(facts, page)
 
 
 def _as_tflite(data: bytes, specs: Sequence[TensorSpec], file_name: str) -> bytes:

@@ -30,7 +30,16 @@ INT8 = {
 }
 
 
-_WITH_MACS = {"batch_matmul", "contract", "conv2d", "depthwise_conv2d", "dense", "energy", "fft"} | {
+_WITH_MACS = {
+    "batch_matmul",
+    "cached_attention",
+    "contract",
+    "conv2d",
+    "depthwise_conv2d",
+    "dense",
+    "energy",
+    "fft",
+} | {
     "hybrid_dense",
     "conv2d+add",
     "filter_bank",

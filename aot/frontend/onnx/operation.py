@@ -247,4 +247,5 @@ class OnnxOperator:
 
 
 Results = Item | Sequence[Item]
-Importer = Callable[[OnnxOperator], Results]
+# None: this form of the operator is read by ONNX's definition of it as a function.
+Importer = Callable[[OnnxOperator], Results | None]

@@ -325,7 +325,8 @@ class _FileReader:
                     return (made,)
                 operator = with_plain_integers(operator)
             results = importer(operator)
-            return (results,) if isinstance(results, Item) else tuple(results)
+            if results is not None:
+                return (results,) if isinstance(results, Item) else tuple(results)
         version = self.versions[-1] if node.domain in STANDARD else self.sets[node.domain]
         body = body_of(node, version, self._types(operands))
         if body is None:

@@ -11,13 +11,14 @@ from deploy.cli.console import print_answer
 from deploy.quantization.activation_widths import ACTIVATIONS
 from deploy.quantization.calibration import LABELS
 from deploy.quantization.onnx_quantizer import METHODS, WEIGHTS
-from deploy.quantization.quantize_file import IO_TYPES, quantize
+from deploy.quantization.quantize_file import IO_TYPES, METHOD, quantize
 
 EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
 deploy quantize k.onnx --data c.npz --weight-type mixed --flash 9K -o q.tflite
 deploy quantize kws.onnx --data c.npz --refine -o q.tflite
 deploy quantize kws.onnx --data c.npz --activation-type int16 -o q.tflite
+deploy quantize stories.onnx --activation-type dynamic -o stories_int8.onnx
 """
 
 
@@ -27,14 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         metavar="FILE.npz",
         type=Path,
-        required=True,
-        help=f'Samples by input name. The first axis counts them; "{LABELS}" holds their classes, if known',
+        help=f'Samples by input name. The first axis counts them; "{LABELS}" holds their classes, if known. '
+        "Not needed for --activation-type dynamic",
     )
     options.add_output(parser, "FILE", "File to write: .onnx or .tflite", required=True)
     parser.add_argument(
         "--method",
         choices=tuple(METHODS),
-        default="minmax",
+        default=METHOD,
         help="How ranges are chosen from samples [minmax]",
     )
     parser.add_argument(
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=ACTIVATIONS,
         default=ACTIVATIONS[0],
         help="Values between layers [int8]. mixed uses int16 for those that lose most, as many as "
-        "--signal-to-noise needs",
+        "--signal-to-noise needs; dynamic keeps floats and stores weights of matrix products in few bits",
     )
     types.add_argument(
         "--flash",

@@ -61,6 +61,7 @@ FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             ),
             "spectra": "DFT, MelWeightMatrix, STFT",
             "suppressing": "NonMaxSuppression",
+            "transformer": "Attention, RMSNormalization, RotaryEmbedding, SimplifiedLayerNormalization",
         },
         "ai.onnx.ml": {
             "classical": (
@@ -83,6 +84,7 @@ FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
                 "QLinearGlobalAveragePool, QLinearLeakyRelu, QLinearMul, QLinearReduceMean, "
                 "QLinearSigmoid, QLinearSoftmax, QuantizeLinear"
             ),
+            "transformer.MICROSOFT": "SkipSimplifiedLayerNormalization",
         },
     }
 )

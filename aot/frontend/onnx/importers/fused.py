@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,12 @@ from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.normalising import standardized
 from aot.frontend.onnx.importers.quantised import attributes
 from aot.frontend.onnx.operation import Importer, OnnxOperator
-from aot.ir.types import Array
+from aot.frontend.onnx.packed_products import INTEGER_PRODUCTS
+from aot.ir.types import Array, Quant
+from aot.ops.hybrid_dense import HybridDense
 
 Reals = npt.NDArray[np.float32]
+_LARGEST_BYTE = 127  # of weights in integer products
 _ROOT_OF_HALF = 0.5**0.5
 _ROOT_OF_TWO_BY_PI = (2 / np.pi) ** 0.5
 
@@ -128,7 +132,11 @@ def _product(
 
 
 def _matmul_n_bits(node: OnnxOperator) -> Value:
-    """Multiplies by weights with few bits, in blocks along the sum, each with a scale; x is not rounded."""
+    """Multiplies by weights with few bits, in blocks along the sum, each with a scale.
+
+    If the model permits integer products, and an output has one step, the vector is quantized by its range;
+    otherwise x is not rounded.
+    """
     if node.integer("weight_prepacked", 0):
         raise node.fail(
             "weights packed for a particular processor are not supported",
@@ -146,12 +154,27 @@ def _matmul_n_bits(node: OnnxOperator) -> Value:
         raise node.fail(f"weights of {bits} bits in blocks of {block} do not fit {depth} x {rows}")
     weights = _unpacked(node.known(1, "weights"), bits).reshape(rows, blocks, block)
     scales = node.known(2, "scales").reshape(rows, blocks, 1).astype(np.float32)
-    reals = (weights - _zero_points(node, bits, rows, blocks)) * scales
+    numbers = weights - _zero_points(node, bits, rows, blocks)
+    is_known_level = node.integer("accuracy_level", 0) == INTEGER_PRODUCTS
+    if is_known_level and blocks == 1 and bits == 8 and np.abs(numbers).max() <= _LARGEST_BYTE:
+        return _biased(node, _integer_product(node, numbers[:, 0, :depth], scales.reshape(-1)), 5)
+    reals = numbers * scales
     whole = reals.reshape(rows, blocks * block)[:, :depth].T
     made = node.do(
         "MatMul", node.operand(0), node.number(np.ascontiguousarray(whole), node.operand(0).element)
     )
     return _biased(node, made, 5)
+
+
+def _integer_product(node: OnnxOperator, numbers: Reals, scales: Reals) -> Value:
+    """Multiplies vectors, each quantized by its range, by integers [outputs, depth]."""
+    x = node.operand(0)
+    shape, (outputs, depth) = node.shape(x), numbers.shape
+    quant = Quant(tuple(float(scale) for scale in scales), (0,) * outputs, 0)
+    weights = node.draft.constant(numbers.astype(np.int8), f"{node.place.label}/weights", quant)
+    rows = node.reshaped(node.plain(x), (prod(shape[:-1]), depth))
+    made = node.apply(HybridDense(), rows, weights, None)
+    return node.value(node.reshaped(made, (*shape[:-1], outputs)), x.element)
 
 
 def _zero_points(node: OnnxOperator, bits: int, rows: int, blocks: int) -> Reals:

@@ -1,0 +1,185 @@
+"""Attention of some heads to the known positions of a cache they share, in C for any core.
+
+Loops end at the number of known positions, which the loop nest that defines the meaning cannot express: there
+each unknown position gets a share of zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot.ir.types import DType
+from codegen.isa.names import mangle
+from codegen.isa.plain.f32 import FUSED, literal
+from codegen.isa.plain.plain import expression_function
+from codegen.kernels.approximate import EXP
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Cast,
+    Choose,
+    Const,
+    Declare,
+    For,
+    Index,
+    Instruction,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+
+_POSITIONS, _ELEMENTS = 4, 8  # sums in registers
+_LEAST = -3.402823466e38
+_MOST, _TOTAL, _SCORE = (Buffer(name, DType.F32, 1, Role.LOCAL) for name in ("most", "total", "score"))
+_COUNT = Buffer("count", DType.I32, 1, Role.LOCAL)
+INVERSE = expression_function("inverse_of", DType.F32, (DType.F32,), "1.0f / a", lambda a: 1 / a)
+
+
+@dataclass(frozen=True)
+class AttentionGroup:
+    """Heads that share keys and values."""
+
+    heads: int
+    head: int  # elements
+    positions: int  # of the cache
+    scale: float
+    length: DType  # of the number of known positions
+    is_fused: bool  # products and sums are rounded once
+
+    @property
+    def name(self) -> str:
+        base = f"attend_{self.heads}x{self.head}_of_{self.positions}_{self.length.value}"
+        return mangle(f"{base}_fused" if self.is_fused else base, self.scale)
+
+    @property
+    def params(self) -> tuple[Buffer, ...]:
+        """Returns y, q, k, v, the number of known positions, and scratch for the shares."""
+        y = Buffer("y", DType.F32, 0, Role.OUTPUT)
+        q, k, v = (Buffer(name, DType.F32, 0, Role.INPUT) for name in "qkv")
+        length = Buffer("length", self.length, 1, Role.INPUT)
+        return y, q, k, v, length, Buffer("shares", DType.F32, self.positions, Role.SCRATCH)
+
+    def _meaning(self) -> tuple[Stmt, ...]:
+        length = load(self.params[4])
+        clamped = Binary("min", Binary("max", length, Const(1)), Const(self.positions))
+        count = Cast(DType.I32, clamped) if self.length is DType.I64 else clamped
+        return (Declare(_COUNT), Store(at(_COUNT), count), For("m", self.heads, self._head()))
+
+    def _head(self) -> tuple[Stmt, ...]:
+        """Returns the loops of a head: scores, their exponentials, and the mix of values."""
+        y, q, k, v, _, shares = self.params
+        t, e, own = variable("t"), variable("e"), variable("m") * self.head + variable("e")
+        cached, share, out = t * self.head + e, load(shares, t), at(y, own)
+        known = Binary("<", Index(t), load(_COUNT))
+        scored = (
+            Declare(_SCORE),
+            Store(at(_SCORE), Const(0.0)),
+            For("e", self.head, (Accumulate(at(_SCORE), Binary("*", load(q, own), load(k, cached))),)),
+            Store(share.place, Binary("*", load(_SCORE), Const(self.scale))),
+            Store(at(_MOST), Choose(known, Binary("max", load(_MOST), share), load(_MOST))),
+        )
+        power = Choose(known, Apply(EXP, (Binary("-", share, load(_MOST)),)), Const(0.0))
+        value = Choose(known, load(v, cached), Const(0.0))
+        mixed = (
+            Store(out, Const(0.0)),
+            For("t", self.positions, (Accumulate(out, Binary("*", share, value)),)),
+            Store(out, Binary("*", load(y, own), Apply(INVERSE, (load(_TOTAL),)))),
+        )
+        return (
+            Declare(_MOST),
+            Store(at(_MOST), Const(_LEAST)),
+            Declare(_TOTAL),
+            Store(at(_TOTAL), Const(0.0)),
+            For("t", self.positions, scored),
+            For("t", self.positions, (Store(share.place, power), Accumulate(at(_TOTAL), share))),
+            For("e", self.head, mixed),
+        )
+
+    def instruction(self) -> Instruction:
+        return Instruction(
+            name=self.name,
+            params=self.params,
+            body=self._meaning(),
+            call=f"{self.name}({', '.join(f'{{{p.name}}}' for p in self.params)});",
+            definition=self._definition(),
+            includes=("math.h",),
+            calls=(EXP, *((FUSED,) if self.is_fused else ())),
+            machine_instructions=160,
+            is_inline=False,
+        )
+
+    def _add(self, total: str, a: str, b: str) -> str:
+        return f"{total} = real_fused({a}, {b}, {total});" if self.is_fused else f"{total} += {a} * {b};"
+
+    def _definition(self) -> str:
+        n, d, c = self.positions, self.head, self.length.c_name
+        tiles = [(first, min(_ELEMENTS, d - first)) for first in range(0, d, _ELEMENTS)]
+        lines = [
+            f"/* Attention of {self.heads} heads to the first *length positions of their keys and values. */",
+            f"static void {self.name}(float *restrict y, const float *restrict q, const float *restrict k,",
+            f"    const float *restrict v, const {c} *length, float *restrict shares)",
+            "{",
+            f"    const int32_t count = *length < 1 ? 1 : *length > {n} ? {n} : (int32_t)*length;",
+            f"    for (int32_t m = 0; m < {self.heads}; ++m, q += {d}, y += {d}) {{",
+            f"        float most = {literal(_LEAST)};",
+            "        float total = 0.0f;",
+            "        int32_t t = 0;",
+            f"        for (; t + {_POSITIONS} <= count; t += {_POSITIONS}) {{",
+            *self._scores(_POSITIONS),
+            "        }",
+            "        for (; t < count; ++t) {",
+            *self._scores(1),
+            "        }",
+            "        for (t = 0; t < count; ++t) {",
+            "            shares[t] = approximate_exp(shares[t] - most);",
+            "            total += shares[t];",
+            "        }",
+            "        total = 1.0f / total;",
+        ]
+        for first, count in tiles:
+            lines += self._mixed(first, count)
+        return "\n".join([*lines, "    }", "}"]) + "\n"
+
+    def _scores(self, count: int) -> list[str]:
+        """Returns the statements for the scores of some positions from t on."""
+        d, sums = self.head, [f"s{i}" for i in range(count)]
+        added = [self._add(s, "q[e]", f"keys[{i * d} + e]" if i else "keys[e]") for i, s in enumerate(sums)]
+        ends = [
+            line
+            for i, s in enumerate(sums)
+            for line in (
+                f"{s} *= {literal(self.scale)};",
+                f"most = {s} > most ? {s} : most;",
+                f"shares[t + {i}] = {s};" if i else f"shares[t] = {s};",
+            )
+        ]
+        body = [
+            f"const float *const keys = k + t * {d};",
+            f"float {', '.join(f'{s} = 0.0f' for s in sums)};",
+            f"for (int32_t e = 0; e < {d}; ++e) {{",
+            *(f"    {line}" for line in added),
+            "}",
+            *ends,
+        ]
+        return [f"            {line}" for line in body]
+
+    def _mixed(self, first: int, count: int) -> list[str]:
+        """Returns the statements for some elements of the result."""
+        sums = [f"s{i}" for i in range(count)]
+        body = [
+            "{",
+            f"    const float *values = v{f' + {first}' if first else ''};",
+            f"    float {', '.join(f'{s} = 0.0f' for s in sums)};",
+            f"    for (t = 0; t < count; ++t, values += {self.head}) {{",
+            "        const float share = shares[t];",
+            *(f"        {self._add(s, 'share', f'values[{i}]')}" for i, s in enumerate(sums)),
+            "    }",
+            *(f"    y[{first + i}] = {s} * total;" for i, s in enumerate(sums)),
+            "}",
+        ]
+        return [f"        {line}" for line in body]

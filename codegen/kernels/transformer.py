@@ -1,0 +1,128 @@
+"""rms_norm, rotary and cached_attention: the layers of language models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod, sqrt
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.transformer import CachedAttention, RmsNorm, Rotary
+from aot.target import Feature
+from codegen.formats import RowFormat
+from codegen.isa.names import mangle
+from codegen.isa.plain.f32 import f32_function, literal
+from codegen.kernels.attention import AttentionGroup
+from codegen.kernels.elementwise import requests_anything
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.nest import summed
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.vectors import K, vector_kernel
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import (
+    Apply,
+    Binary,
+    Buffer,
+    BufferPlace,
+    Const,
+    Declare,
+    For,
+    Invoke,
+    Load,
+    Role,
+    ScalarFunction,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+
+_F32 = frozenset({DType.F32})
+
+
+def _share_of_root(count: int, epsilon: float) -> ScalarFunction:
+    single = np.float32(epsilon)
+    return f32_function(
+        mangle(f"share_of_root_of_{count}", float(single)),
+        f"1.0f / sqrtf(v / {literal(count)} + {literal(float(single))})",
+        lambda v: 1 / sqrt(v / count + single),
+        ("math.h",),
+        ("sqrtf",),
+    )
+
+
+def _lower_rms_norm(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, channels = site.node.op, inputs[0].channels
+    assert isinstance(op, RmsNorm)
+    total, share = (Buffer(name, DType.F32, 1, Role.LOCAL) for name in ("total", "share"))
+    gain = Buffer("gain", DType.F32, channels, Role.CONSTANT)
+
+    def body(element: Callable[..., Load], place: Callable[[Affine], BufferPlace]) -> Sequence[Stmt]:
+        return (
+            Declare(total),
+            Store(at(total), Const(0.0)),
+            *summed(total, "k", channels, lambda k: Binary("*", element(k), element(k))),
+            Declare(share),
+            Store(at(share), Apply(_share_of_root(channels, op.epsilon), (load(total),))),
+            For("k", channels, (Store(place(K), _times(element(K), load(share), load(gain, K))),)),
+        )
+
+    tables = {gain: site.constants[1]}
+    return vector_kernel(site, inputs[0], output, body, "vectors of mean square 1", tables)
+
+
+def _times(a: Load, b: Load, c: Load) -> Binary:
+    return Binary("*", Binary("*", a, b), c)
+
+
+def _lower_rotary(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, x = site.node.op, site.input(0)
+    assert isinstance(op, Rotary)
+    *heads, positions, size = x.shape
+    half = size // 2
+    xs, cosines, sines, ys = (
+        operand(site, 0, "x"),
+        operand(site, 1, "cosines"),
+        operand(site, 2, "sines"),
+        result(site),
+    )
+    pair, position = variable("pair"), variable("position")
+    step, second = (2, 1) if op.is_interleaved else (1, half)
+    first = variable("h") * (positions * size) + position * size + pair * step
+    one, two, turn = load(xs, first), load(xs, first + second), position * half + pair
+    cosine, sine = load(cosines, turn), load(sines, turn)
+    body = (
+        Store(at(ys, first), Binary("-", Binary("*", one, cosine), Binary("*", two, sine))),
+        Store(at(ys, first + second), Binary("+", Binary("*", two, cosine), Binary("*", one, sine))),
+    )
+    loops = For("h", prod(heads), (For("position", positions, (For("pair", half, body),)),))
+    return flat_kernel(site, (xs, cosines, sines), (loops,), "rotated pairs")
+
+
+def _lower_attention(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, q, k = site.node.op, site.input(0), site.input(1)
+    assert isinstance(op, CachedAttention)
+    _, shared, positions, head = k.shape
+    group = AttentionGroup(
+        q.shape[1] // shared,
+        head,
+        positions,
+        float(np.float32(op.scale)),
+        site.input(3).dtype,
+        site.target.has(Feature.FPU),
+    )
+    operands = tuple(operand(site, position, name) for position, name in enumerate(("q", "k", "v", "length")))
+    ys, shares, h = result(site), Buffer("shares", DType.F32, positions, Role.LOCAL), variable("h")
+    queries, cached = h * (group.heads * head), h * (positions * head)
+    places = (at(ys, queries), at(operands[0], queries), at(operands[1], cached), at(operands[2], cached))
+    call = Invoke(group.instruction(), (*places, at(operands[3]), at(shares)))
+    return flat_kernel(site, operands, (Declare(shares), For("h", shared, (call,))), "an attention")
+
+
+KERNELS: Mapping[str, OpKernel] = {
+    "rms_norm": OpKernel((Schedule("plain", requests_anything, _lower_rms_norm),), _F32),
+    "rotary": OpKernel((Schedule("plain", flat_requests, _lower_rotary),), _F32),
+    "cached_attention": OpKernel((Schedule("plain", flat_requests, _lower_attention),), _F32),
+}

@@ -1,0 +1,105 @@
+"""A small language model: its gradients, its step in ONNX Runtime and in C, and its weights in few bits."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import deploy
+from aot.frontend.onnx.llama_step import LlamaSizes, cache_pairs, llama_step
+from aot.frontend.onnx.packed_products import with_packed_products
+from deploy.demo.stories import as_tokens, measured
+from deploy.demo.story_network import Integers, StoryNetwork, first_weights, train
+from deploy.demo.story_text import StoryTokenizer, stories, train_tokenizer
+
+SIZES = LlamaSizes(tokens=64, width=32, layers=2, heads=4, shared=2, inner=48, positions=40)
+PROMPT = "Once upon a"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of a few seconds' training, next to its tokenizer and stories to measure it on."""
+    folder = tmp_path_factory.mktemp("stories")
+    told = stories(150, 1)
+    tokenizer = train_tokenizer(told, SIZES.tokens)
+    weights = train(SIZES, as_tokens(tokenizer, told), 120, 8, 1e-2, 1)
+    (folder / "stories.onnx").write_bytes(llama_step(SIZES, weights))
+    tokenizer.save(folder / "tokenizer.json")
+    (folder / "held_out.txt").write_text("\n".join(stories(3, 2)) + "\n")
+    return folder
+
+
+def test_gradients_are_those_of_small_changes() -> None:
+    sizes = LlamaSizes(20, 16, 2, 4, 2, 24, 8)
+    weights = {name: array.astype(np.float64) for name, array in first_weights(sizes, 0).items()}
+    tokens = np.random.default_rng(1).integers(0, 20, (3, 9))
+    network, change = StoryNetwork(sizes), 1e-5
+    _, grads = network.loss(weights, tokens[:, :-1], tokens[:, 1:])  # type: ignore[arg-type]
+    for name, array in weights.items():
+        place = np.unravel_index(np.abs(grads[name]).argmax(), array.shape)
+        losses = []
+        for moved in (change, -2 * change):
+            array[place] += moved
+            losses.append(network.loss(weights, tokens[:, :-1], tokens[:, 1:])[0])  # type: ignore[arg-type]
+        array[place] += change
+        assert (losses[0] - losses[1]) / 2 / change == pytest.approx(grads[name][place], rel=1e-5)
+
+
+def test_stories_and_tokens_are_the_same_for_the_same_seed() -> None:
+    told = stories(20, 7)
+    assert told == stories(20, 7) != stories(20, 8)
+    tokenizer = train_tokenizer(told, 90)
+    assert len(tokenizer.tokens) == 90
+    assert [tokenizer.decode(tokenizer.encode(story)) for story in told] == told
+
+
+def test_a_tokenizer_is_the_same_from_its_file(trained: Path, tmp_path: Path) -> None:
+    tokenizer = StoryTokenizer.load(trained / "tokenizer.json")
+    tokenizer.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (trained / "tokenizer.json").read_bytes()
+    assert StoryTokenizer.load(tmp_path / "again.json") == tokenizer
+
+
+def greedy_by_onnx_runtime(folder: Path, count: int) -> Integers:
+    quiet = onnxruntime.SessionOptions()
+    quiet.log_severity_level = 3
+    session = onnxruntime.InferenceSession(folder / "stories.onnx", quiet)
+    names, pairs = [each.name for each in session.get_outputs()], cache_pairs(SIZES.layers)
+    caches = {name: np.zeros((1, SIZES.shared, SIZES.positions, SIZES.head), np.float32) for name in pairs}
+    tokens = [0, *StoryTokenizer.load(folder / "tokenizer.json").encode(PROMPT)]
+    for place in range(count):
+        given = {"token": np.array([tokens[place]]), "position": np.array([place]), **caches}
+        made = dict(zip(names, session.run(None, given), strict=True))
+        caches = {name: made[becomes] for name, becomes in pairs.items()}
+        if place == len(tokens) - 1:
+            tokens.append(int(made["logits"].argmax()))
+    return np.array(tokens)
+
+
+@pytest.mark.cc
+def test_the_compiled_step_chooses_the_tokens_of_onnx_runtime(trained: Path) -> None:
+    wanted = greedy_by_onnx_runtime(trained, SIZES.positions)
+    compiled = deploy.compile(trained / "stories.onnx", board="host", state=cache_pairs(SIZES.layers))
+    with deploy.connect(compiled) as device:
+        for place, (token, following) in enumerate(pairwise(wanted)):
+            made = device.run({"token": np.array([token]), "position": np.array([place])}).outputs["logits"]
+            begun = len(StoryTokenizer.load(trained / "tokenizer.json").encode(PROMPT))
+            assert place < begun or int(made.argmax()) == following
+
+
+@pytest.mark.cc
+def test_few_bits_keep_the_perplexity(trained: Path) -> None:
+    before = (trained / "stories.onnx").read_bytes()
+    found = [measured(trained / "stories.onnx", 3)]
+    for bits in (8, 4):
+        made, packed = with_packed_products(before, bits)
+        assert len(packed) == 7 * SIZES.layers + 2
+        (trained / "packed.onnx").write_bytes(made)
+        found.append(measured(trained / "packed.onnx", 3))
+    assert found[0] < 20  # of 64 tokens
+    assert found[1] == pytest.approx(found[0], rel=0.01)
+    assert found[2] == pytest.approx(found[0], rel=0.05)

@@ -1,0 +1,36 @@
+"""Layers of language models: a vector and several, both kinds of pairs, heads that share a cache."""
+
+from __future__ import annotations
+
+import numpy as np
+from op_case import OpCase, constant_of, float32, float32_weights, op_case
+
+from aot.ops.transformer import CachedAttention, RmsNorm, Rotary
+
+
+def _attention(name: str, heads: int, shared: int, positions: int, head: int, known: int) -> OpCase:
+    caches = [float32(1, shared, positions, head)] * 2
+    length = constant_of(np.array([known], np.int64))
+    return op_case(
+        f"cached_attention_{name}",
+        CachedAttention(head**-0.5),
+        [float32(1, heads, 1, head), *caches],
+        float32(),
+        [length],
+    )
+
+
+CASES = (
+    op_case("rms_norm_vector", RmsNorm(), [float32(1, 24)], float32(), [float32_weights(24)]),
+    op_case("rms_norm_rows", RmsNorm(1e-6), [float32(1, 3, 2, 5)], float32(), [float32_weights(5)]),
+    op_case("rms_norm_one", RmsNorm(), [float32(1, 1)], float32(), [float32_weights(1)]),
+    op_case("rotary_halves", Rotary(), [float32(1, 3, 1, 8), float32(1, 4), float32(1, 4)], float32()),
+    op_case("rotary_neighbors", Rotary(True), [float32(2, 3, 6), float32(3, 3), float32(3, 3)], float32()),
+    op_case("rotary_pair", Rotary(), [float32(1, 2), float32(1, 1), float32(1, 1)], float32()),
+    _attention("all", 4, 2, 9, 8, 9),
+    _attention("some", 6, 2, 16, 12, 5),
+    _attention("one_head", 1, 1, 3, 2, 2),
+    _attention("too_many", 2, 1, 5, 4, 99),
+    _attention("none_yet", 2, 2, 5, 4, -1),
+)
+SHAPES = {}
