@@ -19,6 +19,7 @@ from boards.board import Board
 from codegen.model import TensorInfo
 from platforms.arena_words import arena_words, variable
 from platforms.cartridge.in_firmware import cartridge_files, cartridge_flags, weights_to_come
+from platforms.chat_app import chat_app_files
 from platforms.mlperf_tiny import mlperf_files
 from platforms.project import App, ProjectSource
 from platforms.rpc.protocol import MOST_BUILD_ID
@@ -54,12 +55,14 @@ PURPOSE = {
         app: f"{sensor_app.says} continuously and reports its decisions."
         for app, sensor_app in SENSOR_APPS.items()
     },
+    App.CHAT: "Continues texts: reads a line and writes the model's words as they are computed.",
 }
 TRY_IT = {
     App.RPC: "deploy run . --inputs IN.npz --output OUT.npz",
     App.STANDALONE: "deploy monitor .  # builds it, starts it and shows its output",
     App.MLPERF_TINY: "deploy monitor .  # builds it, starts it and shows that it is ready for a runner",
     **dict.fromkeys(SENSOR_APPS, "deploy monitor --decode .  # builds it, starts it and shows its decisions"),
+    App.CHAT: "deploy monitor .  # builds it, starts it, and passes what you type",
 }
 _MAIN_SAYS = {
     App.RPC: "starts the server",
@@ -68,6 +71,7 @@ _MAIN_SAYS = {
     **dict.fromkeys(
         SENSOR_APPS, "reads rows from `sensor.c`, reports decisions of `decision.c`; yours to change"
     ),
+    App.CHAT: "reads lines, runs the model with `tokenizer.c` and `sampler.c`; yours to change",
 }
 
 
@@ -149,6 +153,8 @@ def app_files(source: ProjectSource, app: App, board: Board, platform: str) -> d
         return sensor_app_files(source, app, board, platform, tensor_words(source))
     if app is App.MLPERF_TINY:
         return mlperf_files(source, board, platform, tensor_words(source))
+    if source.chat is not None:
+        return chat_app_files(source.chat, tensor_words(source))
     return {"src/main.c": filled("project", "main_standalone.c.jinja", **tensor_words(source))}
 
 

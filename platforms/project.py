@@ -13,6 +13,7 @@ from codegen.c.arenas import Arena
 from codegen.c.emit import CORES
 from codegen.model import TensorInfo
 from platforms.cartridge.header import Identity
+from platforms.chat_app import ChatModel
 
 
 class App(Enum):
@@ -26,6 +27,7 @@ class App(Enum):
     IMAGE = "image"  # classifies camera pictures
     DETECT = "detect"  # finds objects in camera pictures
     MLPERF_TINY = "mlperf-tiny"  # answers the runner of the MLPerf Tiny benchmark
+    CHAT = "chat"  # continues texts, typed line by line
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ class ProjectSource:
     line_key: bytes = b""  # key that unlocks the server; b"": not locked
     takes_code: bool = False  # over the line, so anyone connected can run any program on the board
     pipeline: SensorPipeline | None = None  # for apps that run a model on sensor data
+    chat: ChatModel | None = None  # for the app that continues texts
     observes: bool = False  # the model counts field statistics
     slides: bool = False  # each run is one hop of a window
     others_observe: bool = False  # another model in the firmware does

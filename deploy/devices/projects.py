@@ -20,6 +20,7 @@ from deploy.cli.renamed import renamed
 from deploy.compiler.compile_model import Compiled, compile_for_firmware
 from deploy.devices.buildable_boards import passed_over, platform_for, platform_here
 from deploy.devices.cartridge_slots import with_slots
+from deploy.devices.chat_step import chat_model
 from deploy.devices.connection_options import LINE, LineOptions
 from deploy.devices.firmware import build_project, named_board, project_board, source_for
 from deploy.devices.function_files import source_with
@@ -60,6 +61,7 @@ def new(
     model_version: int = 0,
     allow_downgrades: bool = False,
     verify: str | None = None,
+    tokenizer: str | Path | None = None,
 ) -> Answer:
     """Creates a project folder from a model file, an archive or a compiled model.
 
@@ -74,6 +76,7 @@ def new(
     `tables`, cartridges are tables that use its kernels and those of the models in `kernels`. With a line
     key, the server answers only clients that have it. Sensor apps need `class_names`, `rate` in rows per
     second if no front end has it, and optionally a `recording` to play instead of the sensor.
+    The app chat needs the model's `tokenizer`, a tokenizer.json.
     """
     place = _board_of(model, board)
     first, *more = (_artifact(each, place) for each in (model, *others))
@@ -103,6 +106,10 @@ def new(
     source = with_pipeline(source, first, App(app), place, builder.name, choices)
     if app == App.MLPERF_TINY.value:
         benchmark_of(source, place, builder.name)
+    if app == App.CHAT.value:
+        source = replace(source, chat=chat_model(source, first, builder.name, tokenizer))
+    elif tokenizer is not None:
+        raise InputError(f"the app {app} has no tokenizer", str(tokenizer), "--app chat")
     builder.generate(source, Path(directory), place, App(app))
     facts = {
         "directory": str(directory),

@@ -6,31 +6,17 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
+from story_models import SIZES, STATES, greedy_by_onnx_runtime
 
 import deploy
-from aot.frontend.onnx.llama_step import LlamaSizes, cache_pairs, llama_step
+from aot.frontend.onnx.llama_step import LlamaSizes
 from aot.frontend.onnx.packed_products import with_packed_products
-from deploy.demo.stories import as_tokens, measured
-from deploy.demo.story_network import Integers, StoryNetwork, first_weights, train
+from deploy.demo.stories import measured
+from deploy.demo.story_network import StoryNetwork, first_weights
 from deploy.demo.story_text import StoryTokenizer, stories, train_tokenizer
 
-SIZES = LlamaSizes(tokens=64, width=32, layers=2, heads=4, shared=2, inner=48, positions=40)
 PROMPT = "Once upon a"
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of a few seconds' training, next to its tokenizer and stories to measure it on."""
-    folder = tmp_path_factory.mktemp("stories")
-    told = stories(150, 1)
-    tokenizer = train_tokenizer(told, SIZES.tokens)
-    weights = train(SIZES, as_tokens(tokenizer, told), 120, 8, 1e-2, 1)
-    (folder / "stories.onnx").write_bytes(llama_step(SIZES, weights))
-    tokenizer.save(folder / "tokenizer.json")
-    (folder / "held_out.txt").write_text("\n".join(stories(3, 2)) + "\n")
-    return folder
 
 
 def test_gradients_are_those_of_small_changes() -> None:
@@ -64,26 +50,10 @@ def test_a_tokenizer_is_the_same_from_its_file(trained: Path, tmp_path: Path) ->
     assert StoryTokenizer.load(tmp_path / "again.json") == tokenizer
 
 
-def greedy_by_onnx_runtime(folder: Path, count: int) -> Integers:
-    quiet = onnxruntime.SessionOptions()
-    quiet.log_severity_level = 3
-    session = onnxruntime.InferenceSession(folder / "stories.onnx", quiet)
-    names, pairs = [each.name for each in session.get_outputs()], cache_pairs(SIZES.layers)
-    caches = {name: np.zeros((1, SIZES.shared, SIZES.positions, SIZES.head), np.float32) for name in pairs}
-    tokens = [0, *StoryTokenizer.load(folder / "tokenizer.json").encode(PROMPT)]
-    for place in range(count):
-        given = {"token": np.array([tokens[place]]), "position": np.array([place]), **caches}
-        made = dict(zip(names, session.run(None, given), strict=True))
-        caches = {name: made[becomes] for name, becomes in pairs.items()}
-        if place == len(tokens) - 1:
-            tokens.append(int(made["logits"].argmax()))
-    return np.array(tokens)
-
-
 @pytest.mark.cc
 def test_the_compiled_step_chooses_the_tokens_of_onnx_runtime(trained: Path) -> None:
-    wanted = greedy_by_onnx_runtime(trained, SIZES.positions)
-    compiled = deploy.compile(trained / "stories.onnx", board="host", state=cache_pairs(SIZES.layers))
+    wanted = greedy_by_onnx_runtime(trained, PROMPT)
+    compiled = deploy.compile(trained / "stories.onnx", board="host", state=STATES)
     with deploy.connect(compiled) as device:
         for place, (token, following) in enumerate(pairwise(wanted)):
             made = device.run({"token": np.array([token]), "position": np.array([place])}).outputs["logits"]

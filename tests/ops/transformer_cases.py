@@ -33,4 +33,3 @@ CASES = (
     _attention("too_many", 2, 1, 5, 4, 99),
     _attention("none_yet", 2, 2, 5, 4, -1),
 )
-SHAPES = {}

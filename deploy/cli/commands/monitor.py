@@ -18,6 +18,7 @@ from deploy.devices.session import open_device
 from deploy.sensors.log_viewer import explain, explain_file
 from deploy.sensors.sensor_log_page import LogReader
 from platforms.base import BuildChoices
+from platforms.chat_app import PROMPT_SIGN
 from platforms.folder import read_project
 from platforms.project import App
 from platforms.rpc.frame import Decoder
@@ -31,6 +32,7 @@ deploy monitor listener --decode
 deploy monitor log.txt --decode
 """
 _READ_BYTES = 4096
+_WRITE_S = 10.0
 _READ_S = 1.0  # maximum duration of one read; monitoring continues after it
 
 
@@ -75,8 +77,12 @@ def run(arguments: argparse.Namespace) -> None:
         explain(_received(line), LogReader(emulated), is_live=True)
         return
     show = _show_packets() if app is App.RPC else _show_text()
+    shown = b""
     for received in _received(line):
         show(received)
+        shown = (shown + received)[-len(PROMPT_SIGN) :]
+        if app is App.CHAT and shown == PROMPT_SIGN and not _passed_line(line):
+            break
 
 
 def _show_counters(arguments: argparse.Namespace) -> None:
@@ -107,6 +113,14 @@ def _received(line: Transport) -> Iterator[bytes]:
         print(file=sys.stderr)
     finally:
         line.close()
+
+
+def _passed_line(line: Transport) -> bool:
+    """Sends a typed line to the program, which waits for it. Returns False at the end of what is typed."""
+    typed = sys.stdin.readline()
+    if typed:
+        line.write(typed.encode(), _WRITE_S)
+    return bool(typed)
 
 
 def _show_text() -> Callable[[bytes], None]:

@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=[app.value for app in App],
         default=App.RPC.value,
         help="Program to create [rpc]. rpc serves the model over a serial line; standalone is a start for "
-        "your own program; mlperf-tiny answers the runner of MLPerf Tiny; the others read a sensor endlessly "
-        "and report what they find",
+        "your own program; mlperf-tiny answers the runner of MLPerf Tiny; chat continues texts; the others "
+        "read a sensor endlessly and report what they find",
     )
     parser.add_argument(
         "--with",
@@ -54,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         help="Answer only clients with this key: 32 bytes or 64 hex digits",
+    )
+    parser.add_argument(
+        "--tokenizer", metavar="FILE", type=Path, help="For --app chat: the model's tokenizer.json"
     )
     sensor = options.group(parser, "Programs for a sensor")
     sensor.add_argument(
@@ -134,5 +137,6 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.model_version,
         arguments.allow_downgrades,
         arguments.verify,
+        arguments.tokenizer,
     )
     print_answer(arguments.json, answer)

@@ -1,0 +1,49 @@
+"""A language model trained within seconds, and its greedy answers by ONNX Runtime."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+from aot.frontend.onnx.llama_step import LlamaSizes, cache_pairs, llama_step
+from deploy.demo.stories import as_tokens
+from deploy.demo.story_network import Weights, train
+from deploy.demo.story_text import StoryTokenizer, stories, train_tokenizer
+
+SIZES = LlamaSizes(tokens=64, width=32, layers=2, heads=4, shared=2, inner=48, positions=40)
+STATES = cache_pairs(SIZES.layers)
+
+
+@cache
+def _trained() -> tuple[StoryTokenizer, Weights]:
+    told = stories(150, 1)
+    tokenizer = train_tokenizer(told, SIZES.tokens)
+    return tokenizer, train(SIZES, as_tokens(tokenizer, told), 120, 8, 1e-2, 1)
+
+
+def write_story_model(folder: Path) -> None:
+    """Writes stories.onnx, tokenizer.json and held_out.txt."""
+    tokenizer, weights = _trained()
+    (folder / "stories.onnx").write_bytes(llama_step(SIZES, weights))
+    tokenizer.save(folder / "tokenizer.json")
+    (folder / "held_out.txt").write_text("\n".join(stories(3, 2)) + "\n")
+
+
+def greedy_by_onnx_runtime(folder: Path, prompt: str) -> list[int]:
+    """Returns all tokens that fit the model's positions: the first, the prompt's, and the model's choices."""
+    quiet = onnxruntime.SessionOptions()
+    quiet.log_severity_level = 3
+    session = onnxruntime.InferenceSession(folder / "stories.onnx", quiet)
+    names = [each.name for each in session.get_outputs()]
+    caches = {name: np.zeros((1, SIZES.shared, SIZES.positions, SIZES.head), np.float32) for name in STATES}
+    tokens = [0, *StoryTokenizer.load(folder / "tokenizer.json").encode(prompt)]
+    for place in range(SIZES.positions):
+        given = {"token": np.array([tokens[place]]), "position": np.array([place]), **caches}
+        made = dict(zip(names, session.run(None, given), strict=True))
+        caches = {name: made[becomes] for name, becomes in STATES.items()}
+        if place == len(tokens) - 1:
+            tokens.append(int(made["logits"].argmax()))
+    return tokens
