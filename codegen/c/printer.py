@@ -135,8 +135,7 @@ class Printer:
                 head = f"{pad}static {self.dialect.constant}{c_type} {name}[{len(numbers)}] = {{"
                 return [head, *_with_notes(numbers, notes, pad + _PAD), f"{pad}}};"]
             case DefineShape(c_type, name, members):
-                lines = [f"{pad}{_PAD}.{member} = {value}," for member, value in members]
-                return [f"{pad}static const {c_type} {name} = {{", *lines, f"{pad}}};"]
+                return self._struct(f"{pad}static const {c_type} {name} = {{", members, pad)
             case InstructionCall():
                 return [f"{pad}{line}" for line in self._use(stmt).splitlines()]
             case Return(value):
@@ -191,6 +190,11 @@ class Printer:
         if len(line) <= LINE:
             return [line]
         return [f"{pad}{head}", *_packed(printed, pad + _PAD, ""), f"{pad}}};"]
+
+    def _struct(self, head: str, members: Sequence[tuple[str, int]], pad: str) -> list[str]:
+        shown = [f".{member} = {value}" for member, value in members]
+        line = f"{head}{', '.join(shown)}}};"
+        return [line] if len(line) <= LINE else [head, *_packed(shown, pad + _PAD, ""), f"{pad}}};"]
 
     def _use(self, use: InstructionCall) -> str:
         given = {
@@ -250,11 +254,21 @@ class Printer:
 
     def _linear(self, linear: Linear) -> list[str]:
         parts = [
-            name if _is(factor, 1) else f"{name} * {self._count(factor)}" for name, factor in linear.terms
+            name if _is(factor, 1) else f"{name} * {self._factor(factor)}" for name, factor in linear.terms
         ]
-        return parts if parts and _is(linear.constant, 0) else [*parts, self._count(linear.constant)]
+        match linear.constant:
+            case Linear() as more:
+                return [*parts, *self._linear(more)]
+            case Number(0) if parts:
+                return parts
+        return [*parts, self._factor(linear.constant)]
 
-    def _count(self, count: Count) -> str:
+    def _factor(self, count: Count) -> str:
+        match count:
+            case Linear((_,), Number(0)):
+                return self.bare(count)
+            case Linear():
+                return f"({self.bare(count)})"
         return count.name if isinstance(count, Name) else str(count.value)
 
     def _sum(self, parts: Sequence[Expr]) -> str:

@@ -70,15 +70,15 @@ class Literal:
     header: str = ""
 
 
-Count = Number | Name
-
-
 @dataclass(frozen=True, slots=True)
 class Linear:
     """A linear combination of variables and an integer, printed without factors of one and zero terms."""
 
     terms: tuple[tuple[str, Count], ...]
     constant: Count
+
+
+Count = Number | Name | Linear  # a parameter or a sum of parameters, if functions share the code
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class ForLoop:
 
     c_type: str
     var: str
-    count: Count | Linear
+    count: Count
     body: tuple[Stmt, ...]
     comment: str = ""  # printed above it
     first: Linear | None = None  # instead of 0

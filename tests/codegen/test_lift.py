@@ -68,6 +68,26 @@ def test_a_member_is_as_wide_as_its_widest_number() -> None:
     )
 
 
+def storing(count: int, places: tuple[int, ...], step: int) -> Proc:
+    stores = tuple(Store(at(Y, CHANNEL * step + place), load(X, CHANNEL)) for place in places)
+    return proc_of(For("o", count, stores), params=(X, Y))
+
+
+def test_places_are_sums_of_few_steps() -> None:
+    """Three pixels of two channels: in planes of six bytes, and as pixels of eight channels."""
+    planes, pixels = storing(4, (1, 2, 3, 7, 8, 9), 12), storing(4, (0, 8, 16, 1, 9, 17), 2)
+    lifted = lift(functions(planes, pixels))
+    assert lifted.numbers == (
+        {"y_step_2": 6, "y_first": 1, "y_step": 1},
+        {"y_step_2": 1, "y_first": 0, "y_step": 8},
+    )
+    text = Printer().function(lifted.function)
+    assert "y[o * y_step_2 * 2 + y_first]" in text
+    assert "y[o * y_step_2 * 2 + y_first + y_step * 2 + y_step_2]" in text
+    for proc, numbers in zip((planes, pixels), lifted.numbers, strict=True):
+        assert with_numbers(lifted.function, numbers) == function(proc)
+
+
 def test_a_lone_kernel_keeps_its_literals() -> None:
     alone = function(dots(2, 3, 4))
     assert lift([alone]).function == alone

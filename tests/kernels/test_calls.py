@@ -95,7 +95,7 @@ def test_the_generated_c_calls_the_function_and_brings_its_files(use: Use) -> No
     sources = model().sources
     text = sources["net.c"]
     assert '#include "larger.h"\n' in text
-    assert "static const struct larger_shape shape = {\n        .elements = 60,\n    };" in text
+    assert "static const struct larger_shape shape = {.elements = 60};" in text
     assert re.search(
         r"    larger\(row_of_n\(run, row\), row_of_m\(run, row\), \w+_offset, y, scratch, &shape\);", text
     )

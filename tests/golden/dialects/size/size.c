@@ -422,7 +422,6 @@ struct conv2d_1x1_shape {
     int16_t w_per_ob;
     int16_t y_per_ob;
     int16_t y_first;
-    int16_t y_first_2;
 };
 
 /* One row of a convolution: 1x1, 6 -> 8 channels, 16 pixels. Also for 2 of other numbers. */
@@ -439,7 +438,6 @@ static KERNEL void conv2d_1x1(
     const int32_t w_per_ob = shape->w_per_ob;
     const int32_t y_per_ob = shape->y_per_ob;
     const int32_t y_first = shape->y_first;
-    const int32_t y_first_2 = shape->y_first_2;
     for (int32_t ob = 0; ob < ob_count; ++ob) {
         const int32_t start0 = scaling[ob * 4], start1 = scaling[ob * 4 + 2];
         const int32_t scale0 = scaling[ob * 4 + 1], scale1 = scaling[ob * 4 + 3];
@@ -451,7 +449,7 @@ static KERNEL void conv2d_1x1(
             y[ob * y_per_ob + xb * 2 + 1] = (int8_t)to_int8(sum0, scale0, shift0, rounding0);
             y[ob * y_per_ob + xb * 2 + 2] = (int8_t)to_int8(sum2, scale0, shift0, rounding0);
             y[ob * y_per_ob + xb * 2 + y_first] = (int8_t)to_int8(sum1, scale1, shift1, rounding1);
-            y[ob * y_per_ob + xb * 2 + y_first_2] = (int8_t)to_int8(sum3, scale1, shift1, rounding1);
+            y[ob * y_per_ob + xb * 2 + y_first + 1] = (int8_t)to_int8(sum3, scale1, shift1, rounding1);
         }
     }
 }
@@ -661,9 +659,7 @@ static LAYER void depthwise_deep0(const struct run *run, uint32_t row)
         row_of_x_planes8(run, row), row_of_x_planes8(run, row + 1u), row_of_x_planes8(run, row + 2u)
     };
     static const struct depthwise_conv2d_3x3_shape shape = {
-        .c_count = 6,
-        .outputs = 16,
-        .x_per_c = 17,
+        .c_count = 6, .outputs = 16, .x_per_c = 17
     };
     depthwise_conv2d_3x3(x, y, size_deep0_w, size_deep0_scaling, size_deep0_right, &shape);
     layer_wrote(LAYER_DEEP0, y, 196);
@@ -685,15 +681,8 @@ static LAYER void conv2d_point0(const struct run *run, uint32_t row)
     fill_between_8(y + 17, 8, 17, 1, -9);
     fill_8(y + 137, 3, -9);
     static const struct conv2d_1x1_shape shape = {
-        .ob_count = 4,
-        .xb_count = 8,
-        .groups = 2,
-        .pixel_step = 6,
-        .x_per_xb = 12,
-        .w_per_ob = 16,
-        .y_per_ob = 34,
-        .y_first = 18,
-        .y_first_2 = 19,
+        .ob_count = 4, .xb_count = 8, .groups = 2, .pixel_step = 6, .x_per_xb = 12, .w_per_ob = 16,
+        .y_per_ob = 34, .y_first = 18
     };
     conv2d_1x1(
         (int16_t *)(void *)(run->arena + AT_DEEP0), y, size_point0_w, size_point0_scaling,
@@ -711,9 +700,7 @@ static LAYER void depthwise_deep1(const struct run *run, uint32_t row)
         row_of_point0(run, row * 2u + 2u)
     };
     static const struct depthwise_conv2d_3x3_2_shape shape = {
-        .c_count = 8,
-        .outputs = 8,
-        .x_per_c = 17,
+        .c_count = 8, .outputs = 8, .x_per_c = 17
     };
     depthwise_conv2d_3x3_2(x, y, size_deep1_w, size_deep1_scaling, size_deep1_right, &shape);
     layer_wrote(LAYER_DEEP1, y, 128);
@@ -735,15 +722,8 @@ static LAYER void conv2d_point1(const struct run *run, uint32_t row)
     fill_between_8(y + 9, 12, 9, 1, -9);
     fill_8(y + 109, 3, -9);
     static const struct conv2d_1x1_shape shape = {
-        .ob_count = 6,
-        .xb_count = 4,
-        .groups = 2,
-        .pixel_step = 8,
-        .x_per_xb = 16,
-        .w_per_ob = 16,
-        .y_per_ob = 18,
-        .y_first = 10,
-        .y_first_2 = 11,
+        .ob_count = 6, .xb_count = 4, .groups = 2, .pixel_step = 8, .x_per_xb = 16, .w_per_ob = 16,
+        .y_per_ob = 18, .y_first = 10
     };
     conv2d_1x1(
         row_of_deep1(run, row), y, size_point1_w, size_point1_scaling, size_point1_right, &shape);
@@ -759,9 +739,7 @@ static LAYER void depthwise_deep2(const struct run *run, uint32_t row)
         row_of_point1(run, row), row_of_point1(run, row + 1u), row_of_point1(run, row + 2u)
     };
     static const struct depthwise_conv2d_3x3_shape shape = {
-        .c_count = 12,
-        .outputs = 8,
-        .x_per_c = 9,
+        .c_count = 12, .outputs = 8, .x_per_c = 9
     };
     depthwise_conv2d_3x3(x, y, size_deep2_w, size_deep2_scaling, size_deep2_right, &shape);
     layer_wrote(LAYER_DEEP2, y, 192);
@@ -783,15 +761,8 @@ static LAYER void conv2d_point2(const struct run *run, uint32_t row)
     fill_between_8(y + 9, 10, 9, 1, -9);
     fill_8(y + 91, 1, -9);
     static const struct conv2d_1x1_shape shape = {
-        .ob_count = 5,
-        .xb_count = 4,
-        .groups = 3,
-        .pixel_step = 12,
-        .x_per_xb = 24,
-        .w_per_ob = 24,
-        .y_per_ob = 18,
-        .y_first = 10,
-        .y_first_2 = 11,
+        .ob_count = 5, .xb_count = 4, .groups = 3, .pixel_step = 12, .x_per_xb = 24, .w_per_ob = 24,
+        .y_per_ob = 18, .y_first = 10
     };
     conv2d_1x1(
         (int16_t *)(void *)(run->arena + AT_DEEP2), y, size_point2_w, size_point2_scaling,
@@ -810,9 +781,7 @@ static LAYER void depthwise_deep3(const struct run *run, uint32_t row)
         row_of_point2(run, row * 2u + 2u)
     };
     static const struct depthwise_conv2d_3x3_2_shape shape = {
-        .c_count = 10,
-        .outputs = 4,
-        .x_per_c = 9,
+        .c_count = 10, .outputs = 4, .x_per_c = 9
     };
     depthwise_conv2d_3x3_2(x, y, size_deep3_w, size_deep3_scaling, size_deep3_right, &shape);
     layer_wrote(LAYER_DEEP3, y, 84);
