@@ -15,10 +15,10 @@ from aot.passes.pipeline import run_meaning
 from aot.target import Optimize
 from benchmarks.cases import SHARED
 from codegen.c.arenas import ANY_REGION
-from codegen.fit.variant import CompiledPlan, Variant, work_of
+from codegen.fit.variant import CompiledPlan, Variant
 from codegen.job import read_job
 from codegen.kernels.knobs import Point
-from codegen.lower.decisions import decisions_for
+from codegen.lower.decisions import decisions_for, work_of
 from codegen.options import CompileOptions
 from deploy.inputs.samples import random_samples
 from platforms.board_files import load_board

@@ -99,19 +99,27 @@ class _Drafts:
 
 
 def _climb(drafts: _Drafts, plain: Sequence[OrderHints]) -> list[DraftOrder]:
-    """Climbs from the best plain hints to better neighbors until none is better or the work is used up."""
-    steps = drafts.steps
-    trials = {each: drafts.of(each) for each in plain}
-    best = min(trials, key=lambda each: trials[each].rank)
-    budget = _trials(steps) - len(trials)
-    while True:
-        round_ = [each for each in _neighbours(steps, best) if each not in trials][: max(budget, 0)]
-        budget -= len(round_)
-        trials |= {each: drafts.of(each) for each in round_}
-        following = min(trials, key=lambda each: trials[each].rank)
-        if trials[following].rank >= trials[best].rank:
-            break
-        best = following
+    """Climbs from plain hints to better neighbors until none is better or the work is used up.
+
+    It climbs from the best of all, then from the best of each other kind, which may end better. Returns the
+    drafts of the climb that ends best.
+    """
+    tried = {each: drafts.of(each) for each in plain}
+    starts = sorted(plain, key=lambda each: tried[each].rank)
+    budget, climbs = _trials(drafts.steps) - len(tried), list[dict[OrderHints, DraftOrder]]()
+    for start in (next(each for each in starts if each.eager == eager) for eager in _kinds(starts)):
+        trials, best = dict(tried), start
+        while True:
+            round_ = [each for each in _neighbours(drafts.steps, best) if each not in trials]
+            round_ = round_[: max(budget, 0)]
+            budget -= len(round_)
+            trials |= {each: drafts.of(each) for each in round_}
+            following = min((best, *round_), key=lambda each: trials[each].rank)
+            if trials[following].rank >= trials[best].rank:
+                break
+            best = following
+        climbs.append(trials)
+    trials = min(climbs, key=lambda each: min(draft.rank for draft in each.values()))
     return list({each.order: each for each in trials.values()}.values())
 
 

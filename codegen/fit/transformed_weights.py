@@ -15,7 +15,8 @@ from aot.target import Target
 from codegen.c.constants import collect_constants
 from codegen.c.estimate import estimate_kernel_bytes
 from codegen.fit.constant_places import WITH_THE_CODE
-from codegen.fit.variant import CompiledPlan, work_of
+from codegen.fit.variant import CompiledPlan
+from codegen.lower.decisions import work_of
 
 _MODELS_SHARE = Fraction(3, 4)  # of the largest flash, for a model's constants and code
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -24,7 +24,7 @@ from codegen.fit.constant_places import constant_regions
 from codegen.fit.plans_found import least_plan, plan_below
 from codegen.fit.slow_sums import slow_sums
 from codegen.job import Job
-from codegen.lower.decisions import Decisions, all_layers
+from codegen.lower.decisions import Decisions, all_layers, work_of
 from codegen.lower.lower import lower_graph
 from codegen.lower.sites import KernelsMade, Sites
 from codegen.lower.stage_rows import plan_stages, plan_tensors
@@ -178,11 +178,6 @@ class Variant:
         its = self.grouped.request
         plan = plan_like(its, other.grouped.request, other.plan, limit, effort, is_least)
         return None if plan is None else PlannedVariant(self, self.grouped, plan)
-
-
-def work_of(graph: Graph) -> Mapping[str, int]:
-    """Returns the number of multiplications of each node."""
-    return {n.name: n.op.cost(graph.input_types(n), graph.output_types(n)).macs for n in graph.nodes}
 
 
 def _require_plannable(tensors: Sequence[PlanTensor]) -> None:

@@ -35,6 +35,7 @@ class Site:
     tuned: Mapping[str, Point]  # by task
     unpadded: bool = False  # rows have no padding if the kernel can do without
     is_plain: bool = False  # loops stay unscheduled
+    is_brief: bool = False  # short code counts more than time
     compact: bool = False  # weights are stored in their own width
     spreads: bool = False  # each input row is scattered to its places in the result on arrival
     for_any_weights: bool = False  # the code must not depend on the values of the weights

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from aot.ir.graph import Graph
+from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.kernels.knobs import NOT_TUNED, Point
 
+_PART_OF_WORK = 2_000  # of the multiplications; plain loops need about four times the time
+_INTEGERS = frozenset({DType.I8, DType.I16})
 NO_LAYER: frozenset[str] = frozenset()
 
 
@@ -20,6 +23,7 @@ class Decisions:
     unpadded: frozenset[str] = NO_LAYER  # have rows without padding if their kernels can do without
     compact: frozenset[str] = NO_LAYER  # store their weights in their own width
     frugal: frozenset[str] = NO_LAYER  # save RAM rather than time: no values in scratch
+    brief: frozenset[str] = NO_LAYER  # compute so little that short code counts, not time
     spread: frozenset[str] = NO_LAYER  # scatter each input row to its places on arrival
     copies_views: bool = False  # outputs that are views are copied instead of written in place
     is_roomy: bool = False  # trades bytes for little time: padding stays written, devices start early
@@ -38,7 +42,29 @@ def all_layers(graph: Graph) -> frozenset[str]:
 
 def decisions_for(graph: Graph, goal: Optimize, tuned: Mapping[str, Point] = NOT_TUNED) -> Decisions:
     """The decisions that follow from the goal alone, before any search."""
-    every = all_layers(graph)
+    every, brief = all_layers(graph), brief_layers(graph)
     if goal is Optimize.RAM:
-        return Decisions(frugal=every, tuned=tuned)
-    return Decisions(widened=every, is_roomy=True, tuned=tuned)
+        return Decisions(frugal=every, brief=brief, tuned=tuned)
+    return Decisions(widened=every, brief=brief, is_roomy=True, tuned=tuned)
+
+
+def work_of(graph: Graph) -> Mapping[str, int]:
+    """Returns the number of multiplications of each node."""
+    return {n.name: n.op.cost(graph.input_types(n), graph.output_types(n)).macs for n in graph.nodes}
+
+
+def brief_layers(graph: Graph) -> frozenset[str]:
+    """Returns the smallest integer layers that multiply, all together a tiny part of the model.
+
+    The last layer of a classifier is one of them: special instructions would save a thousandth of the time.
+    """
+    work = work_of(graph)
+    integer = {n.name for n in graph.nodes if all(graph.types[v].dtype in _INTEGERS for v in n.outputs)}
+    left = sum(work.values()) // _PART_OF_WORK
+    found = set[str]()
+    for macs, name in sorted((macs, name) for name, macs in work.items() if macs and name in integer):
+        left -= macs
+        if left < 0:
+            break
+        found.add(name)
+    return frozenset(found)

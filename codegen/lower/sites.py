@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,8 +13,8 @@ from codegen.accelerators.choice import left_to_cpu
 from codegen.accelerators.table import schedules_with, without_schedules
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.isa.table import math_of
-from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import ChosenSchedule, choose_schedule
+from codegen.kernels.kernel import Kernel, PassedOver, Site
+from codegen.kernels.schedule import ChosenSchedule, Schedule, choose_schedule
 from codegen.lower.decisions import Decisions
 from codegen.lower.state_updates import updated_states
 from codegen.options import CompileOptions
@@ -71,6 +71,7 @@ class Sites:
             decided.tuned,
             name in decided.unpadded,
             not self.options.at_level.has_schedules,
+            name in decided.brief,
             name in decided.compact,
             name in decided.spread,
             self.options.weights_external or self.options.tables,
@@ -92,7 +93,18 @@ class Sites:
             from codegen.kernels.nests import plain_schedules
 
             ours = (*(each for each in ours if each.device), *plain_schedules(op.name, site))
+        ours, brief = _for_brief(ours, site) if site.is_brief else (ours, ())
         left = () if isinstance(op, DeviceRegion) else left_to_cpu(ours, site)
         devices = {each.device for each in left}
         chosen = choose_schedule((*own, *(each for each in ours if each.device not in devices)), site)
-        return replace(chosen, passed_over=(*without_schedules(words, op), *left, *chosen.passed_over))
+        passed = (*without_schedules(words, op), *left, *brief, *chosen.passed_over)
+        return replace(chosen, passed_over=passed)
+
+
+def _for_brief(
+    schedules: Sequence[Schedule], site: Site
+) -> tuple[tuple[Schedule, ...], tuple[PassedOver, ...]]:
+    """Returns the accelerators' schedules and those for any core, and why the others are passed over."""
+    kept = tuple(each for each in schedules if each.device or not each.needs)
+    why = f"the layer multiplies only {site.macs:,} times in a run, too little for more code"
+    return kept, tuple(PassedOver(each.name, why) for each in schedules if each not in kept)

@@ -11,6 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_checks import DSP, OPTIONS, PLAIN, compiled
 
+from aot.ir.graph import Graph
+from aot.ops.activation import Activation
+from aot.ops.average_pool2d import AveragePool2d
 from aot.target import Target
 from codegen.c.order import ordered_parts
 
@@ -97,3 +100,21 @@ def test_parts_are_the_order_again_and_share_no_layer(order: list[int]) -> None:
     parts = ordered_parts(order)
     assert [stage for part in parts for stage in part] == order
     assert sum(len(set(part)) for part in parts) == len(set(order))
+
+
+def small_after_large(outputs: int) -> Graph:
+    """A classifier: nearly all multiplications are in its convolution."""
+    d = Draft()
+    x = d.conv("c", d.input("x", 1, 24, 24, 8), 24, activation=Activation.RELU)
+    x = d.reshape("r", d.pool("p", x, AveragePool2d((24, 24), (24, 24))), 1, 24)
+    return d.graph(d.softmax("y", d.dense("f", x, outputs)))
+
+
+@pytest.mark.parametrize(("outputs", "kernel"), [(20, "plain"), (24, "smlad")])
+def test_a_layer_that_hardly_counts_has_short_code(outputs: int, kernel: str) -> None:
+    """995,328 multiplications in a convolution: at most 498 more are computed by plain loops."""
+    model = compiled(small_after_large(outputs), DSP, OPTIONS["speed"], "k")
+    (dense,) = (layer for layer in model.layers if layer.op == "dense")
+    assert dense.kernel == kernel
+    reason = "smlad: the layer multiplies only 480 times in a run, too little for more code"
+    assert (reason in dense.passed_over) == (kernel == "plain")

@@ -15,7 +15,7 @@ from aot.plan import wholes
 from aot.plan.check import PlanError, check_plan
 from aot.plan.demand import OrderHints, order_by_demand, order_like
 from aot.plan.model import NO_ROWS, Kind, PlanRequest, PlanTensor, Rows, Stage, Step
-from aot.plan.order import draft_given
+from aot.plan.order import draft_given, search_orders
 from aot.plan.planner import make_plan
 from aot.plan.rings import make_blocks
 from aot.plan.steps import number_steps
@@ -299,3 +299,23 @@ def test_a_very_wide_graph_is_planned_with_bounded_work(monkeypatch: pytest.Monk
     request = wide_graph(200).request()
     check_plan(request, make_plan(request))
     assert len(runs) < 1.1 * (wholes.MOST_LOOKS + wholes.BEAM_LOOKS)
+
+
+def residual(height: int, *channels: int) -> PlanRequest:
+    """Blocks of two windows and a sum; all but the first have strides and a 1x1 convolution beside them."""
+    net = Net()
+    x = net.window(net.input("x", height, 12), "stem", channels[0], pad=1)
+    for n, size in enumerate(channels):
+        windows = net.window(x, f"a{n}", size, 3, stride=2 if n else 1, pad=1)
+        windows = net.window(windows, f"b{n}", size, 3)
+        beside = net.strided(x, f"beside{n}", size, 2) if n else x
+        x = net.pointwise([windows, beside], f"sum{n}", pad=1 if size is not channels[-1] else 0)
+    net.dense(net.pool(x, "pool", 8, 64), "y", 4, Kind.OUTPUT)
+    return net.request()
+
+
+def test_an_order_that_starts_worse_may_end_better() -> None:
+    """Branches that run as soon as possible are best at first, but a cut helps more without that."""
+    request = residual(16, 128, 32, 16)
+    best, *_ = search_orders(number_steps(request), order_whole_stages(request))
+    assert best.estimate == 1664
