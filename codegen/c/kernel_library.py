@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import takewhile
@@ -12,7 +12,7 @@ from aot.target import Feature
 from codegen.c.alike import Users, disambiguate
 from codegen.c.helper_library import Helpers, collect_helpers
 from codegen.c.kernel_function import KernelFunction, kernel_function
-from codegen.c.lift import lift, skeleton
+from codegen.c.lift import Lifted, lift, skeleton
 from codegen.c.names import layer_labels
 from codegen.c.tree import AnyHelper, FunctionDefinition
 from codegen.c.tree_walk import helpers_of
@@ -69,8 +69,10 @@ class KernelLibrary:
         return self.helpers.needs.union(*(library.needs for library in self.libraries))
 
 
-def kernel_library(stages: Sequence[LoweredStage], sharing: Sharing) -> KernelLibrary:
-    """Creates the functions of the stages' kernels."""
+def kernel_library(
+    stages: Sequence[LoweredStage], sharing: Sharing, merged: Collection[str] = ()
+) -> KernelLibrary:
+    """Creates the functions of the stages' kernels; the layers `merged` share as if all were to."""
     families: dict[Hashable, dict[KernelFunction, str]] = {}  # common part -> its kernels, their first name
     labels = layer_labels(stages)
     owners = [f"{label}_" if sharing is Sharing.NONE else "" for label in labels]
@@ -78,7 +80,8 @@ def kernel_library(stages: Sequence[LoweredStage], sharing: Sharing) -> KernelLi
     foreign = [function for stage in stages for function, _ in _foreign(stage.kernel)]
     for stage, owner, mine in zip(stages, owners, users, strict=True):
         for user, proc in zip(mine, stage.kernel.procs if mine else (), strict=True):
-            key = skeleton(user.function) if sharing is Sharing.ALIKE else user.function
+            is_merged = sharing is Sharing.ALIKE or stage.name in merged
+            key = (is_merged, skeleton(user.function) if is_merged else user.function)
             families.setdefault(key, {}).setdefault(user, f"{owner}{proc.name}")
     shared: dict[KernelFunction, SharedKernel] = {}
     kernels, taken = [], {function.name for function in foreign}
@@ -99,6 +102,27 @@ def kernel_library(stages: Sequence[LoweredStage], sharing: Sharing) -> KernelLi
         tuple(dict.fromkeys(function.library for function in foreign)),
         max((function.stack_bytes for function in foreign), default=0),
     )
+
+
+@dataclass(frozen=True)
+class KernelFamily:
+    """Layers whose kernels differ in nothing but integers."""
+
+    stages: tuple[LoweredStage, ...]
+    functions: tuple[FunctionDefinition, ...]  # the different ones
+    merged: Lifted
+
+
+def kernel_families(stages: Sequence[LoweredStage]) -> Iterator[KernelFamily]:
+    """Yields the families in which layers have several functions, and could have one."""
+    found: dict[FunctionDefinition, list[tuple[LoweredStage, FunctionDefinition]]] = {}
+    for stage in stages:
+        for user in _functions(stage.kernel, ""):
+            found.setdefault(skeleton(user.function), []).append((stage, user.function))
+    for users in found.values():
+        functions = tuple(dict.fromkeys(function for _, function in users))
+        if len(functions) > 1:
+            yield KernelFamily(tuple(stage for stage, _ in users), functions, lift(functions))
 
 
 def _calls_of(kernel: Kernel) -> tuple[SharedKernel, ...]:

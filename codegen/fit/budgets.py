@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,15 +13,17 @@ from aot.target import Optimize, Target
 from codegen.c.arenas import chosen_pools
 from codegen.c.constants import collect_constants
 from codegen.c.estimate import estimate_kernel_bytes
+from codegen.c.kernel_library import Sharing, kernel_library
 from codegen.fit.placement_search import checked_plan, fastest_plan, fastest_variant, in_memories, starts
 from codegen.fit.variant import MORE_ROOM, CompiledPlan, Variant
 from codegen.job import Job
-from codegen.lower.decisions import Decisions, all_layers
+from codegen.lower.decisions import Decisions, all_layers, decisions_for
 from codegen.lower.stages import Lowered, LoweredStage
 from codegen.options import CompileOptions
 
 if TYPE_CHECKING:
     from codegen.fit.archive import Archive, Member
+    from codegen.fit.layer_cycles import CycleTable
 
 _KEPT = 4  # archives of the models compiled last
 _MAX_SLOWDOWN_FOR_RAM = 0.03  # estimated, for short rows if the arena is not limited; below 0.05 when counted
@@ -57,9 +59,35 @@ def _constant_bytes(lowered: Lowered, job: Job) -> int:
 
 def plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | None:
     """Returns the fastest accepted plan within the budgets; if RAM is the goal, the smallest."""
+    found = (_plan_within(meaning, each, accepts) for each in _goals(meaning, job))
+    return next((plan for plan in found if plan is not None), None)
+
+
+def _goals(meaning: PassRun, job: Job) -> Iterator[Job]:
+    """Yields the job, unless its fast kernels need more flash than there is; then the job with small ones."""
+    limit = job.options.flash_bytes
+    if limit is None or job.options.optimize is Optimize.SIZE:
+        yield job
+        return
+    if _least_flash(meaning.graph, job) <= limit:
+        yield job
+    yield replace(job, options=replace(job.options, optimize=Optimize.SIZE))
+
+
+def _least_flash(graph: Graph, job: Job) -> int:
+    """Returns about the least flash for constants and kernels, if all layers use one way."""
+    from codegen.fit.choices import WAYS, uniform
+
+    variant = Variant(graph, job.kernel_target, job.options, (), decisions_for(graph, Optimize.SPEED))
+    lowered = [uniform(variant, way).lowered for way in WAYS]
+    kernels = (kernel_library(each.stages, Sharing.ALIKE) for each in lowered)
+    constants = min(_constant_bytes(each, job) for each in lowered)
+    return constants + min(estimate_kernel_bytes(each, job.target) for each in kernels)
+
+
+def _plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | None:
     limit = arena_limit(job)
-    archive = archive_of(meaning, job)
-    for member in _best_first(archive, job):
+    for member in _best_first(archive_of(meaning, job), job):
         if limit is not None and member.arena_bytes > limit:
             continue
         try:
@@ -69,9 +97,7 @@ def plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | 
         plan = checked_plan(meaning, member.placement, planned, job)
         if _keeps_to_flash(plan) and accepts(plan):
             return plan
-    if job.options.flash_bytes is None or job.options.optimize is Optimize.SIZE:
-        return None
-    return plan_within(meaning, replace(job, options=replace(job.options, optimize=Optimize.SIZE)), accepts)
+    return None
 
 
 def _best_first(archive: Archive, job: Job) -> Sequence[Member]:
@@ -133,7 +159,30 @@ def _searched(meaning: PassRun, job: Job) -> Archive:
         ArchiveSearch(archive, start, table, PLANNED_ROWS // len(begins)).run()
         if start.slowdown == begins[0].slowdown:
             archive.least = archive.by_arena[0]
+    for member in list(archive.members):
+        _add_merged(archive, member, table, job)
     return archive
+
+
+def _add_merged(archive: Archive, member: Member, table: CycleTable, job: Job) -> None:
+    """Adds the same plan with fewer functions: families of kernels are merged one after the other."""
+    from codegen.fit.merged_kernels import merges_of
+
+    if job.options.optimize is Optimize.SIZE or not job.options.at_level.has_schedules:
+        return  # functions of one shape are merged anyway, or none are
+    variant, layers = member.planned.variant, frozenset[str]()
+    for merge in merges_of(variant.lowered, job.kernel_target, table):
+        layers |= merge.layers
+        planned = replace(member.planned, variant=variant.decided(merged=layers))
+        member = replace(
+            member,
+            planned=planned,
+            cycles=member.cycles + merge.cycles,
+            flash_bytes=member.flash_bytes - merge.bytes,
+            number=archive.made,
+        )
+        archive.made += 1
+        archive.add(member)
 
 
 def require_room(meaning: PassRun, job: Job) -> None:
@@ -193,16 +242,18 @@ def _says(job: Job, limit: int) -> str:
 
 def refusal(meaning: PassRun, job: Job) -> FitError:
     """Returns the error: how many bytes are missing, where, and the smallest possible budget."""
-    archive, limit = archive_of(meaning, job), arena_limit(job)
-    least = archive.by_arena[0]
+    limit, flash = arena_limit(job), job.options.flash_bytes
+    found = [(each, m) for each in _goals(meaning, job) for m in archive_of(meaning, each).by_cycles]
+    least = min((m for _, m in found), key=lambda m: m.arena_bytes)
     if limit is not None and least.arena_bytes > limit:
         return _no_arena(least, job, limit)
-    flash = job.options.flash_bytes
-    inside = [m for m in archive.by_cycles if limit is None or m.arena_bytes <= limit]
-    sizes = {flash_bytes(checked_plan(meaning, m.placement, m.planned, job)): m for m in inside}
+    inside = [(each, m) for each, m in found if limit is None or m.arena_bytes <= limit]
+    if flash is None:
+        return _no_memories([m for _, m in inside], job)
+    sizes = {flash_bytes(checked_plan(meaning, m.placement, m.planned, each)): m for each, m in inside}
     needed = min(sizes)
-    if flash is None or needed <= flash:
-        return _no_memories(inside, job)
+    if needed <= flash:
+        return _no_memories([m for _, m in inside], job)
     both = f" with an arena of {limit:,}" if limit is not None else ""
     return FitError(
         f"constants and kernels need about {needed:,} bytes of flash at least{both}, "

@@ -48,6 +48,7 @@ class CompiledPlan:
     request: PlanRequest
     plan: Plan
     placement: PlacementInRam | None = None  # of constants; None without --place
+    merged: frozenset[str] = frozenset()  # layers that share kernels with others of the same shape
 
     @cached_property
     def constant_regions(self) -> tuple[str, ...]:
@@ -65,7 +66,7 @@ class CompiledPlan:
         if not options.at_level.has_schedules:
             return kernel_library(self.lowered.stages, Sharing.NONE)
         sharing = Sharing.ALIKE if options.optimize is Optimize.SIZE else Sharing.EQUAL
-        return kernel_library(self.lowered.stages, sharing)
+        return kernel_library(self.lowered.stages, sharing, self.merged)
 
     @cached_property
     def stack_bytes(self) -> int:
@@ -99,7 +100,8 @@ class PlannedVariant:
         request, variant = replace(request, pools=used), self.variant
         placed, lowered = variant.placed, variant.lowered
         lowered = on_two_cores(lowered) if job.options.cores == TWO else lowered
-        return CompiledPlan(job, (*steps, *placed.steps), placed.graph, lowered, request, plan)
+        merged = variant.decisions.merged
+        return CompiledPlan(job, (*steps, *placed.steps), placed.graph, lowered, request, plan, merged=merged)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ class Decisions:
     compact: frozenset[str] = NO_LAYER  # store their weights in their own width
     frugal: frozenset[str] = NO_LAYER  # save RAM rather than time: no values in scratch
     brief: frozenset[str] = NO_LAYER  # compute so little that short code counts, not time
+    merged: frozenset[str] = NO_LAYER  # share a kernel with layers that differ from them in integers
     spread: frozenset[str] = NO_LAYER  # scatter each input row to its places on arrival
     copies_views: bool = False  # outputs that are views are copied instead of written in place
     is_roomy: bool = False  # trades bytes for little time: padding stays written, devices start early

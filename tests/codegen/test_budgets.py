@@ -18,6 +18,7 @@ from aot.ir.graph import Graph
 from aot.target import Optimize, Target
 from codegen.fit.budgets import flash_bytes
 from codegen.fit.layer_cycles import cycle_table
+from codegen.fit.merged_kernels import predicted_cycles
 from codegen.fit.offers import offers_for
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
@@ -74,7 +75,7 @@ class Asked:
         return plan_job(replace(self.job, options=replace(CompileOptions(), **options)))  # type: ignore[arg-type]
 
     def cycles(self, **options: object) -> int:
-        return self.table.run(self.plan(**options).lowered)
+        return predicted_cycles(self.plan(**options), self.table)
 
     def arenas(self) -> list[int]:
         """Budgets from the least to what the fastest plan needs."""
@@ -87,11 +88,11 @@ def require_more_arena_is_no_slower(asked: Asked) -> None:
     """Arenas keep to their budgets; more of them never means more cycles, nor more than the goals take."""
     found = [(budget, asked.plan(ram_bytes=budget)) for budget in asked.arenas()]
     assert all(plan.plan.arena_bytes <= budget for budget, plan in found)
-    cycles = [asked.table.run(plan.lowered) for _, plan in found]
+    cycles = [predicted_cycles(plan, asked.table) for _, plan in found]
     assert cycles == sorted(cycles, reverse=True)
     for goal in (Optimize.RAM, Optimize.SPEED):
         plan = asked.plan(optimize=goal)
-        own = plan.plan.arena_bytes, asked.table.run(plan.lowered)
+        own = plan.plan.arena_bytes, predicted_cycles(plan, asked.table)
         assert asked.cycles(ram_bytes=own[0]) <= own[1]
         assert all(its <= own[1] for (budget, _), its in zip(found, cycles, strict=True) if budget >= own[0])
 
@@ -121,7 +122,9 @@ def test_flash_is_kept_to_and_more_of_it_never_means_more_cycles(name: str) -> N
     found = [(budget, asked.plan(flash_bytes=budget)) for budget in budgets]
     assert all(flash_bytes(plan) <= budget for budget, plan in found)
     cycles = [
-        asked.table.run(plan.lowered) for _, plan in found if plan.job.options.optimize is Optimize.SPEED
+        predicted_cycles(plan, asked.table)
+        for _, plan in found
+        if plan.job.options.optimize is Optimize.SPEED
     ]
     assert cycles == sorted(cycles, reverse=True)
 
@@ -138,9 +141,29 @@ def test_each_step_of_flash_is_met_and_makes_resnet_no_slower(shared_dir: Path) 
             continue
         plan = asked.plan(flash_bytes=budget)
         assert flash_bytes(plan) <= budget
-        cycles.append(asked.table.run(plan.lowered))
+        cycles.append(predicted_cycles(plan, asked.table))
     assert len(cycles) > 5
     assert cycles == sorted(cycles, reverse=True)
+
+
+def test_less_flash_first_merges_kernels_that_differ_in_integers() -> None:
+    """Before all kernels get small and slow, twins share a function, in the same order."""
+    asked = Asked(GRAPHS["layers_alike"]())
+    free = asked.plan()
+    merged = asked.plan(flash_bytes=flash_bytes(free) - 1)
+    assert merged.job.options.optimize is Optimize.SPEED
+    assert merged.merged
+    assert merged.plan.order == free.plan.order
+    assert len(merged.library.kernels) < len(free.library.kernels)
+
+
+def test_the_flash_that_a_refusal_names_is_enough() -> None:
+    """The small kernels of --optimize size count, too."""
+    asked = Asked(GRAPHS["layers_alike"]())
+    with pytest.raises(FitError) as refused:
+        asked.plan(flash_bytes=flash_bytes(asked.plan(optimize=Optimize.SIZE)) - 400)
+    _, enough, *_ = str(refused.value.hint).split()
+    assert flash_bytes(asked.plan(flash_bytes=int(enough))) == int(enough)
 
 
 def test_constants_above_the_flash_are_refused_before_any_plan(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +242,7 @@ def test_models_reach_their_cycles_within_their_budgets(name: str, shared_dir: P
     for budget in BARS[name]:
         plan = asked.plan(ram_bytes=budget)
         assert plan.plan.arena_bytes <= budget
-        found[budget] = asked.table.run(plan.lowered)
+        found[budget] = predicted_cycles(plan, asked.table)
     assert {b: c for b, c in found.items() if c > BARS[name][b]} == {}
 
 
