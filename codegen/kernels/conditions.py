@@ -17,6 +17,11 @@ def _are_bytes(site: Site) -> bool:
     return {site.input(0).dtype, site.input(1).dtype, site.outputs[0].dtype} == {DType.I8}
 
 
+def _have_bytes_as_weights(site: Site) -> bool:
+    types = {site.input(0).dtype, site.outputs[0].dtype}
+    return site.input(1).dtype is DType.I8 and types <= {DType.I8, DType.I16}
+
+
 def _adds_nothing(site: Site) -> bool:
     return not isinstance(site.node.op, Conv2dAdd)
 
@@ -38,5 +43,8 @@ F32_INPUTS = Condition[Site]("floats", lambda site: site.input(0).dtype is DType
 NOT_FOR_SIZE = Condition[Site]("--optimize other than size", lambda site: site.optimize is not Optimize.SIZE)
 INTEGERS = Condition("integers", _are_integers)
 BYTES = Condition("data, weights and results of 8 bits", _are_bytes)
+BYTES_AS_WEIGHTS = Condition(
+    "data and results of 8 or 16 bits, with weights of 8 bits", _have_bytes_as_weights
+)
 ADDS_NOTHING = Condition("results without a fused addition", _adds_nothing)
 AS_TFLM_ROUNDS = Condition("results that are rounded twice, as by --rounding tflm", _is_rounded_twice)

@@ -62,10 +62,10 @@ def giving_sums(tile: HeliumDotTile, first: int) -> Proc:
     instruction = dot(tile)
     sums, _, *weights = instruction.params
     reach = (tile.pixels - 1) * tile.x_step + (tile.taps - 1) * tile.tap_step + tile.length
-    rows = Buffer("x", DType.I8, first + reach + READ_AHEAD, Role.ROWS, tile.kernel_rows)
+    rows = Buffer("x", tile.x_dtype, first + reach + READ_AHEAD, Role.ROWS, tile.kernel_rows)
     size = tile.channels * tile.kernel_rows * tile.taps * tile.length + READ_AHEAD
     operands = [Buffer(w.name, DType.I8, size, Role.CONSTANT) for w in weights]
-    y = Buffer("y", DType.I32, sums.elements, Role.OUTPUT)
+    y = Buffer("y", sums.dtype, sums.elements, Role.OUTPUT)
     places = (at(sums), at(rows, first), *(at(w) for w in operands))
     body = (Declare(sums), Invoke(instruction, places), copied(y, sums, sums.elements))
     return unroll(Proc("calling", (rows, *operands, y), body), "i")
@@ -90,6 +90,13 @@ def dots(channels: int, form: WeightForm = WeightForm.BYTES) -> Iterator[Check]:
     for pixels, (rows, taps, length), (x_step, aligned) in product((1, 2), WINDOWS, PIXEL_STEPS):
         tile = HeliumDotTile(pixels, channels, rows, taps, length, x_step, 24, aligned, form)
         yield proc_check(f"{tile.name}_{x_step}", giving_sums(tile, first=0 if aligned else 3))
+
+
+def dots_of_halves(sum_dtype: DType) -> Iterator[Check]:
+    for channels, (rows, taps, length) in product((1, 2, 3, 4), WINDOWS):
+        tile = HeliumDotTile(1, channels, rows, taps, length, 16, 24, False)
+        tile = replace(tile, x_dtype=DType.I16, sum_dtype=sum_dtype)
+        yield proc_check(tile.name, giving_sums(tile, first=1))
 
 
 KINDS = {
@@ -143,6 +150,58 @@ def requantised() -> Iterator[Check]:
         proc = unroll(Proc("calling", (given, *params, y), body), "i")
         constants = {**tables(requant, channels, sums.elements), "y": np.zeros(400, np.int8)}
         yield proc_check(f"{instruction.name}_{kind}_{steps[0]}_{steps[1]}", proc, constants)
+
+
+HALVES = {
+    "double": Requant(0, -32768, 32767, RequantRounding.DOUBLE, (-9, 31), False, DType.I16),
+    "clamped": Requant(0, 0, 20000, RequantRounding.SINGLE, (1, 31), True, DType.I16),
+    "reduced": Requant(0, -32768, 32767, RequantRounding.REDUCED, (-3, 16), True, DType.I16),
+    "long": Requant(0, -32768, 30000, RequantRounding.REDUCED, (-3, 16), True, DType.I16, DType.I64),
+    "long_to_bytes": Requant(9, -128, 127, RequantRounding.REDUCED, (-3, 16), True, DType.I8, DType.I64),
+}
+
+
+def requantised_to_halves() -> Iterator[Check]:
+    """Sums of every size, most of which give results within the limits; those of 64 bits have up to 47."""
+    every = product(HALVES.items(), (1, 2), (1, 3, 4), ((64, 1), (5, 50)))
+    for (kind, r), pixels, channels, steps in every:
+        tile = RequantTile(pixels, channels, *steps)
+        dtypes = {"start": r.sum_dtype, "scale": DType.I32, "right": DType.I32}
+        params = [Buffer(f"{n}s", dtype, channels, Role.CONSTANT) for n, dtype in dtypes.items()]
+        is_reduced = r.rounding is RequantRounding.REDUCED
+        instruction = requantise_tile(tile, r)
+        own = list(instruction.params[2:])
+        sums = Buffer("sums", r.sum_dtype, pixels * channels, Role.LOCAL)
+        given = Buffer("given", r.sum_dtype, sums.elements, Role.INPUT)
+        y = Buffer("y", r.dtype, 300, Role.OUTPUT)
+        loads: list[Stmt] = [Declare(b) for b in own]
+        for b, param in zip(own, params, strict=True):
+            if is_reduced:
+                loads.append(copied(b, param, channels))
+            else:
+                loads.append(Invoke(load_channels(channels, DType.I32), (at(b), at(param))))
+        call = Invoke(instruction, (at(y, 3), at(sums), *map(at, own)))
+        body = (Declare(sums), copied(sums, given, sums.elements), *loads, call)
+        proc = unroll(Proc("calling", (given, *params, y), body), "i")
+        yield proc_check(f"{instruction.name}_{kind}_{steps[0]}", proc, scales_of(r, channels, sums.elements))
+
+
+def scales_of(r: Requant, channels: int, sums: int) -> dict[str, Array]:
+    bits = 15 if r.rounding is RequantRounding.REDUCED else 31
+    right = RNG.integers(r.rights[0], r.rights[1], channels, endpoint=True)
+    scale = RNG.integers(1 << (bits - 1), 1 << bits, channels)
+    most = 2.0 ** (47 if r.sum_dtype is DType.I64 else 30)
+    wanted = RNG.uniform(1.5 * r.low, 1.5 * r.high, sums) + 0.5
+    near = np.clip(wanted / np.ldexp(scale, -bits - right)[np.arange(sums) % channels], -most, most)
+    start = RNG.integers(-1000, 1000, channels)
+    given = near.astype(r.sum_dtype.numpy) - start.astype(r.sum_dtype.numpy)[np.arange(sums) % channels]
+    return {
+        "starts": start.astype(r.sum_dtype.numpy),
+        "scales": scale.astype(np.int32),
+        "rights": right.astype(np.int32),
+        "given": given,
+        "y": np.zeros(300, r.dtype.numpy),
+    }
 
 
 def rounded_once_everywhere() -> Iterator[Check]:
@@ -411,7 +470,9 @@ def sums_of_rows() -> Iterator[Check]:
         *(partial(dots, channels) for channels in (1, 2, 3, 4)),
         partial(dots, 4, WeightForm.JOINED),
         partial(dots, 3, WeightForm.NIBBLES),
+        *(partial(dots_of_halves, dtype) for dtype in (DType.I32, DType.I64)),
         requantised,
+        requantised_to_halves,
         rounded_once_everywhere,
         rows,
         *(partial(rows, form) for form in FOUR_BITS),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from codegen.isa.helium.needs import INCLUDES, NEEDS
-from codegen.isa.helium.requantise import NARROW, narrowed, rounded, suffix
+from codegen.isa.helium.requantise import NARROW_HALVES, NARROW_WORDS, narrowed, rounded, suffix
 from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -109,7 +109,7 @@ def depthwise_channels(tile: DepthwiseChannels, requant: Requant) -> Instruction
         machine_instructions=len(_rows(tile)) + _ENDS,
         is_asm=True,
         own_registers=int(_counts(tile)),
-        calls=(NARROW, rounded(requant)),
+        calls=(NARROW_WORDS, NARROW_HALVES, rounded(requant)),
     )
 
 

@@ -18,7 +18,8 @@ from codegen.isa.helium.depthwise_row import DepthwiseLines
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm, weight_of
 from codegen.isa.helium.needs import ANY_WORDS, INCLUDES, NEEDS
 from codegen.isa.helium.requantise import (
-    NARROW,
+    NARROW_HALVES,
+    NARROW_WORDS,
     VECTOR_OF,
     WORDS,
     RequantTile,
@@ -211,7 +212,7 @@ def depthwise_rows(tile: InterleavedRows, requant: Requant) -> Instruction:
         is_inline=tile.is_inlined,
         is_asm=True,
         own_registers=0 if in_order is not None or not tile.loads_columns else tile.columns,
-        calls=(FEW_REGISTERS, VECTOR_OF, NARROW, rounded(requant)),
+        calls=(FEW_REGISTERS, VECTOR_OF, NARROW_WORDS, NARROW_HALVES, rounded(requant)),
     )
 
 

@@ -41,21 +41,44 @@ _WORD_REACH, _BYTE_REACH = 508, 127  # largest offsets of vector loads
 _UNROLLED = 4  # steps per iteration
 _ODD_REGISTERS = 5  # not usable for sums; one is left to the compiler
 _STRAIGHT = 8  # steps of a row without a loop
+_COUNTS = {8: "eight", 16: "sixteen"}
 
 
 @dataclass(frozen=True, slots=True)
 class HeliumDotTile:
-    """Sums of `pixels` by `channels` over a whole window: kernel rows of taps of `length` bytes each."""
+    """Sums of `pixels` by `channels` over a whole window: kernel rows of taps of `length` elements each."""
 
     pixels: int  # 1 or 2
     channels: int  # 1 to 4; up to 8 for a single pixel
     kernel_rows: int
     taps: int
     length: int
-    x_step: int  # bytes from one pixel's window to the next
+    x_step: int  # elements from one pixel's window to the next, if there are two, of bytes
     tap_step: int
     x_aligned: bool  # every window begins at a multiple of four bytes
     form: WeightForm = WeightForm.BYTES
+    x_dtype: DType = DType.I8  # I16: weights are widened as they are loaded
+    sum_dtype: DType = DType.I32  # I64: for pixels of 16 bits
+
+    @property
+    def lanes(self) -> int:
+        """Returns the products of an instruction."""
+        return LANES // self.x_dtype.bytes
+
+    @property
+    def is_in_asm(self) -> bool:
+        """Returns True if the window is one statement."""
+        return not self.form.is_four_bits
+
+    @property
+    def bits(self) -> int:
+        """Returns the bits of a lane."""
+        return 8 * self.x_dtype.bytes
+
+    def total(self, i: int, j: int) -> str:
+        """Returns the register of a sum, or the pair of registers."""
+        name = f"s{i}{j}"
+        return operand(name) if self.sum_dtype is DType.I32 else f"%Q[{name}], %R[{name}]"
 
     @property
     def vectors(self) -> int:
@@ -64,11 +87,11 @@ class HeliumDotTile:
 
     @property
     def steps(self) -> int:
-        return self.length // LANES
+        return self.length // self.lanes
 
     @property
     def rest(self) -> int:
-        return self.length % LANES
+        return self.length % self.lanes
 
     @property
     def name(self) -> str:
@@ -76,14 +99,17 @@ class HeliumDotTile:
         step = f"_step_{self.x_step}" if self.pixels > 1 else ""
         rows = f"{self.kernel_rows}_rows_of_{self.length}"
         ends = ("" if self.x_aligned else "_unaligned") + self.form.value
+        if self.x_dtype is not DType.I8:
+            ends = f"_{self.x_dtype.value}_in_{self.sum_dtype.value}"
         return f"dot_{self.pixels}x{self.channels}_{rows}{taps}{step}{ends}"
 
     @property
     def window_text(self) -> str:
         """Describes the window in a comment."""
         taps = f", {self.taps} of them {self.tap_step} apart" if self.taps > 1 else ""
-        address = "" if self.x_aligned else ", at any address"
-        return f"{counted(self.kernel_rows, 'row')} of {self.length} bytes{taps}{address}"
+        address = "" if self.x_aligned or self.x_dtype is not DType.I8 else ", at any address"
+        elements = "bytes" if self.x_dtype is DType.I8 else "halves"
+        return f"{counted(self.kernel_rows, 'row')} of {self.length} {elements}{taps}{address}"
 
     @property
     def sums(self) -> list[tuple[int, int]]:
@@ -92,8 +118,8 @@ class HeliumDotTile:
 
 def dot(tile: HeliumDotTile) -> Instruction:
     """sums[i][j] = sum over the window of x * w; `w` has whole steps, `rest` the remainder of each tap."""
-    sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
-    x = Buffer("x", DType.I8, 0, Role.ROWS, tile.kernel_rows)
+    sums = Buffer("sums", tile.sum_dtype, tile.pixels * tile.channels, Role.LOCAL)
+    x = Buffer("x", tile.x_dtype, 0, Role.ROWS, tile.kernel_rows)
     w = Buffer("w", DType.I8, 0, Role.CONSTANT)
     rest = Buffer("rest", DType.I8, 0, Role.CONSTANT)
     weights = ((w,) if tile.steps else ()) + ((rest,) if tile.rest else ())
@@ -109,9 +135,9 @@ def dot(tile: HeliumDotTile) -> Instruction:
         includes=INCLUDES,
         calls=(FEW_REGISTERS,),
         needs=NEEDS,
-        machine_instructions=0 if tile.form.is_four_bits else len(_asm_lines(tile)),
-        is_asm=not tile.form.is_four_bits,
-        own_registers=0 if tile.form.is_four_bits else len(_temporary(tile)),
+        machine_instructions=len(_asm_lines(tile)) if tile.is_in_asm else 0,
+        is_asm=tile.is_in_asm,
+        own_registers=_own_registers(tile) if tile.is_in_asm else 0,
     )
 
 
@@ -131,13 +157,14 @@ def _meaning(tile: HeliumDotTile, sums: Buffer, x: Buffer, w: Buffer, rest: Buff
     def product(k: Affine, weights: Buffer, place: Affine) -> Accumulate:
         return Accumulate(total, Binary("*", load(x, begin + k, r), load(weights, place)))
 
-    whole = ((tap * tile.steps + n) * tile.channels + j) * LANES + lane
+    lanes = tile.lanes
+    whole = ((tap * tile.steps + n) * tile.channels + j) * lanes + lane
     left = (tap * tile.channels + j) * tile.rest + lane
     inner: tuple[Stmt, ...] = ()
     if tile.steps:
-        inner += (For("n", tile.steps, (For("lane", LANES, (product(n * LANES + lane, w, whole),)),)),)
+        inner += (For("n", tile.steps, (For("lane", lanes, (product(n * lanes + lane, w, whole),)),)),)
     if tile.rest:
-        inner += (For("lane", tile.rest, (product(lane + tile.steps * LANES, rest, left),)),)
+        inner += (For("lane", tile.rest, (product(lane + tile.steps * lanes, rest, left),)),)
     window = For("r", tile.kernel_rows, (For("t", tile.taps, inner),))
     return (For("i", tile.pixels, (For("j", tile.channels, (Store(total, Const(0)), window)),)),)
 
@@ -170,11 +197,11 @@ def four_bit_window(
 
 
 def _definition(tile: HeliumDotTile) -> str:
-    params = [f"int32_t *sum{i}{j}" for i, j in tile.sums]
-    rows = [f"const int8_t *x{r}" for r in range(tile.kernel_rows)]
+    params = [f"{tile.sum_dtype.c_name} *sum{i}{j}" for i, j in tile.sums]
+    rows = [f"const {tile.x_dtype.c_name} *x{r}" for r in range(tile.kernel_rows)]
     weights = (["const int8_t *w"] if tile.steps else []) + (["const int8_t *rest"] if tile.rest else [])
     lines = [
-        f"/* Sums of {_describe(tile)}, sixteen products at a time:",
+        f"/* Sums of {_describe(tile)}, {_COUNTS[tile.lanes]} products at a time:",
         f"   {tile.window_text}. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
         f"    {', '.join(params)},",
@@ -194,7 +221,7 @@ def _body(tile: HeliumDotTile) -> list[str]:
         "#ifdef FEW_REGISTERS /* compilers find even ones, and the predicate's, for intrinsics */",
         *_in_intrinsics(tile),
         "#else",
-        f"    int32_t {', '.join(f's{i}{j}' for i, j in tile.sums)};",
+        f"    {tile.sum_dtype.c_name} {', '.join(f's{i}{j}' for i, j in tile.sums)};",
         *_window(tile),
         "#endif",
     ]
@@ -213,29 +240,33 @@ def _of_digits(tile: HeliumDotTile) -> list[str]:
 
 
 def _in_intrinsics(tile: HeliumDotTile) -> list[str]:
-    lines = [f"    int32_t {', '.join(f's{i}{j} = 0' for i, j in tile.sums)};"]
+    bits, lanes = tile.bits, tile.lanes
+    loaded = "vldrbq" if tile.x_dtype is DType.I8 else "vldrhq"
+    lines = [f"    {tile.sum_dtype.c_name} {', '.join(f's{i}{j} = 0' for i, j in tile.sums)};"]
     for tap in _taps(tile):
-        lines += ["    {", f"        const int8_t *x = {tap};"]
+        lines += ["    {", f"        const {tile.x_dtype.c_name} *x = {tap};"]
         if tile.steps:
             lines += [f"        for (int32_t n = 0; n < {tile.steps}; ++n) {{"]
-            lines += _step_in_intrinsics(tile, "vldrbq_s8({})", "w", LANES)
-            lines += [f"            x += {LANES};", "        }"]
+            lines += _step_in_intrinsics(tile, f"{loaded}_s{bits}({{}})", "w", lanes)
+            lines += [f"            x += {lanes};", "        }"]
         if tile.rest:
-            lines += [f"        const mve_pred16_t valid = vctp8q({tile.rest});"]
-            lines += _step_in_intrinsics(tile, "vldrbq_z_s8({}, valid)", "rest", tile.rest)
+            lines += [f"        const mve_pred16_t valid = vctp{bits}q({tile.rest});"]
+            lines += _step_in_intrinsics(tile, f"{loaded}_z_s{bits}({{}}, valid)", "rest", tile.rest)
         lines.append("    }")
     return lines
 
 
 def _step_in_intrinsics(tile: HeliumDotTile, loaded: str, weights: str, length: int) -> list[str]:
+    bits, added = tile.bits, "vmladavaq" if tile.sum_dtype is DType.I32 else "vmlaldavaq"
     pixels = [
-        f"const int8x16_t q{i} = {loaded.format(f'x + {i * tile.x_step}')};" for i in range(tile.pixels)
+        f"const int{bits}x{tile.lanes}_t q{i} = {loaded.format(f'x + {i * tile.x_step}')};"
+        for i in range(tile.pixels)
     ]
     if tile.form.is_four_bits:
         sums = _digits_in_intrinsics(tile, weights, length)
     else:
         sums = [
-            f"s{i}{j} = vmladavaq_s8(s{i}{j}, q{i}, vldrbq_s8({weights} + {j * length}));"
+            f"s{i}{j} = {added}_s{bits}(s{i}{j}, q{i}, vldrbq_s{bits}({weights} + {j * length}));"
             for j in range(tile.channels)
             for i in range(tile.pixels)
         ]
@@ -267,7 +298,12 @@ def _window(tile: HeliumDotTile) -> list[str]:
     temporary = _temporary(tile)
     moved = pointers if _in_registers(tile) else ["tap"]
     moved = [*moved, *(["w"] if tile.steps else []), *(["rest"] if tile.rest else [])]
-    sums = ", ".join(f'[s{i}{j}] "=&Te"(s{i}{j})' for i, j in tile.sums)
+
+    def low(name: str) -> str:  # loads that widen have only the lower registers
+        return "+l" if tile.x_dtype is DType.I16 and name in ("w", "rest") else "+r"
+
+    kind = "Te" if tile.sum_dtype is DType.I32 else "r"
+    sums = ", ".join(f'[s{i}{j}] "=&{kind}"(s{i}{j})' for i, j in tile.sums)
     clobbered = ["q0", "q1", "q2", "q3", *(["p0"] if tile.rest else []), "memory", "cc"]
     return [
         *_declared(tile),
@@ -276,7 +312,7 @@ def _window(tile: HeliumDotTile) -> list[str]:
         *(f'        "{line.text}\\n\\t"' for line in _asm_lines(tile)),
         f"        : {sums},",
         "          "
-        + ", ".join([*(f'[{n}] "+r"({n})' for n in moved), *(f'[{n}] "=&r"({n})' for n in temporary)]),
+        + ", ".join([*(f'[{n}] "{low(n)}"({n})' for n in moved), *(f'[{n}] "=&r"({n})' for n in temporary)]),
         "        :",
         f"        : {', '.join(chr(34) + name + chr(34) for name in clobbered)});",
     ]
@@ -287,9 +323,16 @@ def _asm_lines(tile: HeliumDotTile) -> tuple[AsmLine, ...]:
     """Returns the instructions of the window. Cached, since they are ordered and counted."""
     lines = [line for n in range(len(_taps(tile))) for line in _tap(tile, n)]
     if tile.rest:
-        count = "count" if _counts(tile) else "s00"  # not yet in use as a sum
-        lines = [stays(f"mov %[{count}], #{tile.rest}"), stays(f"vctp.8 %[{count}]"), *lines]
+        of_sum = tile.total(0, 0).partition(",")[0]  # not yet in use
+        count = operand("count") if _counts(tile) else of_sum
+        lines = [stays(f"mov {count}, #{tile.rest}"), stays(f"vctp.{tile.bits} {count}"), *lines]
     return tuple(in_order(lines, HELIUM))
+
+
+def _own_registers(tile: HeliumDotTile) -> int:
+    """Returns the registers besides operands. Pairs may be any, so that a compiler's choice counts."""
+    pairs = len(tile.sums) if tile.sum_dtype is DType.I64 else 0
+    return len(_temporary(tile)) + pairs
 
 
 def _temporary(tile: HeliumDotTile) -> list[str]:
@@ -307,10 +350,10 @@ def _taps(tile: HeliumDotTile) -> list[str]:
 def _declared(tile: HeliumDotTile) -> list[str]:
     taps = _taps(tile)
     if _in_registers(tile):
-        return [f"    const int8_t *p{n} = {tap};" for n, tap in enumerate(taps)]
+        return [f"    const {tile.x_dtype.c_name} *p{n} = {tap};" for n, tap in enumerate(taps)]
     return [
-        f"    const int8_t *const taps[{len(taps)}] = {{{', '.join(taps)}}};",
-        "    const int8_t *const *tap = taps;",
+        f"    const {tile.x_dtype.c_name} *const taps[{len(taps)}] = {{{', '.join(taps)}}};",
+        f"    const {tile.x_dtype.c_name} *const *tap = taps;",
     ]
 
 
@@ -359,7 +402,7 @@ def _whole_steps(tile: HeliumDotTile, pointer: str, sets: bool) -> list[AsmLine]
 def _step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[AsmLine]:
     lines = [_load_x(tile, pointer, i, LANES) for i in reversed(range(tile.pixels))]
     for j in range(tile.channels):
-        lines += [_load_w("w", j, LANES), *_products(tile, j, sets)]
+        lines += [_load_w(tile, "w", j, tile.lanes), *_products(tile, j, sets)]
     return lines
 
 
@@ -368,19 +411,19 @@ def _rest_step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[AsmLine]:
     lines = [predicate(f"vps{'t' * tile.pixels}", tile.pixels)]
     lines += [_load_x(tile, pointer, i, None) for i in reversed(range(tile.pixels))]
     for j in range(tile.channels):
-        lines += [_load_w("rest", j, tile.rest), *_products(tile, j, sets)]
+        lines += [_load_w(tile, "rest", j, tile.rest), *_products(tile, j, sets)]
     return lines
 
 
-def _load_w(pointer: str, channel: int, length: int) -> AsmLine:
-    return loads("vldrb.8", (f"q{2 + channel % 2}",), Address(operand(pointer), length, moves=True))
+def _load_w(tile: HeliumDotTile, pointer: str, channel: int, length: int) -> AsmLine:
+    name = "vldrb.8" if tile.x_dtype is DType.I8 else "vldrb.s16"
+    return loads(name, (f"q{2 + channel % 2}",), Address(operand(pointer), length, moves=True))
 
 
 def _products(tile: HeliumDotTile, j: int, sets: bool) -> list[AsmLine]:
-    w, pixels = f"q{2 + j % 2}", range(tile.pixels)
-    if sets:
-        return [computes("vmladav.s8", operand(f"s{i}{j}"), f"q{i}", w) for i in pixels]
-    return [adds_to("vmladava.s8", operand(f"s{i}{j}"), f"q{i}", w) for i in pixels]
+    name = "vmladav" if tile.sum_dtype is DType.I32 else "vmlaldav"
+    name, made = (f"{name}.s{tile.bits}", computes) if sets else (f"{name}a.s{tile.bits}", adds_to)
+    return [made(name, tile.total(i, j), f"q{i}", f"q{2 + j % 2}") for i in range(tile.pixels)]
 
 
 def _load_x(tile: HeliumDotTile, pointer: str, pixel: int, advance: int | None) -> AsmLine:
@@ -389,7 +432,10 @@ def _load_x(tile: HeliumDotTile, pointer: str, pixel: int, advance: int | None) 
     A neighbor out of reach has a separate pointer. Without `advance`, it is a predicated load, the last by
     its pointer.
     """
-    name = "vldrbt.8" if advance is None else "vldrw.32" if tile.x_aligned else "vldrb.8"
+    if tile.x_dtype is DType.I16:
+        name = "vldrht.16" if advance is None else "vldrh.16"
+    else:
+        name = "vldrbt.8" if advance is None else "vldrw.32" if tile.x_aligned else "vldrb.8"
     if pixel and not _is_far(tile):
         return loads(name, (f"q{pixel}",), Address(pointer, tile.x_step))
     by = pointer if pixel == 0 else operand("next")

@@ -10,16 +10,26 @@ VRSHL rounds, since floor((floor(p / a) + b) / c) equals floor((p + a * b) / (a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
+from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.needs import INCLUDES, INT32X4, NEEDS
 from codegen.isa.names import in_name
-from codegen.isa.plain.requantise import Requant, exact_store
+from codegen.isa.plain.requantise import Requant, exact_store, type_name
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Binary, Buffer, For, Instruction, Role, Store, at, load
 
 WORDS = 4  # 32-bit lanes
+_REDUCED = 15  # bits that a multiplier of 16 bits adds to the shift
+_PER_LINE = 6
+
+
+def fits_vectors(r: Requant) -> bool:
+    """Returns True if vectors store the results. Those of 16 bits have no room to add a zero point."""
+    is_scaled = r.fits_lanes or r.rounding is RequantRounding.REDUCED
+    return is_scaled and (r.dtype is DType.I8 or (r.dtype is DType.I16 and r.zero_point == 0))
 
 
 def high_product(r: Requant) -> str:
@@ -54,7 +64,7 @@ def load_channels(count: int, dtype: DType) -> Instruction:
 class RequantTile:
     pixels: int  # 1 or 2
     channels: int  # up to 4
-    pixel_step: int  # bytes of the output
+    pixel_step: int  # elements of the output
     channel_step: int
 
     @property
@@ -73,25 +83,39 @@ class RequantTile:
 
 def requantise_tile(tile: RequantTile, requant: Requant) -> Instruction:
     """y[i][j] = stored(sums[i][j] + start[j], scale[j], right[j])."""
-    y = Buffer("y", DType.I8, 0, Role.OUTPUT)
-    sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
-    start, scale, right = (in_vector(name, tile.channels) for name in ("start", "scale", "right"))
+    y = Buffer("y", requant.dtype, 0, Role.OUTPUT)
+    sums = Buffer("sums", requant.sum_dtype, tile.pixels * tile.channels, Role.LOCAL)
+    start, scale, right = constants = _constants(requant, tile.channels)
     i, j = variable("i"), variable("j")
     total = Binary("+", load(sums, i * tile.channels + j), load(start, j))
     stored = Apply(exact_store(requant).store, (total, load(scale, j), load(right, j)))
     place = at(y, i * tile.pixel_step + j * tile.channel_step)
     name = f"{tile.name}_{suffix(requant)}"
-    given = ", ".join(f"{{sums[{n}]}}" for n in range(sums.elements))
+    given = [f"{{sums[{n}]}}" for n in range(sums.elements)]
+    for each in constants:
+        lanes = range(tile.channels)
+        given += [f"{{{each.name}}}"] if each.vector_type else [f"{{{each.name}[{n}]}}" for n in lanes]
+    to_bytes = (NARROW_HALVES,) if requant.dtype is DType.I8 else ()
     return Instruction(
         name=name,
-        params=(y, sums, start, scale, right),
+        params=(y, sums, *constants),
         body=(For("i", tile.pixels, (For("j", tile.channels, (Store(place, stored),)),)),),
-        call=f"{name}({{y}}, {given}, {{start}}, {{scale}}, {{right}});",
+        call=f"{name}({{y}}, {', '.join(given)});",
         definition=_tile_definition(name, tile, requant),
         includes=INCLUDES,
         needs=NEEDS,
-        calls=(VECTOR_OF, NARROW, rounded(requant)),
+        calls=(VECTOR_OF, NARROW_WORDS, *to_bytes, rounded(requant)),
     )
+
+
+def _constants(r: Requant, channels: int) -> tuple[Buffer, Buffer, Buffer]:
+    """Returns the parameters start, scale and right: in lanes, or in core registers for 64-bit products."""
+    if r.rounding is not RequantRounding.REDUCED:
+        start, scale, right = (in_vector(name, channels) for name in ("start", "scale", "right"))
+        return start, scale, right
+    dtypes = {"start": r.sum_dtype, "scale": DType.I32, "right": DType.I32}
+    start, scale, right = (Buffer(name, dtype, channels, Role.LOCAL) for name, dtype in dtypes.items())
+    return start, scale, right
 
 
 def _shared(name: str, definition: str) -> Instruction:
@@ -111,8 +135,8 @@ static inline __attribute__((always_inline)) int32x4_t vector_of(int32_t a, int3
 }
 """,
 )
-NARROW = _shared(
-    "narrow",
+NARROW_WORDS = _shared(
+    "narrow_words",
     """\
 /* Saturated to half the width, in even places; in place, for which compilers make a copy first. */
 static inline __attribute__((always_inline)) int16x8_t narrow_words(int32x4_t v)
@@ -120,7 +144,11 @@ static inline __attribute__((always_inline)) int16x8_t narrow_words(int32x4_t v)
     __asm__("vqmovnb.s32 %q0, %q0" : "+w"(v));
     return vreinterpretq_s16_s32(v);
 }
-
+""",
+)
+NARROW_HALVES = _shared(
+    "narrow_halves",
+    """\
 static inline __attribute__((always_inline)) int8x16_t narrow_halves(int16x8_t v)
 {
     __asm__("vqmovnb.s16 %q0, %q0" : "+w"(v));
@@ -131,16 +159,19 @@ static inline __attribute__((always_inline)) int8x16_t narrow_halves(int16x8_t v
 
 
 def suffix(r: Requant) -> str:
-    clamp = "" if (r.low, r.high) == (-128, 127) else f"_{in_name(r.low)}_{in_name(r.high)}"
+    clamp = "" if (r.low, r.high) == r.dtype.limits else f"_{in_name(r.low)}_{in_name(r.high)}"
     sign = "_signed" if r.sign_matters else ""
     once = "_once" if r.is_rounded_once else ""
     short = "_short" if r.scaled_fits_16_bits else ""
     shift = "" if r.rights[0] >= 1 else "_any_shift"
-    return f"zero_{in_name(r.zero_point)}{clamp}{sign}{once}{short}{shift}"
+    halves = "" if r.dtype is DType.I8 else "_halves"
+    return f"zero_{in_name(r.zero_point)}{clamp}{sign}{once}{short}{shift}{halves}"
 
 
 def rounded(r: Requant) -> Instruction:
-    """v * scale / 2**31 / 2**-shift in every lane."""
+    """v * scale / 2**31 / 2**-shift in every lane; of a number in core registers if mult has 16 bits."""
+    if r.rounding is RequantRounding.REDUCED:
+        return _SCALED_WORD if r.sum_dtype is DType.I32 else _SCALED_LONG
     any_shift, signed = r.rights[0] < 1, r.sign_matters
     once = "_once" if r.is_rounded_once else ""
     name = "rounded" + once + ("_signed" if signed else "") + ("_any_shift" if any_shift else "")
@@ -157,6 +188,28 @@ def rounded(r: Requant) -> Instruction:
         lines.append(f"    v = vaddq_s32(v, vshrq_n_s32({negative}, 31));")
     lines += ["    return vrshlq_s32(v, shift);", "}"]
     return _shared(name, "\n".join(lines) + "\n")
+
+
+def _scaled(name: str, sum_dtype: DType, product: str) -> Instruction:
+    definition = f"""\
+/* sum * scale / 2^right, scale of 16 bits, rounded half up and saturated to 32 bits.
+   One statement, since compilers move pairs of registers through memory. */
+static inline __attribute__((always_inline)) int32_t {name}(
+    {sum_dtype.c_name} sum, int32_t scale, int32_t right)
+{{
+    int64_t v;
+    __asm__("{product}\\n\\t"
+            "sqrshrl %Q0, %R0, #64, %3\\n\\t"
+            "sqshll %Q0, %R0, #32"
+            : "=&r"(v) : "r"(sum), "r"(scale), "r"(right) : "cc");
+    return (int32_t)(v >> 32);
+}}
+"""
+    return _shared(name, definition)
+
+
+_SCALED_WORD = _scaled("scaled_word", DType.I32, "smull %Q0, %R0, %1, %2")
+_SCALED_LONG = _scaled("scaled_long", DType.I64, "umull %Q0, %R0, %Q1, %2\\n\\tmla %R0, %R1, %2, %R0")
 
 
 def _rounding_text(r: Requant) -> list[str]:
@@ -198,29 +251,72 @@ def narrowed(r: Requant, halves: str) -> list[str]:
 
 def _tile_definition(name: str, tile: RequantTile, r: Requant) -> str:
     sums = [f"s{i}{j}" for i in range(tile.pixels) for j in range(tile.channels)]
+    channels, in_lanes = range(tile.channels), r.rounding is not RequantRounding.REDUCED
+    params = [f"{r.dtype.c_name} *y", *(f"{r.sum_dtype.c_name} {s}" for s in sums)]
+    tables: list[str] = []
+    for each in _constants(r, tile.channels):
+        kind = each.vector_type or each.dtype.c_name
+        tables += [f"{kind} {each.name}{n}" for n in channels] if not in_lanes else [f"{kind} {each.name}"]
     lines = [
-        f"/* Sums of {tile.pixels} x {tile.channels} pixels and channels as int8, a channel to a lane:",
+        f"/* Sums of {tile.pixels} x {tile.channels} pixels and channels as {type_name(r)},"
+        " a channel to a lane:",
         f"   {r.said}{tile.steps_text}. */",
         f"static inline __attribute__((always_inline)) void {name}(",
-        f"    int8_t *y, {', '.join(f'int32_t {s}' for s in sums)},",
-        "    int32x4_t start, int32x4_t scale, int32x4_t right)",
+        f"    {', '.join(params)},",
+        *_wrapped(tables),
         "{",
-        "    const int32x4_t shift = vnegq_s32(right);",
+        *(["    const int32x4_t shift = vnegq_s32(right);"] if in_lanes else []),
     ]
     for i in range(tile.pixels):
         own = sums[i * tile.channels : (i + 1) * tile.channels]
-        four = ", ".join([*own, *([own[-1]] * (WORDS - tile.channels))])
-        v = f"vaddq_s32(vector_of({four}), start)"
-        lines.append(f"    const int32x4_t v{i} = {rounded(r).name}({v}, scale, shift);")
+        if not in_lanes:
+            own = [
+                f"{rounded(r).name}({s} + start{j}, scale{j}, {_REDUCED} + right{j})"
+                for j, s in enumerate(own)
+            ]
+            lines += [f"    const int32_t v{i}{j} = {value};" for j, value in enumerate(own)]
+            own = [f"v{i}{j}" for j in channels]
+        four = f"vector_of({', '.join([*own, *([own[-1]] * (WORDS - tile.channels))])})"
+        v = f"{rounded(r).name}(vaddq_s32({four}, start), scale, shift)" if in_lanes else four
+        lines.append(f"    const int32x4_t v{i} = {v};")
     return "\n".join([*lines, *stored(tile, r), "}"]) + "\n"
+
+
+def _wrapped(params: list[str]) -> list[str]:
+    """Returns the lines of a parameter list."""
+    rows = [params[n : n + _PER_LINE] for n in range(0, len(params), _PER_LINE)]
+    return [f"    {', '.join(row)}{')' if row is rows[-1] else ','}" for row in rows]
 
 
 def stored(tile: RequantTile, r: Requant) -> list[str]:
     """Returns C code that narrows v0, and v1 if there are two pixels, and stores them at y."""
+    if r.dtype is DType.I16:
+        return [line for i in range(tile.pixels) for line in _halves_stored(tile, r, i)]
     lines = ["    int16x8_t halves = narrow_words(v0);"]
     if tile.pixels == 2:
         lines.append("    halves = vqmovntq_s32(halves, v1);")
     return [*lines, *narrowed(r, "halves"), f"    {_store(tile)}"]
+
+
+def _halves_stored(tile: RequantTile, r: Requant, i: int) -> Iterator[str]:
+    """Yields C code that narrows v0 or v1 to 16 bits and stores it; even halves are the low ones of words."""
+    value = f"v{i}"
+    for name, limit, is_needed in (
+        ("vmaxq_s32", r.low, r.low > r.dtype.limits[0]),
+        ("vminq_s32", r.high, r.high < r.dtype.limits[1]),
+    ):
+        value = f"{name}({value}, vdupq_n_s32({limit}))" if is_needed else value
+    yield f"    const int32x4_t halves{i} = vreinterpretq_s32_s16(narrow_words({value}));"
+    y = f"y + {i * tile.pixel_step}" if i else "y"
+    own = replace(tile, pixels=1)
+    if tile.channel_step == 1 or tile.channels == 1:
+        yield "    " + _masked(f"vstrhq{{p}}_s32({y}, halves{i}{{mask}});", own, 32)
+        return
+    places = ", ".join(str(j * tile.channel_step) for j in range(WORDS))
+    yield f"    const uint32x4_t places{i} = {{{places}}};"
+    yield "    " + _masked(
+        f"vstrhq_scatter_shifted_offset{{p}}_s32({y}, places{i}, halves{i}{{mask}});", own, 32
+    )
 
 
 def _store(tile: RequantTile) -> str:

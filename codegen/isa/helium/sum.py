@@ -12,7 +12,7 @@ from aot.ir.types import DType
 from aot.ops.binary_rescale import AddParameters
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.needs import INCLUDES, NEEDS
-from codegen.isa.helium.requantise import NARROW, narrowed
+from codegen.isa.helium.requantise import NARROW_HALVES, NARROW_WORDS, narrowed
 from codegen.isa.plain.arithmetic import Multiplier, StoredResult, line_of
 from codegen.isa.plain.linear_sum import SumLine
 from codegen.isa.plain.requantise import Requant
@@ -46,7 +46,7 @@ def sum_row(
         definition=_definition(name, sign, count, p, zero_points, result),
         includes=INCLUDES,
         needs=NEEDS,
-        calls=(NARROW,),
+        calls=(NARROW_WORDS, NARROW_HALVES),
     )
 
 

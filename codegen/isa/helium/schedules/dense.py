@@ -1,11 +1,13 @@
-"""Dense layers on Helium: reads an int8 vector in place."""
+"""Dense layers on Helium: reads a vector of 8 or 16 bits in place."""
 
 from __future__ import annotations
 
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.schedules.dot_product import helium_dot
-from codegen.kernels.conditions import BYTES
+from codegen.kernels.conditions import BYTES_AS_WEIGHTS
 from codegen.kernels.dense import dense_schedule, dense_tail
 from codegen.kernels.dot_product import stored_bytes
 
-SCHEDULE = dense_schedule("helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES,), tail_of=dense_tail)
+SCHEDULE = dense_schedule(
+    "helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES_AS_WEIGHTS,), tail_of=dense_tail
+)

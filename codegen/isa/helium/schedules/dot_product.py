@@ -1,11 +1,12 @@
-"""Dot products over rows on Helium: tiles of 2 pixels by 4 channels, int8 rows read in place.
+"""Dot products over rows on Helium: tiles of 2 pixels by 4 channels, rows read in place.
 
 for blocks of four channels: their constants into vector registers
     for pairs of pixels:
         eight sums over the whole window, sixteen products at a time
         eight sums requantized, one channel per lane, and stored
 
-If results are int8, a row of several pixels is one instruction (`dot_row`), which overlaps the two steps.
+If pixels and results are int8, a row of several pixels is one instruction (`dot_row`), which overlaps the two
+steps. Pixels of 16 bits are multiplied in eights, one pixel at a time.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from codegen.isa.helium.dots import LANES, READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.four_bits import form_of
 from codegen.isa.helium.requantise import (
     RequantTile,
+    fits_vectors,
     load_channels,
     requantise_tile,
 )
@@ -103,7 +105,7 @@ def _weights(p: DotProblem) -> Buffer:
 
 def _pixel(p: DotProblem, ends: _ChannelEnds, x: Buffer, window: Affine, column: Affine) -> tuple[Stmt, ...]:
     """Returns one output of channel o."""
-    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
+    total = Buffer("sum", p.sum_dtype, 1, Role.LOCAL)
     o, row, tap, k = (variable(v) for v in ("o", "r", "t", "k"))
     depth = p.kernel_rows * p.taps * p.length
     weight = o * depth + row * (p.taps * p.length) + tap * p.length + k
@@ -123,7 +125,12 @@ def is_thin(p: DotProblem) -> bool:
     depth = p.kernel_rows * p.length
     side_by_side = -(-depth // LANES) < p.kernel_rows
     return (
-        p.taps == 1 and p.length < LANES and side_by_side and depth <= LONGEST and p.kernel_rows <= MOST_ROWS
+        p.x_dtype is DType.I8
+        and p.taps == 1
+        and p.length < LANES
+        and side_by_side
+        and depth <= LONGEST
+        and p.kernel_rows <= MOST_ROWS
     )
 
 
@@ -165,12 +172,18 @@ def _copied(p: DotProblem, x: Buffer, windows: Buffer, first: Affine, count: int
 
 
 def helium_dot(site: Site, p: DotProblem) -> ScheduledDot:
-    """Returns the schedule for int8."""
+    """Returns the schedule for pixels of 8 or 16 bits."""
     requant = None if p.tail is None else p.tail.requant
     if requant is not None and (made := _of_four_bits(site, p, requant)) is not None:
         return made
     proc, packing = _scheduled_at(site, p, requant)
-    return ScheduledDot("helium", "2 x 4 sums per tile, 8-bit rows in place", proc, packing)
+    why = f"{_pixels(p)} x {CHANNELS} sums per tile, {8 * p.x_dtype.bytes}-bit rows in place"
+    return ScheduledDot("helium", why, proc, packing)
+
+
+def _pixels(p: DotProblem) -> int:
+    """Returns the pixels of a tile. Compilers lack registers for sums of more than one of 16 bits."""
+    return PIXELS if p.x_dtype is DType.I8 else 1
 
 
 def _of_four_bits(site: Site, p: DotProblem, requant: Requant) -> ScheduledDot | None:
@@ -212,37 +225,44 @@ def _scheduled(
     proc = _tiled(proc, p, requant)
     proc, packing = _packed(proc, p)
     counts = [n for n in (CHANNELS, p.channels % CHANNELS) if n]
-    shapes = list(product((PIXELS, 1), counts))
-    dots = [
-        dot(HeliumDotTile(i, j, p.kernel_rows, p.taps, p.length, p.x_step, p.tap_step, aligned))
-        for i, j in shapes
-    ]
-    if requant is None or not _stores_vectors(p, requant):
+    shapes = list(product(range(_pixels(p), 0, -1), counts))
+    like = HeliumDotTile(1, 1, p.kernel_rows, p.taps, p.length, p.x_step, p.tap_step, aligned)
+    like = replace(like, x_dtype=p.x_dtype, sum_dtype=p.sum_dtype)
+    dots = [dot(replace(like, pixels=i, channels=j)) for i, j in shapes]
+    if requant is None or not fits_vectors(requant):
         return unroll(unroll(tensorize(proc, "xi", dots), "xi"), "oi"), packing
     stores = [
         requantise_tile(RequantTile(i, j, p.y_pixel_step, p.y_channel_step), requant) for i, j in shapes
     ]
     proc = tensorize(proc, "xi", [*dots, *stores])
+    if not requant.fits_lanes:  # constants in core registers
+        return unroll(proc, "oi"), packing
     loads = [load_channels(n, dtype) for n in counts for dtype in (DType.I32, DType.I8)]
     proc = tensorize(proc, "oi", loads)
-    return unroll(proc, "xb") if 1 < p.pixels // PIXELS <= straight else proc, packing
+    return unroll(proc, "xb") if 1 < p.pixels // _pixels(p) <= straight else proc, packing
 
 
 def _stores_vectors(p: DotProblem, requant: Requant) -> bool:
-    return requant.fits_lanes and p.y_dtype is DType.I8
+    """Returns True if single instructions for rows and for vectors are possible."""
+    return requant.fits_lanes and {p.x_dtype, p.y_dtype} == {DType.I8}
 
 
 def _in_blocks(proc: Proc, p: DotProblem, requant: Requant) -> tuple[Proc, Packing]:
     """Returns blocks of channels, all in one instruction."""
-    proc, packing = _packed(_split_depth(_split_channels(proc, p.channels), p.length), p)
+    proc, packing = _packed(_split_depth(_split_channels(proc, p.channels), p), p)
     blocks = DotBlocks(p.channels // CHANNELS, p.length // LANES, requant)
     return tensorize(proc, "ob", [dot_blocks(blocks)]), packing
 
 
 def _packed(proc: Proc, p: DotProblem) -> tuple[Proc, Packing]:
     order = ("ob", "ob_rest", "r", "t", "step", "oi", "lane", "k", "k_rest")
-    proc, packing = pack(proc, "w", order, valid=variable("lane"), limit=LANES)
-    return proc, Packing(packing.source + (-1,) * (READ_AHEAD if p.length % LANES else 0))
+    lanes = _lanes(p)
+    proc, packing = pack(proc, "w", order, valid=variable("lane"), limit=lanes)
+    return proc, Packing(packing.source + (-1,) * (READ_AHEAD if p.length % lanes else 0))
+
+
+def _lanes(p: DotProblem) -> int:
+    return LANES // p.x_dtype.bytes
 
 
 def _row(p: DotProblem, requant: Requant, channels: int, pixels: int, aligned: bool, small: bool) -> DotRow:
@@ -254,7 +274,7 @@ def _row(p: DotProblem, requant: Requant, channels: int, pixels: int, aligned: b
 def _in_rows(proc: Proc, p: DotProblem, like: DotRow) -> tuple[Proc, Packing]:
     """Returns blocks of channels, each a row of pixels."""
     proc = privatize(_split_channels(proc, p.channels), ("start", "scale", "shift"), "oi")
-    proc, packing = _packed(_split_depth(reorder(proc, "oi", "column"), p.length), p)
+    proc, packing = _packed(_split_depth(reorder(proc, "oi", "column"), p), p)
     counts = [n for n in (CHANNELS, p.channels % CHANNELS) if n]
     rows = [
         _row(p, like.requant, n, pixels, like.sums.x_aligned, like.is_small)
@@ -274,9 +294,9 @@ def _tiled(proc: Proc, p: DotProblem, requant: Requant | None) -> Proc:
     proc = _split_channels(proc, p.channels)
     if requant is not None:
         proc = privatize(proc, ("start", "scale", "shift"), "oi")
-    proc = split(reorder(proc, "oi", "column"), "column", PIXELS, "xb", "xi")
+    proc = split(reorder(proc, "oi", "column"), "column", _pixels(p), "xb", "xi")
     proc = privatize(privatize(proc, ("sum",), "oi", together=2), ("sum",), "xi")
-    return _split_depth(proc, p.length)
+    return _split_depth(proc, p)
 
 
 def _split_channels(proc: Proc, channels: int) -> Proc:
@@ -289,9 +309,10 @@ def _split_channels(proc: Proc, channels: int) -> Proc:
     return split(proc, "o", CHANNELS, "ob", "oi") if whole else proc
 
 
-def _split_depth(proc: Proc, length: int) -> Proc:
-    """Splits a tap into sixteens and a remainder."""
-    whole, rest = length // LANES * LANES, length % LANES
+def _split_depth(proc: Proc, p: DotProblem) -> Proc:
+    """Splits a tap into whole vectors and a remainder."""
+    lanes = _lanes(p)
+    whole, rest = p.length // lanes * lanes, p.length % lanes
     if whole and rest:
-        return split(partition(proc, "k", whole, "k", "k_rest"), "k", LANES, "step", "lane")
-    return split(proc, "k", LANES, "step", "lane") if whole else proc
+        return split(partition(proc, "k", whole, "k", "k_rest"), "k", lanes, "step", "lane")
+    return split(proc, "k", lanes, "step", "lane") if whole else proc
