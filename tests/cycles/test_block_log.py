@@ -66,6 +66,16 @@ def test_a_block_ends_with_its_page(require_package: Callable[..., None]) -> Non
     assert blocks(trace) == [(0x3F6, 10), (0x400, 8)]
 
 
+def test_a_block_ends_behind_what_changes_predicates(require_package: Callable[..., None]) -> None:
+    """vcmp.s32 ge, q0, r1; vpsel q0, q1, q0; vpt.f32 gt, q1, q0; vmovt q0, q1; bx lr."""
+    require_package("capstone")
+    code = bytes.fromhex("21fe411f33fe010f73ee011f22ef52017047")
+    segments = (Segment(range(0x100, 0x100 + len(code)), code),)
+    where = TracePoints(0x100, None, range(0x1000))
+    trace = trace_of(map(line, (0x100, 0x104, 0x10C)), (), where, segments, "arm")
+    assert blocks(trace) == [(0x100, 4), (0x104, 8), (0x10C, 6)]
+
+
 def test_what_a_layer_reports_is_not_part_of_the_run(traced: Callable[..., Trace]) -> None:
     found = traced([RUN, REPORT, RUN + 8, RUN + 12], (LayerReport(3, RUN + 8),))
     assert blocks(found) == [(RUN, 8), (RUN + 8, 4), (RUN + 12, 4)]
