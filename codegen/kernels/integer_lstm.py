@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from codegen.loops.ir import (
     Apply,
     Binary,
     Buffer,
+    BufferPlace,
     Const,
     Declare,
     Expr,
@@ -58,20 +59,29 @@ class IntegerLstmStep(RecurrentStep):
     def loops(self) -> list[tuple[Stmt, ...]]:
         u = variable("u")
         gates, lines = self._hidden_sums()
-        cell = load(self.state, self._own(u) + self.size)
         values = [Buffer(f"{name}_gate", DType.I32, 1, Role.LOCAL) for name in _GATES]
         for number, (value, total) in enumerate(zip(values, gates, strict=True)):
-            lines += [Declare(value), Store(at(value), self._curved(number, total))]
-        taken, shown, kept, fresh = map(load, values)
+            lines += [Declare(value), Store(at(value), curved(number, self._inside(number, total)))]
+        cell, shown_cell = load(self.state, self._own(u) + self.size), at(self.y, self._made(u + self.units))
+        return [(*lines, *self.unit([load(v) for v in values], cell, shown_cell, self._result))]
+
+    def unit(
+        self, gates: Sequence[Expr], cell: Load, shown_cell: BufferPlace, made: Callable[[Expr], Store]
+    ) -> tuple[Stmt, ...]:
+        """Returns the statements of a unit, given its gates; `made` stores its hidden value."""
+        taken, shown, kept, fresh = gates
         old = _requantised(Binary("*", kept, cell), self.p.forget)
         new = _requantised(Binary("*", taken, fresh), self.p.update)
-        low, high = (-self.p.clip, self.p.clip) if self.p.clip else _FULL
-        lines += [
+        low, high = self.cell_limits
+        return (
             Store(cell.place, Apply(CLAMP, (Binary("+", old, new), Const(low), Const(high)))),
-            self._result(self._shown(shown, cell)),
-            Store(at(self.y, self._made(u + self.units)), cell),
-        ]
-        return [tuple(lines)]
+            made(self._shown(shown, cell)),
+            Store(shown_cell, cell),
+        )
+
+    @property
+    def cell_limits(self) -> tuple[int, int]:
+        return (-self.p.clip, self.p.clip) if self.p.clip else _FULL
 
     def _hidden_sums(self) -> tuple[list[Load], list[Stmt]]:
         u, j, starts = variable("u"), variable("j"), self.read.get("b")
@@ -86,17 +96,26 @@ class IntegerLstmStep(RecurrentStep):
             products.append(Accumulate(at(total), Binary("*", self._hidden(j), weight)))
         return [load(total) for total in totals], [*lines, For("j", self.units, tuple(products))]
 
-    def _curved(self, gate: int, total: Load) -> Expr:
+    def _inside(self, gate: int, total: Load) -> Expr:
         mult, shift = (int(numbers[gate * self.units]) for numbers in self.p.from_hidden)
         scaled = _requantised(total, (mult, shift), rounding=self.op.rounding)
-        inside = Apply(CLAMP, (Binary("+", self._input(gate), scaled), Const(_FULL[0]), Const(_FULL[1])))
-        return Apply(tanh_of(3, 0) if gate == _FRESH else sigmoid_of(3, 0), (inside,))
+        return inside(self._input(gate), scaled)
 
-    def _shown(self, gate: Load, cell: Load) -> Expr:
+    def _shown(self, gate: Expr, cell: Load) -> Expr:
         curve = tanh_of(self.p.tanh_multiplier, self.p.tanh_right)
         hidden = self.hidden_type
         product = Binary("*", gate, Apply(curve, (cell,)))
         return _requantised(product, self.p.hidden, hidden.dtype, quant_of(hidden).zero_point)
+
+
+def curved(gate: int, argument: Expr) -> Expr:
+    """Returns the gate for the argument of its curve."""
+    return Apply(tanh_of(3, 0) if gate == _FRESH else sigmoid_of(3, 0), (argument,))
+
+
+def inside(from_input: Expr, from_hidden: Expr) -> Expr:
+    """Returns the argument of a gate's curve."""
+    return Apply(CLAMP, (Binary("+", from_input, from_hidden), Const(_FULL[0]), Const(_FULL[1])))
 
 
 def _requantised(

@@ -85,8 +85,14 @@ class RecurrentStep:
     @property
     def body(self) -> tuple[Stmt, ...]:
         """Returns the statements of a step. All hidden values are read before one is replaced."""
-        replaced = Store(at(self.state, self._own(variable("i"))), load(self.y, self._made(variable("i"))))
-        return (*(For("u", self.units, loop) for loop in self.loops()), For("i", self.units, (replaced,)))
+        return (*(For("u", self.units, loop) for loop in self.loops()), self.replaced)
+
+    @property
+    def replaced(self) -> For:
+        """Returns the loop that replaces the hidden values."""
+        i = variable("i")
+        store = Store(at(self.state, self._own(i)), load(self.y, self._made(i)))
+        return For("i", self.units, (store,))
 
     def loops(self) -> list[tuple[Stmt, ...]]:
         """Returns the loops of a step over the units."""

@@ -84,6 +84,7 @@ CASES = (
     *map(_of_one_activation, ACTIVATIONS),
     integers("integers", 3, 1, 4, False, 10.0),
     integers("integers_of_one", 1, 1, 1, False),
+    integers("integers_of_many", 2, 2, 20, False, 10.0),
     integers("integers_clipped", 2, 2, 3, False, 0.5),
     integers("integers_of_16_bits", 2, 1, 5, True),
 )

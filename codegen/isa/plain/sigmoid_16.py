@@ -16,21 +16,28 @@ _PER_LINE = 12
 _ROWS = [SIGMOID_TABLE[i : i + _PER_LINE] for i in range(0, len(SIGMOID_TABLE), _PER_LINE)]
 _NUMBERS = "\n".join("    " + " ".join(f"{v}," for v in row) for row in _ROWS)
 
-_ENTRY = ScalarFunction(
-    "sigmoid_entry",
+ENTRIES = ScalarFunction(
+    "sigmoid_entries",
     DType.I32,
     f"""\
 /* sigmoid(i / 24) as a fraction of 2^16, raised by half of what lines between entries are too low by. */
 static const uint16_t sigmoid_entries[256] = {{
 {_NUMBERS}
 }};
-
-static inline int32_t sigmoid_entry(int32_t i)
-{{
-    return sigmoid_entries[i];
-}}
 """,
     lambda i: SIGMOID_TABLE[i],
+)
+_ENTRY = ScalarFunction(
+    "sigmoid_entry",
+    DType.I32,
+    """\
+static inline int32_t sigmoid_entry(int32_t i)
+{
+    return sigmoid_entries[i];
+}
+""",
+    lambda i: SIGMOID_TABLE[i],
+    calls=(ENTRIES,),
 )
 
 

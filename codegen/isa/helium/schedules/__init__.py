@@ -19,5 +19,6 @@ SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "depthwise_channels": ("depthwise_conv2d",),
         "f32_depthwise": ("depthwise_conv2d",),
         "f32_recurrent": ("recurrent",),
+        "integer_lstm": ("recurrent",),
     }
 )
