@@ -36,12 +36,12 @@ LEAST_RESULT = 2.0**-125  # exponentials and sigmoids below it are 0
 STATED = f"exp, tanh and sigmoid by polynomials within {LARGEST_ERROR:g} of their values"
 _F = np.float32
 _LOW, _HIGH = -86.64339, 88.72283  # ln of the smallest result, and of the largest float
-_PER_LN2, _LN2, _LN2_REST = 1.44269504, 0.693359375, -2.12194440e-4
-_ROUNDS = 12582912.0  # 1.5 * 2**23
+PER_LN2, LN2, LN2_REST = 1.44269504, 0.693359375, -2.12194440e-4
+ROUNDS = 12582912.0  # 1.5 * 2**23
 # Minimax coefficients for |r| <= ln 2 / 2, and for |v| <= 0.625 in powers of v * v.
-_EXP = (0.4999922850612419, 0.16667116126808157, 0.04189058331405956, 0.008312503976879989)
-_TANH = (-0.33332341119849723, 0.13308173330678294, -0.05194783228237551, 0.015195280586725986)
-_NEAR = 0.625
+EXP_TERMS = (0.4999922850612419, 0.16667116126808157, 0.04189058331405956, 0.008312503976879989)
+TANH_TERMS = (-0.33332341119849723, 0.13308173330678294, -0.05194783228237551, 0.015195280586725986)
+NEAR = 0.625
 
 
 def _horner(coefficients: tuple[float, ...], variable: str) -> str:
@@ -62,10 +62,10 @@ static inline float approximate_exp(float v)
     if (v > {literal(_HIGH)}) {{
         return HUGE_VALF;
     }}
-    const float sum = v * {literal(_PER_LN2)} + {literal(_ROUNDS)}; /* its last bits are the power of 2 */
-    const float power = sum - {literal(_ROUNDS)};
-    const float r = (v - power * {literal(_LN2)}) - power * {literal(_LN2_REST)};
-    const float y = {_horner(_EXP, "r")} * (r * r) + r + 1.0f;
+    const float sum = v * {literal(PER_LN2)} + {literal(ROUNDS)}; /* its last bits are the power of 2 */
+    const float power = sum - {literal(ROUNDS)};
+    const float r = (v - power * {literal(LN2)}) - power * {literal(LN2_REST)};
+    const float y = {_horner(EXP_TERMS, "r")} * (r * r) + r + 1.0f;
     uint32_t bits;
     float scale;
     memcpy(&bits, &sum, sizeof bits);
@@ -79,9 +79,9 @@ _TANH_TEXT = f"""\
 static inline float approximate_tanh(float v)
 {{
     const float size = fabsf(v);
-    if (size < {literal(_NEAR)}) {{
+    if (size < {literal(NEAR)}) {{
         const float z = v * v;
-        return {_horner(_TANH, "z")} * z * v + v;
+        return {_horner(TANH_TERMS, "z")} * z * v + v;
     }}
     const float far = 1.0f - 2.0f / (approximate_exp(size + size) + 1.0f);
     return v < 0.0f ? -far : far;
@@ -110,17 +110,17 @@ def _exp(v: float) -> float:
     if v > _F(_HIGH):
         return float("inf")
     x = _F(v)
-    power = _F(_F(x * _F(_PER_LN2) + _F(_ROUNDS)) - _F(_ROUNDS))
-    r = _F(_F(x - _F(power * _F(_LN2))) - _F(power * _F(_LN2_REST)))
-    y = _F(_polynomial(_EXP, r) * _F(r * r) + r) + _F(1)
+    power = _F(_F(x * _F(PER_LN2) + _F(ROUNDS)) - _F(ROUNDS))
+    r = _F(_F(x - _F(power * _F(LN2))) - _F(power * _F(LN2_REST)))
+    y = _F(_polynomial(EXP_TERMS, r) * _F(r * r) + r) + _F(1)
     return float(v) if np.isnan(x) else float(np.ldexp(_F(y), int(power)))
 
 
 def _tanh(v: float) -> float:
     x = _F(v)
-    if abs(x) < _F(_NEAR):
+    if abs(x) < _F(NEAR):
         z = _F(x * x)
-        return float(_F(_F(_polynomial(_TANH, z) * z) * x + x))
+        return float(_F(_F(_polynomial(TANH_TERMS, z) * z) * x + x))
     far = _F(1) - _F(_F(2) / _F(_F(_exp(float(abs(x) + abs(x)))) + _F(1)))
     return float(-far if x < 0 else far)
 

@@ -6,10 +6,9 @@ middle, so that the result for a negative argument is the complement of the resu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from aot.ir.types import DType
 from aot.ops.requant import quant_of
+from codegen.isa.helium.fours import Fours
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.requantise import NARROW_WORDS
 from codegen.isa.names import mangle
@@ -18,7 +17,6 @@ from codegen.kernels.integer_lstm import IntegerLstmStep, curved, inside
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, Store, at, load
 
-_LANES = 4
 _GATES, _FRESH = 4, 3  # gates, and the one whose curve is tanh
 _INSTRUCTIONS, _STACK_BYTES = 150, 64
 
@@ -110,7 +108,7 @@ def _definition(name: str, step: IntegerLstmStep) -> str:
     count, p = step.units, step.p
     zero_point, (low, high) = quant_of(step.hidden_type).zero_point, step.hidden_type.dtype.limits
     cell_low, cell_high = step.cell_limits
-    own = _Lanes(count)
+    own = Fours(count, "h", "s32")
     lines = [
         f"/* {count} units of an LSTM: their gates and cells; the hidden values, then the cells, at y. */",
         f"static inline __attribute__((always_inline)) void {name}(",
@@ -149,32 +147,10 @@ def _definition(name: str, step: IntegerLstmStep) -> str:
 
 def _curves(curve: str, first: int, count: int) -> list[str]:
     """Returns C code that replaces the hidden values' part of gates by the gates."""
-    own, at_first = _Lanes(count), f" + {first}" if first else ""
+    own, at_first = Fours(count, "h", "s32"), f" + {first}" if first else ""
     total = f"vaddq_s32({own.loaded(f'x + u{at_first}')}, {own.loaded(f'gates + u{at_first}')})"
     scaled = f"vmulq_n_s32(saturated_words({total}), 3)"
     return own.loop([own.stored(f"gates + u{at_first}", f"{curve}({scaled})")])
-
-
-@dataclass(frozen=True, slots=True)
-class _Lanes:
-    """C code of a loop over words, four at a time; lanes after the last one are neither loaded nor stored."""
-
-    count: int
-
-    def loop(self, body: list[str]) -> list[str]:
-        last = [f"const mve_pred16_t valid = vctp32q((uint32_t)({self.count} - u));"] if self._masked else []
-        head = f"    for (int32_t u = 0; u < {self.count}; u += {_LANES}) {{"
-        return [head, *(f"        {line}" for line in (*last, *body)), "    }"]
-
-    def loaded(self, place: str) -> str:
-        return f"vldrhq_z_s32({place}, valid)" if self._masked else f"vldrhq_s32({place})"
-
-    def stored(self, place: str, value: str) -> str:
-        return f"vstrhq_p_s32({place}, {value}, valid);" if self._masked else f"vstrhq_s32({place}, {value});"
-
-    @property
-    def _masked(self) -> bool:
-        return self.count % _LANES > 0
 
 
 def _scaled(multiplier: tuple[int, int]) -> list[str]:

@@ -9,6 +9,7 @@ from aot.ops.activation import Activation
 from aot.ops.recurrent import Cell, Recurrent
 from codegen.formats import RowFormat
 from codegen.isa.helium.f32 import FLOAT_NEEDS, FloatResults
+from codegen.isa.helium.f32_curves import float_units
 from codegen.isa.helium.f32_dots import FloatTile
 from codegen.isa.helium.schedules.f32_dots import with_dots
 from codegen.isa.helium.schedules.f32_tiles import FITS
@@ -16,8 +17,21 @@ from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.recurrent import requests, unscheduled_steps
 from codegen.kernels.recurrent_step import Hidden, RecurrentStep
 from codegen.kernels.schedule import Condition, Schedule
-from codegen.loops.affine import variable
-from codegen.loops.ir import Accumulate, Binary, Buffer, Declare, For, Load, Role, Stmt, Store, at, load
+from codegen.loops.affine import to_affine, variable
+from codegen.loops.ir import (
+    Accumulate,
+    Binary,
+    Buffer,
+    Declare,
+    For,
+    Invoke,
+    Load,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
 
 
 class _StepOfSums(RecurrentStep):
@@ -49,6 +63,30 @@ class _StepOfSums(RecurrentStep):
     ) -> tuple[list[Load], list[Stmt]]:
         return [load(self.sums, variable("u") + gate * self.units) for gate in from_input], []
 
+    @property
+    def has_usual_curves(self) -> bool:
+        """Returns True if vectors compute the units."""
+        op, usual = self.op, ("sigmoid", "tanh", "tanh")
+        is_plain = not (op.clip or op.input_forget or "p" in self.read)
+        return (
+            op.cell is Cell.LSTM
+            and is_plain
+            and all(op.activation(n)[0] == name for n, name in enumerate(usual))
+            and self.output.c_step == 1
+        )
+
+
+class _StepOfVectors(_StepOfSums):
+    """A step that computes the units in vectors, too."""
+
+    @property
+    def body(self) -> tuple[Stmt, ...]:
+        start = to_affine(0)
+        cells = at(self.state, self._own(start) + self.size)
+        places = (at(self.y, self._made(start)), at(self.sums), cells)
+        units = Invoke(float_units(self.units, self.op.gives_cell, self.op.cell_clip), places)
+        return (self._dots(), units, self.replaced)
+
 
 def _sums_first(site: Site) -> bool:
     op = site.node.op
@@ -58,6 +96,8 @@ def _sums_first(site: Site) -> bool:
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     step = _StepOfSums(site, inputs, output)
+    if step.has_usual_curves:
+        step = _StepOfVectors(site, inputs, output)
     results = FloatResults(1, step.sums.elements, 1, 1, True, Activation.NONE)
     return with_dots(unscheduled_steps(site, step), FloatTile(results, 1, step.units, 1), 1, "r")
 
