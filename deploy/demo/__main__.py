@@ -1,11 +1,15 @@
 """`python -m deploy.demo` runs the included model on an emulated Cortex-M4 and this computer.
 
-The model classifies handwritten digits. tests/models/make_digits.py trained it, without these samples.
+With --copy it only copies the model, samples and labels into the current folder. The model classifies
+handwritten digits. tests/models/make_digits.py trained it, without these samples.
 """
 
 from __future__ import annotations
 
+import argparse
+import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +37,7 @@ from platforms.runners.runner import choose_runner
 
 HERE = Path(__file__).parent
 MODEL = HERE / "digits.tflite"
+FILES = ("digits.tflite", "digits_test.npz", "digits_labels.npy")
 BOARDS = ("mps2-an386", "host")
 
 
@@ -66,8 +71,15 @@ class Trial:
 HEADS = ("compiler", "runs in", "right", "equal to the reference", "RAM", "flash", "time per digit")
 
 
-def main() -> int:
+def main(words: Sequence[str] = ()) -> int:
     """Returns exit status 0 if every board computes the reference's results."""
+    parser = argparse.ArgumentParser("python -m deploy.demo", description="Run the included model")
+    parser.add_argument("--copy", action="store_true", help=f"only copy {', '.join(FILES)} to this folder")
+    if parser.parse_args(words).copy:
+        for name in FILES:
+            shutil.copy(HERE / name, name)
+        print(f"copied {', '.join(FILES)}")
+        return 0
     try:
         trials = [try_board(load_board(name)) for name in BOARDS]
     except DeployError as error:
@@ -112,4 +124,4 @@ def is_equal(graph: Graph, measured: Measured, samples: Samples) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -18,6 +18,7 @@ import pytest
 from axe_checks import hindrances
 
 from deploy.cli.command import command_parser, load_command
+from deploy.demo.__main__ import main as run_demo
 
 _SPAN = re.compile(r"`(deploy [^`]+)`")
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -187,7 +188,8 @@ def test_the_first_hour_s_commands_run(
 ) -> None:
     require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
     text = (repo_root / "docs/tutorials/first-hour.md").read_text(encoding="utf-8")
-    monkeypatch.chdir(repo_root)
+    monkeypatch.chdir(tmp_path)
+    assert run_demo(["--copy"]) == 0
     lines = [line for block in _SHELL.findall(text) for line in block.splitlines()]
     assert len(lines) >= 4
     for line in lines:

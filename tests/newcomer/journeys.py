@@ -18,7 +18,7 @@ from pathlib import Path
 
 WIDTH, HEIGHT = 80, 24
 TERMINAL = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "TERM": "dumb"}
-DEMO_FILES = ("digits.tflite", "digits_test.npz", "digits_labels.npy")
+COPIED = ("digits.tflite", "digits_test.npz", "digits_labels.npy")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class Step:
 
 def deploy(line: str, *says: str, status: int = 0, makes: Sequence[str] = ()) -> Step:
     return Step(("deploy", *line.split()), says, status, tuple(makes))
+
+
+def copy() -> Step:
+    return Step(("python", "-m", "deploy.demo", "--copy"), ("^copied digits.tflite",), makes=COPIED)
 
 
 def program(text: str, *says: str, is_wide: bool = False) -> Step:
@@ -60,6 +64,7 @@ except solder.DeployError as error:
 
 JOURNEYS: Mapping[str, tuple[Step, ...]] = {
     "an embedded engineer": (
+        copy(),
         deploy("--version", r"^deploy \d"),
         deploy("doctor", "^Solder .* on Python", "compiler +gcc for host", "^ready:.*host"),
         deploy("inspect digits.tflite --target cortex-m4", "^RAM", "^flash", "^peak"),
@@ -88,6 +93,7 @@ JOURNEYS: Mapping[str, tuple[Step, ...]] = {
         deploy("cache", "^kept +size +unused for", "^[1-9].* folders, .*iB in"),
     ),
     "a data scientist": (
+        copy(),
         program(_NOTEBOOK, "^<digits for host: .* bytes of arena", "^right (19|20) of 20", "array"),
         program(
             _MISTAKEN,
@@ -106,6 +112,7 @@ JOURNEYS: Mapping[str, tuple[Step, ...]] = {
         deploy("docs exporting", "Export and quantize a model", "keras.layers.Conv2D"),
     ),
     "somebody from TVM": (
+        copy(),
         Step(
             ("deploy", "compile", "digits.tflite", "--target=-mcpu=cortex-m33 -mattr=+dsp", "-o", "mlf.tar"),
             ("arena",),

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from journeys import DEMO_FILES, JOURNEYS, Environment
+from journeys import JOURNEYS, Environment
 
 ROOT = Path(__file__).parents[2]
 PYTHONS = [f"python3.{minor}" for minor in range(10, 15)]
@@ -60,9 +60,6 @@ def _environment(python: str, wheel: Path, folder: Path) -> Environment:
     _run(python, "-m", "venv", place)
     programs = place / ("Scripts" if os.name == "nt" else "bin")
     _run(programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
-    demo = next((place / "lib").glob("python*/site-packages/deploy/demo"))
-    for name in DEMO_FILES:
-        shutil.copy(demo / name, hours)
     variables = {name: value for name, value in os.environ.items() if name not in _HIDDEN}
     own = {"XDG_CACHE_HOME": str(folder / "cache"), "XDG_CONFIG_HOME": str(folder / "config")}
     called: dict[str, Sequence[str]] = {name: [str(programs / name)] for name in ("python", "deploy")}

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from journeys import DEMO_FILES, JOURNEYS, Environment, Step
+from journeys import JOURNEYS, Environment, Step
 
 pytestmark = [pytest.mark.cc, pytest.mark.slow, pytest.mark.usefixtures("pseudo_terminals")]
 
 
 @pytest.fixture
 def environment(tmp_path: Path, repo_root: Path, own_folders: Path) -> Environment:
-    for name in DEMO_FILES:
-        shutil.copy(repo_root / "deploy" / "demo" / name, tmp_path)
     python = [sys.executable]
     programs = {"python": python, "deploy": [*python, "-m", "deploy"]}
     return Environment(tmp_path, programs, {**os.environ, "PYTHONPATH": str(repo_root)})
