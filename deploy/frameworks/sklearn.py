@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from deploy.frameworks.user_lines import defined_at
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
 _TENSORS = {"zipmap": False}  # probabilities as a tensor instead of a dictionary
 _SECOND = ("predict_proba", "decision_function", "transform")  # the first one that exists
+# Package -> module and function of onnxmltools that convert its estimators.
+_BOOSTERS = {"lightgbm": ("LightGbm", "convert_lightgbm"), "xgboost": ("XGBoost", "convert_xgboost")}
 _LONGEST = 200  # maximum length of a converter's message
 
 
@@ -54,6 +57,7 @@ class _Estimator(FrameworkModel):
                 pip_install("sklearn"),
             ) from error
         self._require_numbers()
+        _register_boosters(self._estimator)
         types = [("X", FloatTensorType(list(self._examples[0].shape)))]
         reasons = []
         for options in (_TENSORS, None):  # estimators without probabilities reject this option
@@ -92,6 +96,38 @@ class _Estimator(FrameworkModel):
                 "but boards need numbers",
                 hint="fit it with numbers: np.unique(labels, return_inverse=True)[1]",
             )
+
+
+def _register_boosters(estimator: object) -> None:
+    """Teaches skl2onnx the estimators of LightGBM and XGBoost, also in pipelines. Raises MissingToolError."""
+    kinds = {type(step) for _, step in _steps("", estimator)}
+    for kind in kinds:
+        package = kind.__module__.partition(".")[0]
+        if package not in _BOOSTERS or not kind.__name__.endswith(("Classifier", "Regressor")):
+            continue
+        module, function = _BOOSTERS[package]
+        try:
+            found = import_module(f"onnxmltools.convert.{package}.operator_converters.{module}")
+        except ImportError as error:
+            raise MissingToolError(
+                f"estimators of {package} are exported by onnxmltools, which is not installed",
+                kind.__name__,
+                "pip install onnxmltools",
+            ) from error
+        _register(kind, getattr(found, function))
+
+
+def _register(kind: type, convert: Callable[..., None]) -> None:
+    from skl2onnx import update_registered_converter
+    from skl2onnx.common import shape_calculator as shapes
+
+    options: dict[str, Any]
+    if kind.__name__.endswith("Classifier"):
+        shape = shapes.calculate_linear_classifier_output_shapes
+        options = {"nocl": [True, False], "zipmap": [True, False, "columns"]}
+    else:
+        shape, options = shapes.calculate_linear_regressor_output_shapes, {"split": None}
+    update_registered_converter(kind, f"Solder{kind.__name__}", shape, convert, options=options)
 
 
 @contextmanager

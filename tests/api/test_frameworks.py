@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -287,3 +288,41 @@ def test_jax_functions_are_exported_and_their_lines_named() -> None:
     head, where = str(caught.value).splitlines()[:2]
     assert head == "error: jax2onnx cannot export the function"
     assert where == f"  strange, test_frameworks.py, line {line}"
+
+
+def test_boosted_trees_name_the_package_that_exports_them(
+    require_package: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_package("sklearn", "skl2onnx", "lightgbm")
+    import lightgbm
+
+    for name in [name for name in sys.modules if name.partition(".")[0] == "onnxmltools"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "onnxmltools", None)
+    rows = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    trees = lightgbm.LGBMRegressor(n_estimators=2, verbose=-1).fit(rows, rows.sum(axis=1))
+    with pytest.raises(deploy.DeployError, match=r"(?s)lightgbm are exported by onnxmltools.*pip install"):
+        deploy.compile(trees, board="host", example=rows[:1])
+
+
+@pytest.mark.parametrize(("package", "name"), [("lightgbm", "LGBM"), ("xgboost", "XGB")])
+def test_boosted_trees_compute_what_their_package_computes(
+    package: str, name: str, require_package: Callable[..., None]
+) -> None:
+    pytest.importorskip("onnxmltools")
+    booster = pytest.importorskip(package)
+    require_package("sklearn", "skl2onnx")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    rows = np.random.default_rng(0).normal(size=(90, 3)).astype(np.float32)
+    classes = rows.argmax(axis=1)
+    for trees, targets in (
+        (getattr(booster, f"{name}Classifier")(n_estimators=3), classes),
+        (getattr(booster, f"{name}Regressor")(n_estimators=3), rows.sum(axis=1)),
+        (make_pipeline(StandardScaler(), getattr(booster, f"{name}Classifier")(n_estimators=3)), classes),
+    ):
+        compiled = deploy.compile(trees.fit(rows, targets), board="host", example=rows[:1])
+        assert isinstance(compiled, CompiledModule)
+        assert compiled.conversion is not None
+        assert compiled.conversion.distance < 1e-4
