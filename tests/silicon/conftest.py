@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,27 +17,16 @@ from deploy.silicon.measure_kit import measure_kit
 from platforms.board_files import load_board
 
 
-@pytest.fixture(scope="session")
-def small_kit() -> Iterator[None]:
-    """Two models instead of six."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in KIT if name not in SMALL]:
-            patch.delitem(KIT, name)
-        yield
-
-
 @dataclass(frozen=True)
 class Desk:
-    """A folder with the board's file, in which the tests run."""
+    """A folder with the board's file, in which the tests run with two models of the kit instead of six."""
 
     folder: Path
     measure: Callable[[Bench], KitFile]
 
 
 @pytest.fixture(scope="session")
-def desk(
-    small_kit: None, tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]
-) -> Desk:
+def desk(tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]) -> Desk:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     folder = tmp_path_factory.mktemp("desk")
     (folder / "boards").mkdir()
@@ -56,13 +45,15 @@ def desk(
 
 @pytest.fixture(autouse=True)
 def at_the_desk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests at the desk know its board. Tests elsewhere must not: they count all boards."""
+    """Tests at the desk know its board and two models. Tests elsewhere must not: they count all."""
     if "desk" in request.fixturenames:
         _sit_down(request.getfixturevalue("desk").folder, monkeypatch)
 
 
 def _sit_down(folder: Path, patch: pytest.MonkeyPatch) -> None:
     patch.chdir(folder)
+    for name in [name for name in KIT if name not in SMALL]:
+        patch.delitem(KIT, name)
     patch.setattr(measuring, "usb_ports", lambda: (simulated_silicon.PORT,))
 
 
