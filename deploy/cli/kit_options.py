@@ -37,7 +37,11 @@ def add_kit_arguments(parser: argparse.ArgumentParser) -> None:
     )
     kit.add_argument("--yes", action="store_true", help="Ask nothing: what is not given is not known")
     kit.add_argument(
-        "--energy", metavar="FILE.csv", type=Path, help="Add a power analyser's samples to a checked file"
+        "--energy",
+        metavar="FILE.csv",
+        type=Path,
+        action="append",
+        help="Add a power analyser's samples to a checked file; again for more",
     )
     kit.add_argument(
         "--mlperf",

@@ -14,6 +14,7 @@ from deploy.cli import options
 from deploy.cli.console import print_result, progress
 from deploy.cli.kit_options import read_number
 from deploy.silicon.check_kit import KitReport, check_kit, check_parts, with_energy
+from deploy.silicon.energy import joined
 from deploy.silicon.kit_file import read_kit, sealed, write_kit
 from deploy.silicon.kit_models import KIT
 from deploy.silicon.kit_page import kit_page
@@ -74,12 +75,11 @@ def _check(arguments: argparse.Namespace, files: Sequence[Path], models: Sequenc
         raise InputError("energy is added to one file, under a new name", hint=f"-o NEW{_SUFFIX}")
     kit = read_kit(files[0])
     try:
-        data = arguments.energy.read_bytes()
+        samples = joined({str(path): path.read_bytes() for path in arguments.energy})
     except OSError as error:
-        raise InputError(f"the samples cannot be read: {error.strerror}", str(arguments.energy)) from None
-    written = sealed(
-        arguments.output, with_energy(kit, check_parts(kit, models), data, str(arguments.energy))
-    )
+        raise InputError(f"the samples cannot be read: {error.strerror}", str(error.filename)) from None
+    where = ", ".join(map(str, arguments.energy))
+    written = sealed(arguments.output, with_energy(kit, check_parts(kit, models), samples, where))
     write_kit(written)
     _finish(arguments, [check_parts(written, models)])
 

@@ -28,7 +28,6 @@ from platforms.board_files import load_board
 from platforms.transport.ports import UsbPort
 
 Run = Callable[..., Any]
-MODELS = dict(KIT)  # before some tests leave most of them out
 on_arm = [pytest.mark.arm, pytest.mark.qemu, pytest.mark.slow]
 
 
@@ -47,9 +46,9 @@ def measured(board: str, **more: Any) -> KitFile:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", KIT)
 def test_the_models_and_their_outputs_are_those_that_are_pinned(name: str) -> None:
-    model = MODELS[name]
+    model = KIT[name]
     assert sha256_of(model.path.read_bytes()) == model.sha256
     if name in make_kit_models.NETWORKS:
         assert make_kit_models.NETWORKS[name]() == model.path.read_bytes()
@@ -108,7 +107,20 @@ def test_energy_follows_from_a_power_analyser(silicon: KitFile, tmp_path: Path, 
     assert facts["figures"]["energy"]["digits"]["watts"] == pytest.approx(0.011 * 3.3)
     assert facts["figures"]["energy"]["digits"]["joules_per_run"] == pytest.approx(0.011 * 3.3 * time_s)
     assert check_kit(tmp_path / "c.kit").is_hardware
+    rows = [f"{n / 100:.2f},{10_000 + 2_000 * (n % 2)},{n % 2}" for n in range(101)]
+    (tmp_path / "digits.csv").write_text("\n".join(["Timestamp(ms),Current(uA),D0", *rows]))  # 1 ms, 3.3 V
+    rows = [f"{n / 1000:.4f},0.02,5.0,0.1,0,0" for n in range(101)]
+    (tmp_path / "gestures.csv").write_text("\n".join(["#time,current,voltage,power,charge,energy", *rows]))
+    both = [word for name in ("digits", "gestures") for word in ("--energy", tmp_path / f"{name}.csv")]
+    (facts,) = json.loads(run_deploy(*words, *both, "-o", tmp_path / "e.kit").out)
+    assert facts["figures"]["energy"]["digits"]["watts"] == pytest.approx(0.011 * 3.3)
+    assert facts["figures"]["energy"]["digits"]["seconds"] == pytest.approx(0.001)
+    assert facts["figures"]["energy"]["gestures"]["watts"] == pytest.approx(0.02 * 5.0)
+    assert check_kit(tmp_path / "e.kit").is_hardware
     for text, what in (
+        ("time,amps\n0,0\n", "this is no file of a known power analyser"),
+        ("#time,current\n0,\n", "a number is missing"),
+        ('#time,current\n0,"1"2\n', "this is not a CSV file"),
         ("model,time_s\n", "the columns current_a are missing"),
         ("model,time_s,current_a\ndigits,0,12000", "are not the power of a board"),
         ("model,time_s,current_a\ndigits,0,0.1", "has 1 samples"),
@@ -157,6 +169,29 @@ def test_an_emulated_run_is_sound_and_no_hardware(
     assert ended.status == 0
     assert "is sound: " in ended.out
     assert "NOT HARDWARE, so it says nothing about a board" in ended.out
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_models_of_the_user_are_measured_in_addition(
+    one_model: None, shared_dir: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    """MLPerf Tiny's own file, for example."""
+    require_tool("gcc")
+    model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
+    path = tmp_path / "b.kit"
+    ended = run_deploy("bench", "--kit", "--board", "host", "--yes", model, "-o", path, "--json")
+    (facts,) = json.loads(ended.out)
+    assert [each["model"] for each in facts["figures"]["models"]] == ["digits", "tiny_kws_dscnn_int8"]
+    assert facts["not_compared"] == []
+    (facts,) = json.loads(run_deploy("bench", "--kit", "--check", path, "--json").out)
+    assert facts["problems"] == []
+    assert facts["not_compared"] == ["the outputs of tiny_kws_dscnn_int8: give its file, too"]
+    other = shared_dir / "models" / "tiny_ad_fc_int8" / "model.tflite"
+    wrong = tmp_path / "tiny_kws_dscnn_int8.tflite"
+    wrong.write_bytes(other.read_bytes())
+    ended = run_deploy("bench", "--kit", "--check", path, wrong)
+    assert "tiny_kws_dscnn_int8 is another file than here" in ended.err
 
 
 @pytest.mark.arm
