@@ -19,6 +19,9 @@ from codegen.isa.dsp.depthwise import STRIDES, DepthwiseRow, depthwise_row
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.dots import dot
 from codegen.isa.dsp.scalar_math import with_dsp
+from codegen.isa.dsp.schedules.depthwise_blocks import BlockRow, block_row
+from codegen.isa.dsp.window_sums import RECORD_BYTES, records
+from codegen.isa.plain.fitted_scale import store_fitted
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.loops.affine import variable
@@ -51,7 +54,8 @@ def calling(instruction: Instruction, **first: int) -> Proc:
             params.append(made)
         windows.append(at(param))
     call = Invoke(instruction, tuple(windows))
-    return unroll(Proc("calling", tuple(params), (*before, call, *after)), "i")
+    proc = Proc("calling", tuple(params), (*before, call, *after))
+    return unroll(proc, "i") if before else proc
 
 
 TILES = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (2, 1), (2, 2), (3, 1), (3, 2))
@@ -128,10 +132,39 @@ def depthwise_rows() -> Iterator[Trial]:
             yield name, calling(instruction, x=number % 4, w=9 * first), given
 
 
+def depthwise_blocks() -> Iterator[Trial]:
+    """Rows of one and of several blocks, with and without a smaller last one, stored in three ways."""
+    rng = np.random.default_rng(1)
+    sizes = [(n, n) for n in range(2, 7)] + [(3, 1), (7, 4), (12, 6), (9, 3), (13, 5), (11, 6), (5, 2)]
+    requants = {kind: replace(requant, math=with_dsp(PORTABLE)) for kind, (requant, _) in STORED.items()}
+    stores = (
+        (store_fitted(requants["relu"], 4), -300),
+        (store_quantised(requants["signed"]), 8),
+        (store_quantised(requants["any shift"]), -1),
+    )
+    for number, ((outputs, each), stride) in enumerate(product(sizes, STRIDES)):
+        storing, second = stores[number % len(stores)]
+        row = BlockRow(outputs, each, stride, *((DType.I8, 1), (DType.I16, 7))[number % 2])
+        instruction = block_row(row, storing)
+        constants = (
+            rng.integers(-(1 << 18), 1 << 18, 1),
+            rng.integers(1 << 26, 1 << 27, 1),
+            np.array([second]),
+        )
+        dtypes = (np.int32, np.int32, np.int16)
+        numbers = (values.astype(dtype) for values, dtype in zip(constants, dtypes, strict=True))
+        w = np.zeros(ELEMENTS, np.int8)
+        w[:RECORD_BYTES] = records(rng.integers(-128, 128, (1, 9)), *numbers)
+        given = {"w": w, "y": np.zeros(ELEMENTS, row.y_dtype.numpy)}
+        yield f"{instruction.name}_{outputs}_{number}", calling(instruction, x=number % 4), given
+
+
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-@pytest.mark.parametrize("instructions", [dots, dots_of_wide_weights, dots_in_pairs, windows, depthwise_rows])
+@pytest.mark.parametrize(
+    "instructions", [dots, dots_of_wide_weights, dots_in_pairs, windows, depthwise_rows, depthwise_blocks]
+)
 def test_instructions_do_what_their_nests_say(
     instructions: Callable[[], Iterator[Trial]],
     compiler: tuple[str, int],

@@ -14,6 +14,7 @@ from codegen.isa.dsp.channels import ChannelsTile, window
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.dots import dot
 from codegen.isa.dsp.scalar_math import with_dsp
+from codegen.isa.dsp.schedules.depthwise_blocks import BlockRow, block_row
 from codegen.isa.helium import depthwise as mve_depthwise
 from codegen.isa.helium import dots as mve
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
@@ -23,6 +24,7 @@ from codegen.isa.helium.f32 import FloatResults
 from codegen.isa.helium.f32_depthwise import FloatDepthwise, float_taps
 from codegen.isa.helium.f32_dots import FloatTile, float_dots
 from codegen.isa.helium.requantise import RequantTile, requantise_tile
+from codegen.isa.plain.fitted_scale import store_fitted
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.isa.rvv import depthwise_channels as rvv_depthwise
@@ -39,6 +41,10 @@ TILES: dict[str, tuple[Any, Any]] = {
         lambda tile: dsp_depthwise.depthwise_row(
             tile, store_quantised(replace(REQUANT, math=with_dsp(PORTABLE)))
         ),
+    ),
+    "dsp blocks": (
+        BlockRow(14, 5, 1, DType.I8, 4),
+        lambda tile: block_row(tile, store_fitted(replace(REQUANT, math=with_dsp(PORTABLE)), 4)),
     ),
     "mve dot": (mve.HeliumDotTile(2, 4, 3, 1, 40, 16, 24, True), mve.dot),
     "mve depthwise": (

@@ -12,6 +12,7 @@ SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "conv2d": ("conv2d", "conv2d+add"),
         "dense": ("dense",),
         "hybrid_dense": ("hybrid_dense",),
+        "depthwise_blocks": ("depthwise_conv2d",),
         "depthwise_planes": ("depthwise_conv2d",),
         "depthwise_channels": ("depthwise_conv2d",),
     }
