@@ -95,6 +95,17 @@ def test_onnx_runtime_gets_each_state_that_it_gave(
     assert deploy.verify(file, "host", inputs={"x": samples()}, oracle="ort", state="auto").equal
 
 
+@pytest.mark.cc
+def test_a_model_with_states_is_verified_over_a_sequence(
+    tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    file = tmp_path / "cell.onnx"
+    file.write_bytes(network())
+    assert "32 samples" in str(deploy.verify(file, "host", oracle="none", state="auto"))
+    assert "3 samples" in str(deploy.verify(file, "host", oracle="none"))
+
+
 def test_pairs_with_usual_names_are_suggested_and_not_taken() -> None:
     graph = parse_model(network(), "cell.onnx")
     assert dict(usual_pairs(graph)) == STATES
