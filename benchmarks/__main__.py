@@ -30,6 +30,9 @@ from benchmarks.ethos_u import ethos_u_rows
 from benchmarks.evidence import HEAD as HEAD_OF_EVIDENCE
 from benchmarks.evidence import evidence_rows
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
+from benchmarks.floors import HEAD as HEAD_OF_FLOORS
+from benchmarks.floors import MODELS as MODELS_OF_FLOORS
+from benchmarks.floors import floor_rows
 from benchmarks.frames import HEAD as HEAD_OF_FRAMES
 from benchmarks.frames import frame_rows
 from benchmarks.gemm_npu import HEAD as HEAD_OF_GEMM_NPU
@@ -165,6 +168,10 @@ def _costs(*names: str) -> None:
     cores = [name for name in names if name in CORES_OF_COSTS] or list(CORES_OF_COSTS)
     for core in cores:
         measure_costs(core, [name for name in names if name not in CORES_OF_COSTS])
+
+
+def _floors(*names: str) -> None:
+    _print_rows(HEAD_OF_FLOORS, names or MODELS_OF_FLOORS, floor_rows)
 
 
 def _place(*names: str) -> None:
@@ -335,6 +342,7 @@ COMMANDS = {
     "cmsis-nn": _cmsis_nn,
     "endurance": _endurance,
     "estimates": _estimates,
+    "floors": _floors,
     "ethos-u": _ethos_u,
     "evidence": _evidence,
     "frames": _frames,

@@ -19,6 +19,7 @@ PAGES: Mapping[str, str] = {
     "cmsis-nn.md": "cmsis-nn",
     "endurance.md": "endurance",
     "estimates.md": "estimates",
+    "floors.md": "floors",
     "gemm-npu.md": "gemm-npu",
     "half_weights.md": "half-weights",
     "host.md": "host",
