@@ -7,6 +7,7 @@ each unknown position gets a share of zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from aot.ir.types import DType
 from codegen.isa.names import mangle
@@ -34,7 +35,6 @@ from codegen.loops.ir import (
 )
 
 _POSITIONS, _ELEMENTS = 4, 8  # sums in registers
-_LEAST = -3.402823466e38
 _MOST, _TOTAL, _SCORE = (Buffer(name, DType.F32, 1, Role.LOCAL) for name in ("most", "total", "score"))
 _COUNT = Buffer("count", DType.I32, 1, Role.LOCAL)
 INVERSE = expression_function("inverse_of", DType.F32, (DType.F32,), "1.0f / a", lambda a: 1 / a)
@@ -50,6 +50,7 @@ class AttentionGroup:
     scale: float
     length: DType  # of the number of known positions
     is_fused: bool  # products and sums are rounded once
+    LEAST: ClassVar[float] = -3.402823466e38
 
     @property
     def name(self) -> str:
@@ -92,7 +93,7 @@ class AttentionGroup:
         )
         return (
             Declare(_MOST),
-            Store(at(_MOST), Const(_LEAST)),
+            Store(at(_MOST), Const(self.LEAST)),
             Declare(_TOTAL),
             Store(at(_TOTAL), Const(0.0)),
             For("t", self.positions, scored),
@@ -116,17 +117,24 @@ class AttentionGroup:
     def _add(self, total: str, a: str, b: str) -> str:
         return f"{total} = real_fused({a}, {b}, {total});" if self.is_fused else f"{total} += {a} * {b};"
 
-    def _definition(self) -> str:
+    def heading(self) -> list[str]:
+        """Returns the C function's lines up to those of a head."""
         n, d, c = self.positions, self.head, self.length.c_name
-        tiles = [(first, min(_ELEMENTS, d - first)) for first in range(0, d, _ELEMENTS)]
-        lines = [
+        return [
             f"/* Attention of {self.heads} heads to the first *length positions of their keys and values. */",
             f"static void {self.name}(float *restrict y, const float *restrict q, const float *restrict k,",
             f"    const float *restrict v, const {c} *length, float *restrict shares)",
             "{",
             f"    const int32_t count = *length < 1 ? 1 : *length > {n} ? {n} : (int32_t)*length;",
             f"    for (int32_t m = 0; m < {self.heads}; ++m, q += {d}, y += {d}) {{",
-            f"        float most = {literal(_LEAST)};",
+        ]
+
+    def _definition(self) -> str:
+        d = self.head
+        tiles = [(first, min(_ELEMENTS, d - first)) for first in range(0, d, _ELEMENTS)]
+        lines = [
+            *self.heading(),
+            f"        float most = {literal(self.LEAST)};",
             "        float total = 0.0f;",
             "        int32_t t = 0;",
             f"        for (; t + {_POSITIONS} <= count; t += {_POSITIONS}) {{",

@@ -24,7 +24,7 @@ from codegen.isa.plain.dynamic_range import (
 from codegen.isa.plain.f32 import clamp_f32
 from codegen.kernels.dot_product import DotProblem, DotScheduler
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.schedule import Condition, OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
@@ -32,6 +32,7 @@ from codegen.loops.ir import (
     Binary,
     Buffer,
     BufferPlace,
+    Cast,
     Const,
     Declare,
     Expr,
@@ -76,6 +77,7 @@ class _HybridLayer:
     x: RowFormat
     y: RowFormat
     group: int = 1  # quantized values read together
+    step_dtype: DType = DType.I16  # of quantized values; 8 bits hold symmetric ones
 
     @property
     def xs(self) -> Buffer:
@@ -96,7 +98,7 @@ class _HybridLayer:
     @property
     def in_steps(self) -> Buffer:
         elements = -(-self.depth // self.group) * self.group
-        return Buffer("in_steps", DType.I16, elements, Role.SCRATCH)
+        return Buffer("in_steps", self.step_dtype, elements, Role.SCRATCH)
 
     @property
     def tables(self) -> dict[Buffer, Array]:
@@ -133,7 +135,8 @@ class _HybridLayer:
         limits: tuple[Expr, Expr] = (Const(-127), Const(127))
         if _op(self.site).is_asymmetric:
             limits = (load(_LOW), load(_HIGH))
-        steps = Apply(IN_OWN_STEPS, (self._element("j"), load(_INVERSE), *limits))
+        steps: Expr = Apply(IN_OWN_STEPS, (self._element("j"), load(_INVERSE), *limits))
+        steps = steps if self.step_dtype is DType.I16 else Cast(self.step_dtype, steps)
         return For("j", self.depth, (Store(at(self.in_steps, variable("j")), steps),))
 
     def summed(self) -> Stmt:
@@ -234,21 +237,33 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return _kernel(layer, "plain", why, layer.proc if site.is_plain else _tiled(layer.proc), {})
 
 
+_IS_SYMMETRIC = Condition[Site](
+    "vectors quantized symmetrically, so that 8 bits hold their steps",
+    lambda site: not _op(site).is_asymmetric,
+)
+
+
 def hybrid_schedule(
     name: str,
     dot: DotScheduler,
     group: int,
     needs: frozenset[Feature],
+    step_dtype: DType = DType.I16,
 ) -> Schedule:
-    """Returns a schedule with instructions for dot products, which read `group` values at a time."""
+    """Returns a schedule with instructions for dot products, which read `group` values at a time.
+
+    With steps of 8 bits it fits layers whose vectors are quantized symmetrically.
+    """
 
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        layer = _HybridLayer(site, inputs[0], output, group)
+        layer = _HybridLayer(site, inputs[0], output, group, step_dtype)
         made = dot(site, layer.problem())
         stored = {"w": made.stored(site.constants[1])}
-        return _kernel(layer, name, "the vector in 16 bits, read once", layer.proc_by(made.proc), stored)
+        why = f"the vector in {step_dtype.bytes * 8} bits, read once"
+        return _kernel(layer, name, why, layer.proc_by(made.proc), stored)
 
-    return Schedule(name, _requests, lower, needs)
+    fits = (_IS_SYMMETRIC,) if step_dtype is DType.I8 else ()
+    return Schedule(name, _requests, lower, needs, fits)
 
 
 def _kernel(layer: _HybridLayer, schedule: str, why: str, proc: Proc, stored: Mapping[str, Array]) -> Kernel:

@@ -102,10 +102,15 @@ def _lower_rotary(site: Site, inputs: Sequence[RowFormat], output: RowFormat) ->
 
 
 def _lower_attention(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    return attention_kernel(site, AttentionGroup)
+
+
+def attention_kernel(site: Site, kind: type[AttentionGroup]) -> Kernel:
+    """Returns the kernel with that kind of C code for each group of heads."""
     op, q, k = site.node.op, site.input(0), site.input(1)
     assert isinstance(op, CachedAttention)
     _, shared, positions, head = k.shape
-    group = AttentionGroup(
+    group = kind(
         q.shape[1] // shared,
         head,
         positions,

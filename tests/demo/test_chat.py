@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -158,3 +161,43 @@ def test_models_that_are_no_step_are_refused(trained: Path, tmp_path: Path, repo
         deploy.new(stateless, tmp_path / "b", "host", app="chat", tokenizer=tokenizer)
     with pytest.raises(DeployError, match="has no tokenizer"):
         deploy.new(digits, tmp_path / "c", "host", tokenizer=tokenizer)
+
+
+_COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SMALL = "--tokens 64 --width 32 --layers 2 --heads 4 --inner 48 --positions 40 --steps 20"
+
+
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_the_commands_of_the_tutorial_work(
+    repo_root: Path, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    """Its model is smaller here, so its texts are not those of the page."""
+    require_tool("arm-none-eabi-gcc")
+    require_tool("qemu-system-arm")
+    page = (repo_root / "docs" / "tutorials" / "language-model.md").read_text(encoding="utf-8")
+    commands = [shlex.split(line) for block in _COMMANDS.findall(page) for line in block.splitlines()]
+    assert len(commands) == 7
+    printed = []
+    for program, *words in commands:
+        own = [*words, *(shlex.split(_SMALL) if "train" in words else [])]
+        started = [sys.executable, *(["-m", "deploy"] if program == "deploy" else []), *own]
+        environment = {**os.environ, "PYTHONPATH": str(repo_root)}
+        typed = "Once upon a time\n/seed 3\nCaf\xe9\n"
+        done = subprocess.run(
+            started,
+            input=typed,
+            capture_output=True,
+            encoding="utf-8",
+            cwd=tmp_path,
+            env=environment,
+            check=False,
+        )
+        assert done.returncode == 0, (own, done.stderr)
+        printed.append(done.stdout)
+    found = [float(number) for number in re.findall(r"perplexity (.*)", printed[3])]
+    assert found[1:] == pytest.approx([found[0]] * 2, rel=0.05)
+    first, answer, none, refused, last = printed[-1].split("> ")
+    assert (first, none, last) == ("", "", "")
+    assert answer.startswith("Once upon a time")
+    assert refused.startswith("error: the model has no token for byte 67 at place 1 of the prompt\n")

@@ -62,6 +62,6 @@ def test_a_tutorial_prints_what_it_shows(
 
 
 def test_every_tutorial_is_run(repo_root: Path) -> None:
-    """The first hour's commands are run beside the site."""
+    """The first hour's commands are run beside the site, and those of the language model in tests/demo."""
     pages = {path.stem for path in (repo_root / "docs" / "tutorials").glob("*.md")}
-    assert pages == {*PAGES, "first-hour"}
+    assert pages == {*PAGES, "first-hour", "language-model"}

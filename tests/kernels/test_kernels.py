@@ -37,7 +37,10 @@ OTHER_GOALS = [
 ON_BOARD = [*((op_name, "speed") for op_name in KERNELS), *OTHER_GOALS]
 TARGETS = (PLAIN, DSP, MVE, VECTORS)
 WITH_VECTORS_OF_RISCV = ("conv2d", "dense", "depthwise_conv2d")
-WITH_VECTORS = ("add", "average_pool2d", "conv2d", "dense", "depthwise_conv2d", "recurrent", "sub")
+WITH_VECTORS = (
+    *("add", "average_pool2d", "conv2d", "dense", "depthwise_conv2d"),
+    *("hybrid_dense", "recurrent", "sub"),
+)
 ON_VECTORS = [*((op_name, "speed") for op_name in WITH_VECTORS), *OTHER_GOALS]
 # One rounding for each result, or none.
 EXACT_ON_REALS = (

@@ -117,9 +117,9 @@ def _received(line: Transport) -> Iterator[bytes]:
 
 def _passed_line(line: Transport) -> bool:
     """Sends a typed line to the program, which waits for it. Returns False at the end of what is typed."""
-    typed = sys.stdin.readline()
+    typed = sys.stdin.buffer.readline()
     if typed:
-        line.write(typed.encode(), _WRITE_S)
+        line.write(typed, _WRITE_S)
     return bool(typed)
 
 

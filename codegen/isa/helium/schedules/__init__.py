@@ -15,6 +15,8 @@ SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "f32_conv2d": ("conv2d",),
         "dense": ("dense",),
         "f32_dense": ("dense",),
+        "hybrid_dense": ("hybrid_dense",),
+        "attention": ("cached_attention",),
         "depthwise_planes": ("depthwise_conv2d",),
         "depthwise_channels": ("depthwise_conv2d",),
         "f32_depthwise": ("depthwise_conv2d",),
