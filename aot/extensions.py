@@ -36,7 +36,7 @@ GROUPS: Mapping[str, str] = {
     BOARDS: "packages whose folder holds board files, and core files in core/",
     PLATFORMS: "modules with PLATFORM and SECTION",
     RUNNERS: "modules with SECTION and what platforms/runners/runner.py asks of an emulator or a flasher",
-    CHANNELS: "modules with SAYS, SUFFIX and files, as platforms/channels/channel.py asks of a channel",
+    CHANNELS: "modules with SUMMARY, SUFFIX and files, as platforms/channels/channel.py asks of a channel",
 }
 _OURSELVES = "Solder itself"
 _SHIPPED = "extensions"

@@ -20,7 +20,7 @@ CORE_NEEDS = "compiler.cpp.extra_flags=-DDECIMAL_DIG=__DECIMAL_DIG__"
 # By default this compiler writes an obsolete debug format, in which faults cannot be located.
 LINES = "compiler.c.elf.extra_flags=-gdwarf-2"
 HOOK = "compiler.c.extra_flags=-DSOLDER_LAYER_HOOK"
-WAY_OUT = (
+HINT = (
     "arduino-cli is at arduino.github.io/arduino-cli; then: arduino-cli core install PACKAGE:ARCHITECTURE\n"
     "for AVR on Debian: apt install arduino-builder arduino-core-avr"
 )
@@ -113,7 +113,7 @@ def find_arduino_tool(core: str, prefer: str | None = None) -> ArduinoTool:
     there = [name for name in wanted if shutil.which(name)]
     if not there:
         raise MissingToolError(
-            "no program to build sketches was found", f"looked for {', '.join(wanted)}", WAY_OUT
+            "no program to build sketches was found", f"looked for {', '.join(wanted)}", HINT
         )
     found = next((name for name in there if core in _TOOLS[name].cores()), None)
     if found is None:

@@ -72,8 +72,8 @@ class Baremetal(CompilerPlatform):
     program_name = "firmware.elf"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
-        takes_code = source.takes_code or source.takes_code_in_cartridges
-        files = _board_files(board, app) | (_slot_files(board) if takes_code else {})
+        accepts_code = source.accepts_code or source.accepts_code_in_cartridges
+        files = _board_files(board, app) | (_slot_files(board) if accepts_code else {})
         if source.on_two_cores:
             files |= second_core_files(board)
         if source.cartridges:
@@ -89,7 +89,7 @@ class Baremetal(CompilerPlatform):
         if runs_without_end:
             own["src/main.c"] = filled("chips", "main.c.jinja", **tensor_words(source))
         abilities = _ABILITIES + (_TELLS_ADDRESSES if reaches_memory(board) else ())
-        abilities += _TAKES_CODE if source.takes_code else ()
+        abilities += _TAKES_CODE if source.accepts_code else ()
         cc = GCC[board.core.machine] if "gcc" in board.core.options else _ZIG
         platform_files = replace(
             self._platform_files(own, abilities, cc),
@@ -193,7 +193,7 @@ def _guard_bytes(board: Board, wanted: int) -> int:
 
 
 def _linker_script(source: ProjectSource, board: Board) -> str:
-    are_unknown = source.cartridges is not None and not source.takes_weights
+    are_unknown = source.cartridges is not None and not source.accepts_weights
     models_bytes = max(source.stack_bytes, CARTRIDGE_STACK_BYTES if are_unknown else 0)
     stack_bytes = SERVER_STACK_BYTES + models_bytes
     regions = _arena_regions(source, board, models_bytes + source.second_stack_bytes)

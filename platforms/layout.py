@@ -167,7 +167,7 @@ def model_table(source: ProjectSource) -> str:
         alignment=" ".join(
             [
                 *(f"{name.upper()}_ALIGN" for name in source.models),
-                *_CARTRIDGES_ALIGN[: 1 if source.cartridges and not source.takes_weights else 0],
+                *_CARTRIDGES_ALIGN[: 1 if source.cartridges and not source.accepts_weights else 0],
             ]
         ),  # the strictest alignment applies
         build_id=build_id_of(source),
@@ -225,7 +225,7 @@ def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict
             *_COMPILE,
             *(f"-I{folder}" for folder in folders),
             *(["-DSOLDER_FUNCTIONS"] if source.functions else []),
-            *(["-DSOLDER_OBSERVED"] if source.tells_counters else []),
+            *(["-DSOLDER_OBSERVED"] if source.reports_counters else []),
             *(["-DSOLDER_TWO_CORES"] if source.on_two_cores and own.has_two_cores else []),
             *cartridge_flags(source),
             *(["-DSOLDER_LOCK"] if source.line_key else []),

@@ -37,7 +37,7 @@ class Slots:
     slot_bytes: int  # of each of the two slots
     public_key: bytes = b""  # of the signer; b"": signatures are not checked
     model: Identity = field(default_factory=Identity)  # of the built-in model
-    takes_older: bool = False  # accepts models older than the running one
+    accepts_older: bool = False  # accepts models older than the running one
     verifier: str = "own"  # a key of VERIFIERS; verifies signatures
 
 
@@ -116,7 +116,7 @@ class ProjectSource:
     functions: Mapping[str, str] = field(default_factory=dict)  # C files with functions called by name
     cartridges: Slots | None = None  # None: the firmware accepts no other models
     line_key: bytes = b""  # key that unlocks the server; b"": not locked
-    takes_code: bool = False  # over the line, so anyone connected can run any program on the board
+    accepts_code: bool = False  # over the line, so anyone connected can run any program on the board
     pipeline: SensorPipeline | None = None  # for apps that run a model on sensor data
     chat: ChatModel | None = None  # for the app that continues texts
     observes: bool = False  # the model counts field statistics
@@ -138,21 +138,21 @@ class ProjectSource:
         return sum(arena.bytes for arena in self.arenas)
 
     @property
-    def takes_weights(self) -> bool:
+    def accepts_weights(self) -> bool:
         """True if cartridges contain only weights for the model's code."""
         return self.cartridges is not None and bool(self.structure)
 
     @property
-    def takes_tables(self) -> bool:
+    def accepts_tables(self) -> bool:
         """True if cartridges contain only tables that call kernels in the firmware."""
         return self.cartridges is not None and bool(self.kernels)
 
     @property
-    def takes_code_in_cartridges(self) -> bool:
-        return self.cartridges is not None and not (self.takes_weights or self.takes_tables)
+    def accepts_code_in_cartridges(self) -> bool:
+        return self.cartridges is not None and not (self.accepts_weights or self.accepts_tables)
 
     @property
-    def tells_counters(self) -> bool:
+    def reports_counters(self) -> bool:
         """True if the server can report a model's counters."""
         return self.observes or self.others_observe
 
@@ -187,7 +187,7 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
         stack_bytes=max(source.stack_bytes for source in sources),
         c_headers=frozenset().union(*(source.c_headers for source in sources)),
         beside=tuple(names[1:]),
-        others_observe=any(source.tells_counters for source in others),
+        others_observe=any(source.reports_counters for source in others),
     )
 
 

@@ -58,7 +58,7 @@ _CANDIDATES = (
     _KnownCompiler("clang", "clang", "host", "clang"),
     _KnownCompiler("zig", "zig", "host", ""),
 )
-_WAY_OUT: Mapping[str, str] = {
+_HINT: Mapping[str, str] = {
     "arm": f"install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: {pip_install('zig')}",
     "riscv": f"install gcc-riscv64-unknown-elf and its picolibc, or: {pip_install('zig')}",
     "host": f"install gcc or clang, or: {pip_install('zig')}",
@@ -86,7 +86,7 @@ def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
         raise MissingToolError(
             f"no C compiler for {target.core} was found",
             f"looked for {', '.join(c.name for c in wanted)}",
-            _WAY_OUT[kind],
+            _HINT[kind],
         )
     return found
 

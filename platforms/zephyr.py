@@ -143,7 +143,7 @@ def _abilities(source: ProjectSource, board: Board, app: App) -> str:
         "SOLDER_INPUT_ADDRESS": reaches_memory(board),
         "SOLDER_LOCK": source.line_key,
         "SOLDER_FUNCTIONS": source.functions,
-        "SOLDER_OBSERVED": source.tells_counters,
+        "SOLDER_OBSERVED": source.reports_counters,
     }
     return rate + "".join(f"{name} " for name, is_there in told.items() if is_there)
 

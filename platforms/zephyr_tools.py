@@ -13,7 +13,7 @@ from platforms.toolchains import Toolchain
 BASE_VARIABLE = "ZEPHYR_BASE"
 OLDEST = (3, 7)
 RENAMED = (4, 0)
-WAY_OUT = (
+HINT = (
     "pip install west; get Zephyr 3.7 or newer and a toolchain: docs.zephyrproject.org, Getting Started\n"
     f"and set its path: export {BASE_VARIABLE}=.../zephyr"
 )
@@ -27,13 +27,11 @@ def find_west(prefer: str | None = None) -> Toolchain:
     west, base = shutil.which("west"), os.environ.get(BASE_VARIABLE)
     if west is None or not base:
         lacks = "west was not found" if west is None else f"{BASE_VARIABLE} is not set"
-        raise MissingToolError("cannot build for Zephyr", lacks, WAY_OUT)
+        raise MissingToolError("cannot build for Zephyr", lacks, HINT)
     version = tree_version(Path(base))
     if version < OLDEST:
         shown = ".".join(map(str, version))
-        raise MissingToolError(
-            f"Zephyr {shown} is older than 3.7, the oldest supported version", base, WAY_OUT
-        )
+        raise MissingToolError(f"Zephyr {shown} is older than 3.7, the oldest supported version", base, HINT)
     variant = os.environ.get("ZEPHYR_TOOLCHAIN_VARIANT", "the Zephyr SDK")
     return Toolchain("west", "zephyr", (west,), f"Zephyr {'.'.join(map(str, version))} at {base}, {variant}")
 

@@ -6,7 +6,7 @@ from aot.errors import InputError
 from aot.target import Target
 from codegen.c.constants import Constants
 
-_WAY_OUT = "omit --dialect strict"
+_HINT = "omit --dialect strict"
 
 
 def require_standard(constants: Constants, target: Target) -> None:
@@ -15,17 +15,17 @@ def require_standard(constants: Constants, target: Target) -> None:
         raise InputError(
             f"--dialect strict: standard C cannot place constants in {target.constant_space}, where "
             f"{target.core} keeps them",
-            hint=_WAY_OUT,
+            hint=_HINT,
         )
     if constants.regions:
         region = next(iter(constants.regions.values()))
         raise InputError(
             f"--dialect strict: standard C cannot place constants in {region}",
-            hint=f"{_WAY_OUT}, or --constants",
+            hint=f"{_HINT}, or --constants",
         )
     if constants.aligns:
         name, bytes_ = next(iter(constants.aligns.items()))
         raise InputError(
             f"--dialect strict: standard C cannot align constants to {bytes_} bytes, as {name} needs",
-            hint=f"{_WAY_OUT}, or --accelerator",
+            hint=f"{_HINT}, or --accelerator",
         )

@@ -21,10 +21,10 @@ class ErrorPage:
     kind: str  # name of the error class
     title: str
     meaning: str
-    ways_out: tuple[str, ...]
+    hints: tuple[str, ...]
 
     def __str__(self) -> str:
-        steps = "\n".join(f"  - {way}" for way in self.ways_out)
+        steps = "\n".join(f"  - {way}" for way in self.hints)
         return f"{self.code}: {self.title}\n\n{self.meaning}\n\nwhat to do:\n{steps}"
 
 
@@ -39,7 +39,7 @@ def error_pages() -> Mapping[str, ErrorPage]:
     with as_file(files("deploy.cli") / "error_pages.toml") as path:
         table = read_toml(path, "the table of errors")
     return {
-        code: ErrorPage(code, page["kind"], page["title"], page["meaning"], tuple(page["ways_out"]))
+        code: ErrorPage(code, page["kind"], page["title"], page["meaning"], tuple(page["hints"]))
         for code, page in table.items()
     }
 

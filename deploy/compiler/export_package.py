@@ -136,7 +136,7 @@ def _page(
     count = f"{len(files)} files, {sum(map(_size, files.values())):,} bytes"
     return (
         f"{place}: {package.name} {package.options.version} for {package.artifact.facts.target.core}, "
-        f"{taken.SAYS}\n  {count}; see its README.md for how to add it to a project"
+        f"{taken.SUMMARY}\n  {count}; see its README.md for how to add it to a project"
     )
 
 

@@ -10,7 +10,7 @@ from artifact.facts import ModelFacts
 from artifact.report import Report
 from codegen.fit.memory_use import MemoryUse
 from codegen.job import Job
-from deploy.compiler.jobs import ways_out
+from deploy.compiler.jobs import memory_hints
 
 if TYPE_CHECKING:
     from boards.board import Board
@@ -47,7 +47,7 @@ def _does_not_fit(report: Report, board: Board, use: MemoryUse, job: Job | None)
         hints = [*_recompiled(report.facts, board), with_room]
     else:
         hints = [
-            *ways_out(job, use.region.role),
+            *memory_hints(job, use.region.role),
             *(["--force continues: the linker then decides whether it fits"] if is_estimate else []),
             f"deploy inspect {name} {board.option} --memory   shows each buffer",
             f"deploy boards list --fits {name}   lists boards with enough memory",

@@ -48,11 +48,11 @@ def compile_or_explain(job: Job) -> CompiledModel:
             bar.step(job.model.source_name)
             return compile_job(job)
     except FitError as error:
-        hints = [*ways_out(job, "ram"), error.hint]
+        hints = [*memory_hints(job, "ram"), error.hint]
         raise FitError(error.what, error.where, "\n".join(hint for hint in hints if hint)) from None
 
 
-def ways_out(job: Job, role: str) -> list[str]:
+def memory_hints(job: Job, role: str) -> list[str]:
     """Returns options that make the model fit if memory of this role is exceeded; each has been tried."""
     return [
         f"{flags} makes it fit"

@@ -138,7 +138,7 @@ def load_into(session: Session, cartridge: bytes) -> None:
         raise RequestRefusedError(
             refused.what,
             f"{refused.where}{_numbers(refused.status, cartridge, session)}",
-            _stays(takes) + _WAYS_OUT.get(refused.status, ""),
+            _stays(takes) + _HINTS.get(refused.status, ""),
             refused.status,
         ) from None
 
@@ -149,12 +149,12 @@ def go_back(session: Session) -> None:
     try:
         session.previous_cartridge()
     except RequestRefusedError as refused:
-        stays = "the model keeps running" + _WAYS_OUT.get(refused.status, "")
+        stays = "the model keeps running" + _HINTS.get(refused.status, "")
         raise RequestRefusedError(refused.what, refused.where, stays, refused.status) from None
 
 
 def _require_slots(session: Session) -> CartridgeSupport:
-    if not session.takes_cartridges:
+    if not session.accepts_cartridges:
         raise InputError(
             "this firmware has no slots for cartridges",
             session.line_name,
@@ -176,7 +176,7 @@ def _require_fitting(cartridge: bytes, takes: CartridgeSupport, line_name: str) 
             f'deploy compile --cartridge --product "{printable(running.product)}"   '
             "creates one for this firmware",
         )
-    if model.version < running.version and not takes.takes_older:
+    if model.version < running.version and not takes.accepts_older:
         raise InputError(
             f"the cartridge has version {model.version:,}, older than the running version "
             f"{running.version:,}",
@@ -194,7 +194,7 @@ _OLDER = (
     "\ndeploy compile --cartridge --model-version N   creates a newer one; older ones are taken by firmware "
     "that was made with deploy new --allow-downgrades"
 )
-_WAYS_OUT: Mapping[int, str] = {
+_HINTS: Mapping[int, str] = {
     Status.CARTRIDGE_STRUCTURE: "\ndeploy diff FIRST.tar OTHER.tar   shows the difference of archives with "
     "--weights external",
     Status.CARTRIDGE_OLDER: _OLDER,

@@ -32,7 +32,7 @@ def with_slots(
     public_key: str | Path | None,
     lenders: Sequence[ProjectSource] = (),
     model: Identity = NO_PRODUCT,
-    takes_older: bool = False,
+    accepts_older: bool = False,
     verifier: str | None = None,
     is_computer: bool = False,
 ) -> ProjectSource:
@@ -43,7 +43,7 @@ def with_slots(
             ("public key", public_key is not None),
             ("kernels", bool(lenders)),
             ("product or version", model != NO_PRODUCT),
-            ("permission to go back", takes_older),
+            ("permission to go back", accepts_older),
             ("library for signatures", verifier is not None),
         )
         for name, is_said in said:
@@ -63,7 +63,7 @@ def with_slots(
         )
     whole = -(-(slots + RECORDS_BYTES) // BLOCK_BYTES) * BLOCK_BYTES
     key = read_public_key(Path(public_key)) if public_key else b""
-    taken = Slots(whole, key, model, takes_older, _verifier(key, verifier, is_computer))
+    taken = Slots(whole, key, model, accepts_older, _verifier(key, verifier, is_computer))
     if source.structure:
         return _with_weights(source, slots, arena, taken)
     if len(source.arenas) > MOST_ARENAS:

@@ -26,7 +26,7 @@ from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LineOptions
 from deploy.devices.firmware import prepare_compiled
 from deploy.frameworks.framework import Framework, FrameworkModel
-from deploy.frameworks.framework_arguments import ModuleWords
+from deploy.frameworks.framework_arguments import ModuleOptions
 from deploy.frameworks.judging import Judgement, is_quantized, judge
 from deploy.inputs.data_doubts import calibration_doubts, chance_doubts
 from deploy.inputs.given_arrays import is_loader, joined, plain, with_labels
@@ -134,7 +134,7 @@ class CompiledModule(Compiled):
 
 
 def compile_module(
-    model: Any, framework: Framework, words: ModuleWords, board: Board, options: CompileOptions
+    model: Any, framework: Framework, words: ModuleOptions, board: Board, options: CompileOptions
 ) -> CompiledModule:
     """Compiles a framework's model. Raises InputError, ToolError, ModelError, FitError."""
     words = replace(words, example=framework.own_examples(model) if words.example is None else words.example)
@@ -175,7 +175,7 @@ def compile_module(
 def _doubts(
     opened: FrameworkModel,
     framework: Framework,
-    words: ModuleWords,
+    words: ModuleOptions,
     samples: Calibration,
     outputs: Sequence[Sequence[Array]],
 ) -> tuple[str, ...]:
@@ -190,7 +190,7 @@ def _doubts(
     return (*calibration_doubts(samples.samples, example), *chance)
 
 
-def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleWords) -> None:
+def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleOptions) -> None:
     """Raises InputError for quantization options if the framework has already quantized the model."""
     if is_done and (words.signal_to_noise or words.activation_type) is not None:
         raise InputError(
@@ -222,7 +222,7 @@ def _told_where(opened: FrameworkModel) -> Iterator[None]:
         raise
 
 
-def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, words: ModuleWords) -> Quantized:
+def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, words: ModuleOptions) -> Quantized:
     """Quantizes the exported model to int8, with four-bit weights or 16-bit values if requested."""
     least_db = words.signal_to_noise
     wider = wider_of(
@@ -264,7 +264,7 @@ def _measured(path: Path, data: bytes, samples: Calibration) -> Quantized:
     )
 
 
-def _require_sense(framework: Framework, words: ModuleWords, options: CompileOptions) -> None:
+def _require_sense(framework: Framework, words: ModuleOptions, options: CompileOptions) -> None:
     if words.example is None:
         article = "an" if framework.thing[0] in "aeiou" else "a"
         raise InputError(
@@ -288,7 +288,7 @@ def _require_sense(framework: Framework, words: ModuleWords, options: CompileOpt
         )
 
 
-def _arrays(opened: FrameworkModel, words: ModuleWords) -> dict[str, Array]:
+def _arrays(opened: FrameworkModel, words: ModuleOptions) -> dict[str, Array]:
     """Returns the samples by input name, with labels; without calibration only the example."""
     calibration, labels, names = words.calibration, words.labels, opened.inputs
     if calibration is None:

@@ -9,7 +9,7 @@ from aot.errors import InputError
 
 
 @dataclass(frozen=True)
-class ModuleWords:
+class ModuleOptions:
     """Everything given about such a model, except the board."""
 
     example: Any  # of its input or inputs
@@ -19,7 +19,7 @@ class ModuleWords:
     activation_type: str | None = None  # one of ACTIVATIONS
 
 
-def require_no_module_words(words: ModuleWords) -> None:
+def require_no_module_options(words: ModuleOptions) -> None:
     """Raises InputError for arguments that apply only to models of frameworks."""
     if any(getattr(words, each.name) is not None for each in fields(words)):
         raise InputError(

@@ -13,7 +13,7 @@ from aot.errors import DeployError, ToolError
 from boards.board import Board
 from deploy.devices.build_cache import cache_folder
 from deploy.devices.buildable_boards import platform_here
-from platforms.arduino_tools import WAY_OUT, found_tools
+from platforms.arduino_tools import HINT, found_tools
 from platforms.runners import RUNNERS
 from platforms.runners.runner import choose_runner, runner_named
 from platforms.toolchains import all_found
@@ -105,7 +105,7 @@ def _compilers() -> Iterable[Program]:
     for name, chain in all_found():
         yield Program("compiler", name, chain is not None, chain.version if chain else "not found")
     for name, version in found_tools().items():
-        yield Program("builder", name, bool(version), version or f"not found: {WAY_OUT.splitlines()[0]}")
+        yield Program("builder", name, bool(version), version or f"not found: {HINT.splitlines()[0]}")
     yield _west()
 
 

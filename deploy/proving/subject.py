@@ -19,7 +19,7 @@ from deploy.devices.buildable_boards import platform_for
 from deploy.devices.firmware import source_for
 from deploy.proving.rebuilding.strangers import (
     BUILD_FOLDER,
-    Stranger,
+    ForeignFile,
     strangers_in_archive,
     strangers_in_project,
 )
@@ -48,7 +48,7 @@ class Subject:
     toolchain: str | None = None  # preferred compiler
     source: Path | None = None  # the model file; None: an archive, or a graph that is not in a file
     is_archive: bool = False  # the graph was compiled again, and the files compared
-    strangers: tuple[Stranger, ...] = ()  # files in archive and project that differ from generated ones
+    strangers: tuple[ForeignFile, ...] = ()  # files in archive and project that differ from generated ones
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ from deploy.compiler.board_or_target import board_or_target, require_board_or_ta
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.compiler.jobs import compile_or_explain, job_for
 from deploy.devices.build_cache import cached
-from deploy.frameworks.framework_arguments import ModuleWords, require_no_module_words
+from deploy.frameworks.framework_arguments import ModuleOptions, require_no_module_options
 from deploy.frameworks.table import framework_of
 from deploy.inspection.inspect_model import Inspection, inspect_file, inspect_model
 from deploy.python_api.model import (
@@ -61,9 +61,9 @@ def compile(
         )
 
         place, known = require_board_or_target(board, target), read_options(options)
-        words = ModuleWords(example, calibration, labels, signal_to_noise, activation_type)
+        words = ModuleOptions(example, calibration, labels, signal_to_noise, activation_type)
         return compile_module(model, framework, words, place, known)
-    require_no_module_words(ModuleWords(example, calibration, labels, signal_to_noise, activation_type))
+    require_no_module_options(ModuleOptions(example, calibration, labels, signal_to_noise, activation_type))
     model = cast("str | Path | Model", model)
     known = options_with(model, options)
     return compile_for(imported_with(model, known), require_board_or_target(board, target), known)

@@ -52,7 +52,7 @@ class FoundBox:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldCounters:
+class ReportedCounters:
     """Counters of the model's runs, if it was compiled with --observe."""
 
     counters: Observed
@@ -77,7 +77,7 @@ class ProgramFault:
     says: str
 
 
-Record = Start | WindowRun | FoundBox | ToldCounters | Losses | ProgramFault
+Record = Start | WindowRun | FoundBox | ReportedCounters | Losses | ProgramFault
 
 
 class LogError(ValueError):
@@ -122,9 +122,9 @@ def _box(words: list[str]) -> FoundBox:
     return FoundBox(int(run), found, int(thousandths) / 1000, int(left), int(top), int(right), int(bottom))
 
 
-def _counters(words: list[str]) -> ToldCounters:
+def _counters(words: list[str]) -> ReportedCounters:
     (data,) = words
-    return ToldCounters(read_observed(bytes.fromhex(data)))
+    return ReportedCounters(read_observed(bytes.fromhex(data)))
 
 
 def _losses(is_end: bool) -> Callable[[list[str]], Losses]:

@@ -15,8 +15,8 @@ from deploy.sensors.sensor_log import (
     LogError,
     Losses,
     Record,
+    ReportedCounters,
     Start,
-    ToldCounters,
     WindowRun,
     read_line,
 )
@@ -75,7 +75,7 @@ class LogReader:
             return self._box_line(record)
         if isinstance(record, Losses):
             return self._losses_line(record)
-        if isinstance(record, ToldCounters):
+        if isinstance(record, ReportedCounters):
             self._counters = record.counters
             return f"            {counted(record.counters.runs, 'run')} observed"
         self.faults.append(record.says)

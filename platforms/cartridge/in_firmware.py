@@ -24,15 +24,15 @@ def cartridge_flags(source: ProjectSource) -> list[str]:
     slots = source.cartridges
     if slots is None:
         return []
-    weights = ["-DSOLDER_WEIGHTS"] if source.takes_weights else []
-    tables = ["-DSOLDER_TABLES"] if source.takes_tables else []
+    weights = ["-DSOLDER_WEIGHTS"] if source.accepts_weights else []
+    tables = ["-DSOLDER_TABLES"] if source.accepts_tables else []
     key = [f"-DSOLDER_CARTRIDGE_KEY={len(slots.public_key)}"] if slots.public_key else []
     return [
         "-DSOLDER_CARTRIDGES",
         *weights,
         *tables,
         f"-DSOLDER_CARTRIDGE_SLOT_BYTES={slots.slot_bytes}u",
-        *(["-DSOLDER_DOWNGRADES"] if slots.takes_older else []),
+        *(["-DSOLDER_DOWNGRADES"] if slots.accepts_older else []),
         *key,
     ]
 
@@ -44,8 +44,8 @@ def cartridge_files(source: ProjectSource, board: Board) -> dict[str, str]:
     key = ", ".join(f"0x{byte:02x}" for byte in source.cartridges.public_key)
     words = {
         "name": source.name,
-        "takes_weights": source.takes_weights,
-        "lenders": source.lenders if source.takes_tables else (),
+        "accepts_weights": source.accepts_weights,
+        "lenders": source.lenders if source.accepts_tables else (),
         "core": _taken(source, board),
         "key": key,
         "model": source.cartridges.model,
@@ -70,20 +70,20 @@ def verifier_libraries(source: ProjectSource) -> tuple[str, ...]:
 
 def _taken(source: ProjectSource, board: Board) -> str:
     """Returns the core text of the cartridges that the firmware accepts."""
-    if source.takes_weights:
+    if source.accepts_weights:
         return structure_text(source.structure)
-    return (tables_text if source.takes_tables else core_text)(board.target)
+    return (tables_text if source.accepts_tables else core_text)(board.target)
 
 
 def _kernels_file(source: ProjectSource) -> dict[str, str]:
     """Returns the list of the firmware's kernels, which is needed to create table cartridges."""
-    if not source.takes_tables:
+    if not source.accepts_tables:
         return {}
     return {KERNELS_FILE: json.dumps({"format": 1, "kernels": dict(source.lenders)}, indent=2) + "\n"}
 
 
 def weights_to_come(source: ProjectSource) -> dict[str, str]:
     """Returns an empty weights file if cartridges provide the weights."""
-    if not source.takes_weights:
+    if not source.accepts_weights:
         return {}
     return {f"{source.name}_weights.c": filled("project", "no_weights.c.jinja", name=source.name)}

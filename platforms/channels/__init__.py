@@ -1,4 +1,4 @@
-"""The package formats (channels). Each module has SAYS, the file extension SUFFIX, and `files`."""
+"""The package formats (channels). Each module has SUMMARY, the file extension SUFFIX, and `files`."""
 
 from __future__ import annotations
 

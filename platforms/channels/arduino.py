@@ -8,7 +8,7 @@ from platforms.arduino import ONCE, library_properties, once_sketch, require_nea
 from platforms.channels.package import Package
 from platforms.toolchains import code_flags
 
-SAYS = "a library for the Arduino IDE, arduino-cli and the Library Manager"
+SUMMARY = "a library for the Arduino IDE, arduino-cli and the Library Manager"
 SUFFIX = ".zip"
 _ARM = "mbed,mbed_nano,mbed_rp2040,nrf52,renesas_uno,rp2040,sam,samd,stm32,STMicroelectronics"
 _ARCHITECTURES = {"arm": _ARM, "avr": "avr", "riscv": "esp32", "xtensa": "esp32"}  # by Core.machine

@@ -13,7 +13,7 @@ from platforms.channels.package import Package
 class Channel(Protocol):
     """The interface of the modules in platforms.channels."""
 
-    SAYS: str  # the users or tools that the package is for
+    SUMMARY: str  # the users or tools that the package is for
     SUFFIX: str  # of the single archive that the tools import, for example .zip
 
     def files(self, package: Package) -> Mapping[str, str | bytes]:

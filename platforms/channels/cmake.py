@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from platforms.channels.package import Package
 
-SAYS = "a library for add_subdirectory, FetchContent and find_package"
+SUMMARY = "a library for add_subdirectory, FetchContent and find_package"
 SUFFIX = ".zip"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from aot.errors import OutputError
 from platforms.channels.package import Package
 
-SAYS = "a software pack for Keil MDK, CMSIS-Toolbox and IAR"
+SUMMARY = "a software pack for Keil MDK, CMSIS-Toolbox and IAR"
 SUFFIX = ".pack"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from platforms.channels import cmake
 from platforms.channels.package import Package
 
-SAYS = "a recipe for Conan 2, with its test package"
+SUMMARY = "a recipe for Conan 2, with its test package"
 SUFFIX = ".zip"
 
 

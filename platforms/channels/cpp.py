@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from platforms.channels.package import Package
 
-SAYS = "a C++ class with typed buffers, as a library for CMake"
+SUMMARY = "a C++ class with typed buffers, as a library for CMake"
 SUFFIX = ".zip"
 
 

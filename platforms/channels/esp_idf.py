@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from aot.errors import OutputError
 from platforms.channels.package import Package
 
-SAYS = "a component for Espressif's IDF and its registry"
+SUMMARY = "a component for Espressif's IDF and its registry"
 SUFFIX = ".zip"
 
 

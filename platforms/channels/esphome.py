@@ -15,7 +15,7 @@ from platforms.channels.package import Package
 from platforms.channels.single_file import implementation
 from platforms.templates import filled
 
-SAYS = "an external component for ESPHome"
+SUMMARY = "an external component for ESPHome"
 SUFFIX = ".zip"
 
 _FILES = {

@@ -21,7 +21,7 @@ from platforms.micropython import (
 )
 from platforms.templates import filled
 
-SAYS = "a module for MicroPython: native .mpy, and sources for firmware"
+SUMMARY = "a module for MicroPython: native .mpy, and sources for firmware"
 SUFFIX = ".zip"
 
 # Typecodes of the module array, and how the example makes an element of 32 generated bits, as made_up_inputs.

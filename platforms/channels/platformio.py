@@ -9,7 +9,7 @@ from typing import Any
 from platforms.channels.package import Package
 from platforms.toolchains import code_flags
 
-SAYS = "a library for PlatformIO, of any framework and platform"
+SUMMARY = "a library for PlatformIO, of any framework and platform"
 SUFFIX = ".zip"
 _MOST_SAID = 255  # maximum description length in characters
 

@@ -19,7 +19,7 @@ from platforms.cpp_header import cpp_words
 from platforms.templates import filled
 from platforms.toolchains import cpu_flags
 
-SAYS = "a no_std crate without dependencies, for Cargo"
+SUMMARY = "a no_std crate without dependencies, for Cargo"
 SUFFIX = ".zip"
 
 _ARCHITECTURES = {  # as Cargo names them, by Core.machine and bytes of a pointer; "" is any

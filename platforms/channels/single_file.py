@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from aot.errors import OutputError
 from platforms.channels.package import Package
 
-SAYS = "one header to copy into any C project"
+SUMMARY = "one header to copy into any C project"
 SUFFIX = ".zip"
 _OWN_INCLUDE = r'^#include "{}"\n'
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from platforms.channels.package import Package
 
-SAYS = "a middleware folder for projects of STM32CubeIDE and STM32CubeMX"
+SUMMARY = "a middleware folder for projects of STM32CubeIDE and STM32CubeMX"
 SUFFIX = ".zip"
 
 

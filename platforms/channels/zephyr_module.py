@@ -8,7 +8,7 @@ from platforms.channels.package import Package
 from platforms.project import App
 from platforms.zephyr import SERVER_STACK_BYTES, module_files, module_option
 
-SAYS = "a module for Zephyr's west, with a sample that twister runs"
+SUMMARY = "a module for Zephyr's west, with a sample that twister runs"
 SUFFIX = ".zip"
 
 

@@ -9,7 +9,7 @@ from platforms.cartridge.header import Identity, is_structure
 from platforms.rpc import messages
 from platforms.rpc.calls import Calls
 from platforms.rpc.messages import Fields
-from platforms.rpc.protocol import LOAD_HEADER_BYTES, Capability, CartridgeFact, CartridgeWish, Message
+from platforms.rpc.protocol import LOAD_HEADER_BYTES, Capability, CartridgeFact, CartridgeRequest, Message
 
 BUILT_IN = 2  # matches SOLDER_BUILT_IN
 
@@ -23,7 +23,7 @@ class CartridgeSupport:
     asks_for_key: bool
     core: str  # for weights: the structure hash
     running: Identity | None = None  # of the running model; None: cartridges have no product or version
-    takes_older: bool = False  # accepts older versions than the running one
+    accepts_older: bool = False  # accepts older versions than the running one
 
     @property
     def are_weights(self) -> bool:
@@ -35,7 +35,7 @@ class Cartridges(Calls):
     """Requests about cartridges."""
 
     @property
-    def takes_cartridges(self) -> bool:
+    def accepts_cartridges(self) -> bool:
         return bool(self._greeted().capabilities & Capability.CARTRIDGES)
 
     @property
@@ -44,9 +44,9 @@ class Cartridges(Calls):
         return self._greeted().arena_bytes
 
     def cartridges(self) -> CartridgeSupport:
-        return self._ask_cartridges(CartridgeWish.FACTS, "cartridges")
+        return self._ask_cartridges(CartridgeRequest.FACTS, "cartridges")
 
-    def _ask_cartridges(self, wish: CartridgeWish, operation: str) -> CartridgeSupport:
+    def _ask_cartridges(self, wish: CartridgeRequest, operation: str) -> CartridgeSupport:
         reply = self._request(Message.CARTRIDGE, bytes([wish]), operation)
         return self._unpacked("cartridges", _unpack, reply)
 
@@ -55,7 +55,7 @@ class Cartridges(Calls):
 
         Raises RequestRefusedError if there is no previous one; the current model stays active.
         """
-        self._ask_cartridges(CartridgeWish.PREVIOUS, "load of the previous cartridge")
+        self._ask_cartridges(CartridgeRequest.PREVIOUS, "load of the previous cartridge")
 
     def load_cartridge(self, cartridge: bytes) -> None:
         """Sends a cartridge and activates its model.
@@ -66,7 +66,7 @@ class Cartridges(Calls):
         def piece(at: int, count: int) -> bytes:
             return struct.pack("<I", at) + cartridge[at : at + count]
 
-        self._ask_cartridges(CartridgeWish.BEGIN, "load")
+        self._ask_cartridges(CartridgeRequest.BEGIN, "load")
         if cartridge:
             self._in_pieces(Message.CARTRIDGE_PUT, "load", len(cartridge), piece, LOAD_HEADER_BYTES)
         self._request(Message.CARTRIDGE_SWAP, b"", "load")

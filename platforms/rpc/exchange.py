@@ -167,7 +167,7 @@ class Exchange:
     def _take(self, packet: Packet, request: Packet, effort: Effort, heard: Heard) -> None:
         if packet.answers(request):
             heard.reply = packet
-        elif packet.says_working_on(request):
+        elif packet.is_working_on(request):
             heard.is_working = True
         elif packet.kind == Notice.DAMAGED:
             heard.damaged = True

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from aot.errors import DeviceError
 from platforms.rpc.messages import Expected, FaultRecord, Hello
-from platforms.rpc.protocol import FAULT_MEANING, PROTOCOL_VERSION, STATUS_MEANING, WAYS_OUT, Fault, Status
+from platforms.rpc.protocol import FAULT_MEANING, HINTS, PROTOCOL_VERSION, STATUS_MEANING, Fault, Status
 
 _SHORTEST_CALL_BYTES = 2  # minimum distance of a call from its return address
 SHOWN_BYTES = 80  # of unexpected input
@@ -165,7 +165,7 @@ def refused(operation: str, line: str, status: int, detail: str = "") -> Request
     return RequestRefusedError(
         f"device rejected {operation}{meaning}",
         where=f"{line}: {name}{detail}",
-        hint=WAYS_OUT.get(status, way_out),
+        hint=HINTS.get(status, way_out),
         status=status,
     )
 

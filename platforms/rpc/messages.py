@@ -100,7 +100,7 @@ class Hello:
         return bool(self.capabilities & Capability.RATE)
 
     @property
-    def tells_input_addresses(self) -> bool:
+    def reports_input_addresses(self) -> bool:
         """True if it can report the address of an input."""
         return bool(self.capabilities & Capability.INPUT_ADDRESS)
 

@@ -30,7 +30,7 @@ class Packet:
     def answers(self, request: Packet) -> bool:
         return self.kind == request.kind | REPLY_BIT and self._belongs_to(request)
 
-    def says_working_on(self, request: Packet) -> bool:
+    def is_working_on(self, request: Packet) -> bool:
         return self.kind == Notice.WORKING and self._belongs_to(request)
 
     def _belongs_to(self, request: Packet) -> bool:

@@ -135,7 +135,7 @@ class DescribedTensors(IntEnum):
     OUTPUT = 2
 
 
-class CartridgeWish(IntEnum):
+class CartridgeRequest(IntEnum):
     """The action of a cartridge request, before the reply."""
 
     FACTS = 0  # none
@@ -233,7 +233,7 @@ STATUS_MEANING = {
     Status.NO_ENTROPY: "the device has no random numbers for a challenge: its line stays locked",
 }
 # Hints for some of them that do not depend on the request.
-WAYS_OUT: Mapping[int, str] = {
+HINTS: Mapping[int, str] = {
     Status.NO_WEIGHTS: "deploy load WEIGHTS.cart PROJECT   brings them\n"
     "deploy run PROJECT --cartridge WEIGHTS.cart   does so and runs: emulated boards keep none",
     Status.LOCKED: "somebody else said hello meanwhile, or the device was reset: run the command again",

@@ -36,7 +36,7 @@ ENUMS: tuple[tuple[type[IntEnum], str, str, Meanings], ...] = (
     (protocol.Notice, "solder_notice", "SOLDER_NOTICE_", {}),
     (protocol.Status, "solder_status", "SOLDER_", STATUS_MEANING),
     (protocol.DescribedTensors, "solder_describe", "SOLDER_DESCRIBE_", {}),
-    (protocol.CartridgeWish, "solder_cartridge_wish", "SOLDER_CARTRIDGE_WISH_", {}),
+    (protocol.CartridgeRequest, "solder_cartridge_wish", "SOLDER_CARTRIDGE_WISH_", {}),
     (protocol.CartridgeFact, "solder_cartridge_fact", "SOLDER_CARTRIDGE_FACT_", {}),
     (protocol.Reset, "solder_reset", "SOLDER_RESET_", {}),
     (protocol.Fault, "solder_fault_cause", "SOLDER_FAULT_", FAULT_MEANING),

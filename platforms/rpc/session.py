@@ -57,7 +57,7 @@ class Session(Cartridges):
         found = next((model for model in on_board if expected.is_met_by(model.name, model.hash)), None)
         if found is not None and expected.build_id in ("", hello.build_id):
             return found
-        if found is None and self.takes_cartridges and expected.build_id == hello.build_id and on_board:
+        if found is None and self.accepts_cartridges and expected.build_id == hello.build_id and on_board:
             return on_board[0]  # it was replaced by a cartridge
         wrong = failures.wrong_model if found is None else failures.wrong_build
         held = [messages.named(model.name, model.hash) for model in on_board]
@@ -74,7 +74,7 @@ class Session(Cartridges):
         def piece(offset: int, count: int) -> bytes:
             return messages.pack_write(model.number, index, offset, data[offset : offset + count])
 
-        if self.reaches_memory and self._greeted().tells_input_addresses:
+        if self.reaches_memory and self._greeted().reports_input_addresses:
             self.write_memory(self._input_address(model, index), data)
         else:
             self._in_pieces(Message.WRITE, f'write of "{tensor.name}"', tensor.bytes, piece)

@@ -174,5 +174,5 @@ def _source(arena_bytes: int) -> ProjectSource:
         c_flags=_MODEL_FLAGS,
         model_hash="",
         tool_version="",
-        takes_code=True,
+        accepts_code=True,
     )

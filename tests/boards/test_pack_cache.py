@@ -15,7 +15,7 @@ from boards.pack_index import chip_of
 from platforms.pack_cache import part_of_index, read_pack, search_index
 
 PDSC = Path(__file__).with_name("mini.pdsc")
-WAY_OUT = (
+HINT = (
     "  hint: connect this computer to the internet once; the index is then kept\n"
     "        or extract the .pdsc file from the chip's pack: deploy boards add PART --pack FILE.pdsc"
 )
@@ -73,7 +73,7 @@ def test_an_index_that_comes_empty_is_reported_with_two_ways_out(
         ask("AC4")
     assert str(caught.value) == (
         "error: the index of CMSIS packs cannot be downloaded\n"
-        f"  nothing was received, and {folder}/index.json is empty\n{WAY_OUT}"
+        f"  nothing was received, and {folder}/index.json is empty\n{HINT}"
     )
 
 

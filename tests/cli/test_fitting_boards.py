@@ -14,7 +14,7 @@ from aot.target import MemoryRegion, Optimize
 from boards.board import Board
 from codegen.job import ImportedModel, Job, import_model
 from codegen.options import CompileOptions
-from deploy.compiler.jobs import ways_out
+from deploy.compiler.jobs import memory_hints
 from deploy.devices.board_filter import Fit, fitting
 from deploy.inspection.inspect_model import inspect_model
 from platforms.board_files import all_boards, load_board
@@ -80,7 +80,7 @@ def test_a_goal_is_named_where_it_makes_the_code_fit() -> None:
     job = Job(ImportedModel(graph, "m", "", "m"), DSP, OPTIONS)
     for size, hints in ((small, ["--optimize size makes it fit"]), (small - 1, [])):
         target = replace(DSP, regions=(MemoryRegion("FLASH", 0, size, "flash"),))
-        assert ways_out(replace(job, target=target), "flash") == hints
+        assert memory_hints(replace(job, target=target), "flash") == hints
 
 
 @pytest.mark.slow

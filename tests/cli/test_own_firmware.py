@@ -45,17 +45,17 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Run, Path, bool],
     """own(run_deploy, model, takes_code): firmware with the user's main and build of the model."""
     made: dict[bool, Path] = {}
 
-    def build(run_deploy: Run, model: Path, takes_code: bool) -> Path:
-        if takes_code not in made:
+    def build(run_deploy: Run, model: Path, accepts_code: bool) -> Path:
+        if accepts_code not in made:
             folder = tmp_path_factory.mktemp("own")
             words = ("compile", model, "--board", BOARD, "--optimize", "size", "-o", folder / "own.tar")
             assert run_deploy(*words).status == 0
             board, platform = load_board(BOARD), platform_of(load_board(BOARD))
             source = source_for(read_artifact(folder / "own.tar"), board)
-            platform.generate(replace(source, takes_code=takes_code), folder / "own", board, App.RPC)
+            platform.generate(replace(source, accepts_code=accepts_code), folder / "own", board, App.RPC)
             (folder / "own" / "src" / "main.c").write_text(MAIN)
-            made[takes_code] = platform.build(folder / "own", board, BuildChoices("arm-none-eabi-gcc")).elf
-        return made[takes_code]
+            made[accepts_code] = platform.build(folder / "own", board, BuildChoices("arm-none-eabi-gcc")).elf
+        return made[accepts_code]
 
     return build
 

@@ -49,7 +49,7 @@ def ancestors(name: str, bases: dict[str, str]) -> set[str]:
 def errors_page() -> str:
     pages = error_pages().values()
     rows = "".join(f"| [{p.code}](#{p.code.lower()}) | `{p.kind}` | {p.title} |\n" for p in pages)
-    parts = (f"\n## {p.code}\n\n**{p.title}**: {p.meaning}\n\n{_steps(p.ways_out)}" for p in pages)
+    parts = (f"\n## {p.code}\n\n**{p.title}**: {p.meaning}\n\n{_steps(p.hints)}" for p in pages)
     return INTRODUCTION + rows + "".join(parts)
 
 

@@ -38,7 +38,7 @@ def test_every_line_of_the_code_is_cleaned_before_the_instructions_are_forgotten
     require_package("unicorn")
     board = load_board(board_name)
     platform = platform_of(board)
-    platform.generate(replace(tiny, takes_code=True), tmp_path / "project", board, App.RPC)
+    platform.generate(replace(tiny, accepts_code=True), tmp_path / "project", board, App.RPC)
     elf = platform.build(tmp_path / "project", board).elf
     written = _written(elf, 0x09000003 if has_caches else 0)
     lines = [(DCCMVAU, CODE + n * LINE_BYTES) for n in range(4)]

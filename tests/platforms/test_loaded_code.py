@@ -90,7 +90,7 @@ def firmware(tiny: ProjectSource, tmp_path_factory: pytest.TempPathFactory) -> C
         board = load_board(name)
         platform = platform_of(board)
         if not (root / name).exists():
-            platform.generate(replace(tiny, takes_code=True), root / name, board, App.RPC)
+            platform.generate(replace(tiny, accepts_code=True), root / name, board, App.RPC)
         return platform.build(root / name, board)
 
     return build

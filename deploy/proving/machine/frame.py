@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from deploy.proving.machine.step import MachineStep, WayOn
+from deploy.proving.machine.step import Continuation, MachineStep
 
 _MOST_BYTES = 1 << 20  # exceeding it means that a loop grows the stack without end
 
@@ -66,13 +66,19 @@ class _DepthWalk:
         """Returns the possible next instructions, with the depth before each."""
         after = max(0, depth + step.taken)
         next_one = step.end, max(depth, after) if step.is_conditional else after
-        if step.way is WayOn.TABLE:
+        if step.continuation is Continuation.TABLE:
             self.depth_at_tables = max(self.depth_at_tables, after)
-        if step.target is not None and (step.way is WayOn.CALL or step.target not in self._steps):
+        if step.target is not None and (
+            step.continuation is Continuation.CALL or step.target not in self._steps
+        ):
             self._sites.add(CallSite(depth, step.target))
-        goes_on = step.way in (WayOn.NEXT, WayOn.CALL) or step.is_conditional or step.text.startswith("blx")
+        goes_on = (
+            step.continuation in (Continuation.NEXT, Continuation.CALL)
+            or step.is_conditional
+            or step.text.startswith("blx")
+        )
         found = [next_one] if goes_on else []
-        if step.way is WayOn.JUMP and step.target is not None and step.target in self._steps:
+        if step.continuation is Continuation.JUMP and step.target is not None and step.target in self._steps:
             found.append((step.target, after))
         return found
 
@@ -83,6 +89,6 @@ class _DepthWalk:
                 max(self.before[step.address], self.before[step.address] + step.taken) for step in steps
             ),
             sites=tuple(sorted(self._sites, key=lambda site: (site.target, site.bytes))),
-            by_register=tuple(step for step in steps if step.way is WayOn.REGISTER),
+            by_register=tuple(step for step in steps if step.continuation is Continuation.REGISTER),
             unbounded=tuple(s for s in steps if s.loses_stack or s.address in self._endless),
         )

@@ -13,7 +13,7 @@ from platforms.cycles.thumb import disassembler
 from platforms.cycles.thumb_names import LOOP_ENDS, USUAL_NAME
 
 
-class WayOn(Enum):
+class Continuation(Enum):
     """How execution continues after an instruction."""
 
     NEXT = "the next instruction"
@@ -31,7 +31,7 @@ class MachineStep:
     address: int
     end: int
     text: str
-    way: WayOn
+    continuation: Continuation
     target: int | None  # of a jump or call
     is_conditional: bool  # may have no effect
     taken: int  # stack bytes allocated; negative if released
@@ -58,13 +58,13 @@ def decode(code: bytes, address: int, word: Callable[[int], int]) -> Iterator[Ma
 
 
 def _step(found: Any, before: Any | None, word: Callable[[int], int]) -> MachineStep:
-    way, target = _way(found, word)
+    continuation, target = _way(found, word)
     taken = _taken(found, before)
     return MachineStep(
         address=found.address,
         end=found.address + found.size,
         text=f"{found.mnemonic} {found.op_str}".strip(),
-        way=way,
+        continuation=continuation,
         target=target,
         is_conditional=found.cc != _ALWAYS or _short(found) in ("cbz", "cbnz", *LOOP_ENDS),
         taken=taken or 0,
@@ -72,24 +72,24 @@ def _step(found: Any, before: Any | None, word: Callable[[int], int]) -> Machine
     )
 
 
-def _way(found: Any, word: Callable[[int], int]) -> tuple[WayOn, int | None]:
+def _way(found: Any, word: Callable[[int], int]) -> tuple[Continuation, int | None]:
     name = found.insn_name()
     if name in ("tbb", "tbh"):
-        return WayOn.TABLE, None
+        return Continuation.TABLE, None
     if name in ("bx", "bxns", "blx", "blxns"):
         is_return = name.startswith("bx") and _register(found, 0) == "lr"
-        return (WayOn.RETURN if is_return else WayOn.REGISTER), None
+        return (Continuation.RETURN if is_return else Continuation.REGISTER), None
     if name in ("b", "bl", "cbz", "cbnz", *LOOP_ENDS):
         (target,) = (each.imm for each in found.operands if each.type == _types().ARM_OP_IMM)
-        return (WayOn.CALL if name == "bl" else WayOn.JUMP), target
+        return (Continuation.CALL if name == "bl" else Continuation.JUMP), target
     if "pc" not in _written(found):
-        return WayOn.NEXT, None
+        return Continuation.NEXT, None
     if name in ("pop", "ldm") or _short(found) == "pop" or (name == "ldr" and _memory_base(found) == "sp"):
-        return WayOn.RETURN, None
+        return Continuation.RETURN, None
     if name == "ldr" and _memory_base(found) == "pc" and not found.operands[1].mem.index:
         literal = (found.address + 4 & ~3) + found.operands[1].mem.disp
-        return WayOn.JUMP, word(literal) & ~1
-    return WayOn.TABLE, None  # calls by pointer are always blx or bx
+        return Continuation.JUMP, word(literal) & ~1
+    return Continuation.TABLE, None  # calls by pointer are always blx or bx
 
 
 def _taken(found: Any, before: Any | None) -> int | None:

@@ -23,7 +23,7 @@ _OF_MODEL = (Ground.MODEL_FILE, *MODEL, *PROGRAM, Ground.TEXT, Ground.TARGET)
 
 
 @dataclass(frozen=True)
-class Stranger:
+class ForeignFile:
     """A file that differs from what this version generates, and the grounds of evidence it invalidates."""
 
     says: str  # a sentence that starts with the file's path
@@ -33,7 +33,7 @@ class Stranger:
         return any(ground in rests_on for ground in self.grounds)
 
 
-def strangers_in_archive(artifact: Artifact, outside: CompileOptions) -> Iterator[Stranger]:
+def strangers_in_archive(artifact: Artifact, outside: CompileOptions) -> Iterator[ForeignFile]:
     """Compiles the archive's imported graph again, and compares all files and facts.
 
     `outside` provides the options that an archive does not contain: tuning records and schedules.
@@ -41,20 +41,20 @@ def strangers_in_archive(artifact: Artifact, outside: CompileOptions) -> Iterato
     try:
         again = _compiled_again(artifact, outside)
     except DeployError as error:
-        yield Stranger(f"the archive's graph cannot be compiled again: {error.what}", _OF_MODEL)
+        yield ForeignFile(f"the archive's graph cannot be compiled again: {error.what}", _OF_MODEL)
         return
     for says in _files(artifact.files, again.files):
-        yield Stranger(says, (Ground.RUNTIME,) if says.startswith(_RUNTIME) else _OF_MODEL)
+        yield ForeignFile(says, (Ground.RUNTIME,) if says.startswith(_RUNTIME) else _OF_MODEL)
     found, made = encode(artifact.facts), encode(again.facts)
     if keys := [key for key in {**made, **found} if found.get(key) != made.get(key)]:
-        yield Stranger(f"metadata.json differs from what Solder makes, in {', '.join(keys)}", _OF_MODEL)
+        yield ForeignFile(f"metadata.json differs from what Solder makes, in {', '.join(keys)}", _OF_MODEL)
 
 
-def strangers_in_project(directory: Path, files: Mapping[str, str]) -> Iterator[Stranger]:
+def strangers_in_project(directory: Path, files: Mapping[str, str]) -> Iterator[ForeignFile]:
     """Compares all files of a project, except build results, with the generated ones."""
     made = {name: text.encode() for name, text in files.items()}
     for says in _files(_files_below(directory), made):
-        yield Stranger(says, (Ground.PROJECT,))
+        yield ForeignFile(says, (Ground.PROJECT,))
 
 
 def _compiled_again(artifact: Artifact, outside: CompileOptions) -> Artifact:

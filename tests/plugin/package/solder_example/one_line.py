@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from platforms.channels.package import Package
 
-SAYS = "one line"
+SUMMARY = "one line"
 SUFFIX = ".zip"
 
 
