@@ -30,7 +30,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "models": "model",
         "markdown": "bench_changes.changes_markdown() is for machines that comment",
         **dict.fromkeys(
-            ("kit", "output", "temperature", "supply", "energy", "yes"),
+            ("kit", "mlperf", "output", "temperature", "supply", "energy", "yes"),
             "a board is measured once, by a person who looks at it",
         ),
     },
