@@ -88,33 +88,29 @@ def test_arrays_on_the_device_are_changed_by_functions_and_read_back(calling: Ca
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "said"),
+    ("name", "values", "facts"),
     [
-        ("blink", (3,), "blink needs 2 arguments, not 1"),
-        ("blink_once", (3,), "blink_once needs 0 arguments, not 1"),
-        ("blink", (3.0, PATTERN), "argument 1 of blink must be i32, not float"),
-        ("blink", (True, PATTERN), "argument 1 of blink must be i32, not bool"),
-        (
-            "blink",
-            (2**31, PATTERN),
-            "argument 1 of blink is 2,147,483,648, but i32 holds -2,147,483,648 to",
-        ),
-        ("pin", (-1,), "argument 1 of pin is -1, but u8 holds 0 to 255"),
-        ("pin", (PATTERN,), "argument 1 of pin must be u8, not uint8[16]"),
-        ("blink", (1, PATTERN[:15]), "argument 2 of blink must be u8[16], not uint8[15]"),
-        ("blink", (1, PATTERN.astype(np.int8)), "argument 2 of blink must be u8[16], not int8[16]"),
-        ("blink", (1, [1, 2]), "argument 2 of blink must be u8[16], not list"),
-        ("blink", (1, 7), "argument 2 of blink must be u8[16], not int"),
-        ("all", (np.zeros(3, np.uint8),), "argument 1 of all must be bool[3], not uint8[3]"),
-        ("blink", (1, DeviceArrayType(DType.I8, 16, 1)), "argument 2 of blink must be u8[16], not i8[16]"),
+        ("blink", (3,), "blink 2 1"),
+        ("blink_once", (3,), "blink_once 0 1"),
+        ("blink", (3.0, PATTERN), "argument 1 i32 float"),
+        ("blink", (True, PATTERN), "argument 1 i32 bool"),
+        ("blink", (2**31, PATTERN), "argument 1 2,147,483,648 i32 -2,147,483,648"),
+        ("pin", (-1,), "argument 1 -1 u8 0 255"),
+        ("pin", (PATTERN,), "argument 1 u8 uint8[16]"),
+        ("blink", (1, PATTERN[:15]), "argument 2 u8[16] uint8[15]"),
+        ("blink", (1, PATTERN.astype(np.int8)), "argument 2 u8[16] int8[16]"),
+        ("blink", (1, [1, 2]), "argument 2 u8[16] list"),
+        ("blink", (1, 7), "argument 2 u8[16] int"),
+        ("all", (np.zeros(3, np.uint8),), "argument 1 bool[3] uint8[3]"),
+        ("blink", (1, DeviceArrayType(DType.I8, 16, 1)), "argument 2 u8[16] i8[16]"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_sent(
-    calling: Calling, name: str, values: tuple[Any, ...], said: str
+    calling: Calling, name: str, values: tuple[Any, ...], facts: str
 ) -> None:
     with pytest.raises(InputError) as caught:
         calling(name, *values)
-    assert said in str(caught.value)
+    assert not [fact for fact in (name, *facts.split()) if fact not in caught.value.what], caught.value.what
     assert str(calling.types[name]) in str(caught.value)
 
 
@@ -129,25 +125,25 @@ def test_the_device_refuses_wrong_arguments_itself_and_says_which(calling: Calli
     gone = struct.pack("<HH", number, 2) + described(4, 0, 0) + described(2, 2, 33) + bytes(12)
     i8 = calling.session.make_array(np.zeros(16, np.int8))
     typed = struct.pack("<HH", number, 2) + described(4, 0, 0) + described(2, 2, i8.handle) + bytes(12)
-    for payload, said in (
-        (right[:2] + b"\1" + right[3:], "1 arguments are given and must be 2"),
+    for payload, facts in (
+        (right[:2] + b"\1" + right[3:], "1 2"),
         (right[:2] + b"\0\1" + right[4:] + bytes(4), None),  # 256 arguments, of which the request has no room
-        (right[:4] + b"\5" + right[5:], "argument 1 is i64 and must be i32"),
-        (right[:5] + b"\1" + right[6:], "argument 1 is i32[0] and must be i32"),
-        (right[:12] + b"\1" + right[13:], "argument 2 is i8[16] and must be u8[16]"),
-        (right[:16] + b"\x0f" + right[17:], "argument 2 is u8[15] and must be u8[16]"),
-        (right[:12] + b"\xff" + right[13:], "argument 2 is void[16] and must be u8[16]"),
+        (right[:4] + b"\5" + right[5:], "argument 1 i64 i32"),
+        (right[:5] + b"\1" + right[6:], "argument 1 i32[0] i32"),
+        (right[:12] + b"\1" + right[13:], "argument 2 i8[16] u8[16]"),
+        (right[:16] + b"\x0f" + right[17:], "argument 2 u8[15] u8[16]"),
+        (right[:12] + b"\xff" + right[13:], "argument 2 void[16] u8[16]"),
         (right[:-1], None),
-        (gone, "argument 2 is an array that was freed, or never made"),
-        (typed, "argument 2 is i8[16] and must be u8[16]"),
-        (bools, "argument 1 is bool and must be 0 or 1"),
+        (gone, "argument 2 freed"),
+        (typed, "argument 2 i8[16] u8[16]"),
+        (bools, "argument 1 bool 0 1"),
     ):
         with pytest.raises(RequestRefusedError) as caught:
             calling.raw(payload)
-        if said is None:
+        if facts is None:
             assert caught.value.status == Status.BAD_LENGTH
         else:
-            assert str(caught.value) == f"error: request: {said}\n  message from the device: device"
+            assert not [fact for fact in facts.split() if fact not in caught.value.what], caught.value.what
     with pytest.raises(RequestRefusedError, match="no function with this number"):
         calling.raw(struct.pack("<HH", 99, 0))
     assert calling("blink", 1, PATTERN) == 120
@@ -156,9 +152,7 @@ def test_the_device_refuses_wrong_arguments_itself_and_says_which(calling: Calli
 def test_a_function_that_fails_says_why_in_its_own_words(calling: Calling) -> None:
     with pytest.raises(RequestRefusedError) as caught:
         calling("pin", 8)
-    assert str(caught.value) == (
-        "error: call of pin: there are 8 pins, 0 to 7\n  message from the device: device"
-    )
+    assert caught.value.what == "call of pin: there are 8 pins, 0 to 7"
     assert calling("pin", 7) == 7
 
 
