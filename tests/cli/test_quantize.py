@@ -66,6 +66,34 @@ def test_an_int8_model_is_written_and_its_layers_are_compared(
     assert facts["int8_right"] == float((classes(out) == np.load(data)["labels"]).mean())
 
 
+def test_an_untrained_normalization_with_merged_vectors_is_quantized(
+    data: Path, tmp_path: Path, run_deploy: Deploy
+) -> None:
+    """Exporters merge its equal scale and variance, and bias and mean."""
+    nodes = [
+        helper.make_node("BatchNormalization", ["x", "ones", "zeros", "zeros", "ones"], ["norm"]),
+        helper.make_node("Relu", ["norm"], ["relu"]),
+        helper.make_node("Conv", ["relu", "w"], ["y"]),
+    ]
+    constants = {"ones": np.ones(2), "zeros": np.zeros(2), "w": np.full((3, 2, 8, 8), 0.1)}
+    values = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("x", (1, 2, 8, 8)), ("y", (1, 3, 1, 1)))
+    ]
+    stored = [numpy_helper.from_array(array.astype(np.float32), name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], stored)
+    path = tmp_path / "untrained.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    np.savez(tmp_path / "x.npz", x=images())
+    out = tmp_path / "int8.onnx"
+    said = run_deploy("quantize", path, "--data", tmp_path / "x.npz", "-o", out, "--refine")
+    assert said.status == 0, said.err
+    (expected,), (found,) = (
+        onnx_session(model.read_bytes()).run(None, {"x": images()[:1]}) for model in (path, out)
+    )
+    assert np.abs(found - expected).max() < 0.05 * np.abs(expected).max()
+
+
 def test_a_detector_has_no_classes_to_compare(tmp_path: Path, run_deploy: Deploy) -> None:
     """Its largest number is that of some box."""
     node = helper.make_node("Conv", ["x", "w"], ["boxes"])
