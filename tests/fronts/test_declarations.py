@@ -29,117 +29,40 @@ def test_what_is_kept_is_read_again(given: object, kept: str) -> None:
     assert read_front(given) == kept == read_front(kept)
 
 
-WRONG: dict[str, tuple[object, str, str]] = {
-    "no such front end": (
-        "librosa.mfc",
-        '"librosa.mfc" is not a front end - did you mean "librosa.mfcc"?',
-        f"known: {', '.join(FRONTS)}",
-    ),
-    "no front end at all": (
-        7,
-        "7 is not a front end",
-        "write NAME:PARAMETER=VALUE,... or a table with a name",
-    ),
-    "no value": (
-        "librosa.mfcc:htk",
-        '"htk" has no value: parameters of librosa.mfcc are written PARAMETER=VALUE',
-        "write htk=...",
-    ),
-    "misspelt parameter": (
+# A declaration, and the facts of its error and hint.
+WRONG: tuple[tuple[object, str], ...] = (
+    ("librosa.mfc", f'"librosa.mfc" "librosa.mfcc"? {" ".join(FRONTS)}'),
+    (7, "7 NAME:PARAMETER=VALUE,..."),
+    ("librosa.mfcc:htk", '"htk" no value librosa.mfcc htk=...'),
+    (
         f"{TF},num_mfcc=10",
-        'tf.signal.mfcc has no parameter "num_mfcc" - did you mean "num_mfccs"?',
-        "it has sample_rate, frame_length, frame_step, fft_length, power, samples, divide_by, num_mel_bins, "
-        "lower_edge_hertz, upper_edge_hertz, log_offset, num_mfccs",
+        'tf.signal.mfcc "num_mfcc" "num_mfccs"? frame_length frame_step fft_length log_offset',
     ),
-    "missing parameter": (
-        "tf.signal.mfcc:frame_length=480,frame_step=320",
-        "tf.signal.mfcc needs sample_rate",
-        "write tf.signal.mfcc:sample_rate=...",
-    ),
-    "half a frame": (
-        f"{TF},num_mfccs=9.5",
-        "tf.signal.mfcc: num_mfccs must be a whole number, not 9.5",
-        "",
-    ),
-    "a word for a number": (
-        "librosa.mel:fmax=nyquist",
-        "librosa.mel: fmax must be a number or none, not nyquist",
-        "",
-    ),
-    "nothing above half of the rate": (
-        f"{TF},upper_edge_hertz=11025",
-        "upper_edge_hertz is 11025 Hz, but at 16000 samples a second the highest frequency is 8000 Hz",
-        "set sample_rate to the rate of the training data",
-    ),
-    "empty band": (
-        f"{TF},lower_edge_hertz=4000",
-        "lower_edge_hertz is 4000 Hz, upper_edge_hertz is 3800 Hz: the first must be smaller",
-        "",
-    ),
-    "a transform of an odd number": (
-        "torchaudio.MFCC:n_fft=401",
-        "n_fft must be even and 4 to 10922, or a power of 2 up to 32768, not 401",
-        "",
-    ),
-    "a transform that is too long": (
-        "torchaudio.MFCC:n_fft=11000",
-        "n_fft must be even and 4 to 10922, or a power of 2 up to 32768, not 11000",
-        "",
-    ),
-    "a frame longer than the transform": (
-        f"{TF},fft_length=256",
-        "frame_length is 480, but must not exceed fft_length, which is 256",
-        "",
-    ),
-    "more cosines than channels": (
-        f"{TF},num_mfccs=30",
-        "num_mfccs is 30, but must not exceed num_mel_bins, which is 20",
-        "",
-    ),
-    "no step": (
-        "librosa.mel:hop_length=0",
-        "hop_length must be more than 0, not 0",
-        "",
-    ),
-    "another power": (
-        "librosa.mel:power=1.5",
-        "power must be 1 (magnitudes) or 2 (energies), not 1.5",
-        "",
-    ),
-    "another window": (
-        "librosa.mel:window=hamming",
-        "window must be hann, not hamming",
-        "",
-    ),
-    "another padding": (
-        "librosa.mel:pad_mode=edge",
-        "pad_mode must be constant or reflect, not edge",
-        "",
-    ),
-    "another scale": (
-        "torchaudio.MelSpectrogram:n_fft=512,mel_scale=bark",
-        "mel_scale must be htk or slaney, not bark",
-        "",
-    ),
-    "another norm": (
-        "librosa.mel:norm=2",
-        "norm must be slaney or none, not 2",
-        "",
-    ),
-    "another divisor": (
-        f"{TF},divide_by=rms",
-        "divide_by must be 32768 or max, not rms",
-        "",
-    ),
-}
+    ("tf.signal.mfcc:frame_length=480,frame_step=320", "tf.signal.mfcc needs tf.signal.mfcc:sample_rate=..."),
+    (f"{TF},num_mfccs=9.5", "tf.signal.mfcc: num_mfccs whole number 9.5"),
+    ("librosa.mel:fmax=nyquist", "librosa.mel: fmax number none nyquist"),
+    (f"{TF},upper_edge_hertz=11025", "upper_edge_hertz 11025 16000 8000 sample_rate"),
+    (f"{TF},lower_edge_hertz=4000", "lower_edge_hertz 4000 upper_edge_hertz 3800 smaller"),
+    ("torchaudio.MFCC:n_fft=401", "n_fft even 4 10922 32768 401"),
+    ("torchaudio.MFCC:n_fft=11000", "n_fft even 4 10922 32768 11000"),
+    (f"{TF},fft_length=256", "frame_length 480 exceed fft_length 256"),
+    (f"{TF},num_mfccs=30", "num_mfccs 30 exceed num_mel_bins 20"),
+    ("librosa.mel:hop_length=0", "hop_length more than 0"),
+    ("librosa.mel:power=1.5", "power 1 2 1.5"),
+    ("librosa.mel:window=hamming", "window hann hamming"),
+    ("librosa.mel:pad_mode=edge", "pad_mode constant reflect edge"),
+    ("torchaudio.MelSpectrogram:n_fft=512,mel_scale=bark", "mel_scale htk slaney bark"),
+    ("librosa.mel:norm=2", "norm slaney none 2"),
+    (f"{TF},divide_by=rms", "divide_by 32768 max rms"),
+)
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_reported(name: str) -> None:
-    given, what, hint = WRONG[name]
+@pytest.mark.parametrize(("given", "facts"), WRONG)
+def test_what_is_wrong_is_reported(given: object, facts: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         read_front(given)
-    assert (caught.value.what, caught.value.hint) == (what, hint)
+    text = f"{caught.value.what} {caught.value.hint}"
+    assert not [fact for fact in facts.split() if fact not in text], text
 
 
 def test_a_clip_is_as_short_as_its_frames_allow() -> None:
