@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aot.ir.graph import Graph
-from codegen.fit.layer_cycles import CycleTable, cycle_key
+from codegen.fit.layer_cycles import CycleTable
 from codegen.fit.variant import Variant
 from codegen.formats import RowRequest, geometry, requested_format
 from codegen.kernels.schedule import RowRequests
@@ -33,25 +33,31 @@ _FIELDS = ("widened", "unpadded", "compact", "frugal")
 
 
 @dataclass(frozen=True, slots=True)
-class _Cost:
-    """The costs of a layer if all layers use the same way."""
+class WayCost:
+    """A kernel that a layer may use, with its predicted costs."""
 
-    key: str
-    requests: RowRequests
-    steps: int
+    schedule: str
+    function: str  # the name of its proc
+    why: str
     cycles: int
+    is_measured: bool  # False: estimated from its loops
     scratch_bytes: int
-    extra_bytes: int
-    local_bytes: int  # live in any plan while a step runs
-
-    def is_no_worse(self, other: _Cost) -> bool:
-        is_alike = (self.requests, self.steps) == (other.requests, other.steps)
-        figures = zip(self.figures, other.figures, strict=True)
-        return is_alike and all(mine <= its for mine, its in figures)
+    extra_bytes: int  # of transformed weights
+    row_bytes: int  # of the input rows that a step reads
+    state_bytes: int  # kept from step to step
 
     @property
     def figures(self) -> tuple[int, int, int]:
         return self.cycles, self.scratch_bytes, self.extra_bytes
+
+    @property
+    def local_bytes(self) -> int:
+        """The bytes live in any plan while a step runs. Results may overlap."""
+        return self.scratch_bytes + self.row_bytes + self.state_bytes
+
+
+_Rows = tuple[RowRequests, int]  # the rows that a layer asks for, and its steps
+_Costs = Mapping[Way, tuple[_Rows, WayCost]]
 
 
 @dataclass(frozen=True)
@@ -106,90 +112,72 @@ def uniform(variant: Variant, way: Way) -> Variant:
 
 def choices_of(variant: Variant, table: CycleTable) -> Choices:
     """Lowers the graph once for each way, and keeps each layer's different ways that are not worse."""
-    found: dict[str, dict[Way, _Cost]] = {}
+    found: dict[str, dict[Way, tuple[_Rows, WayCost]]] = {}
     figures: dict[str, tuple[tuple[int, int], ...]] = {}
     for way in WAYS:
-        costs = dict(_costs(uniform(variant, way), table))
+        costs = {layer: (rows, cost) for layer, rows, cost in _costs(uniform(variant, way), table)}
         for name in all_layers(variant.graph):  # a layer that is computed by another one costs nothing itself
-            figure = (costs[name].local_bytes, costs[name].cycles) if name in costs else (0, 0)
+            _, cost = costs.get(name, (None, None))
+            figure = (cost.local_bytes, cost.cycles) if cost is not None else (0, 0)
             figures[name] = (*figures.get(name, ()), figure)
-        for layer, cost in costs.items():
-            if not any(known.is_no_worse(cost) for known in found.setdefault(layer, {}).values()):
-                found[layer][way] = cost
+        for layer, mine in costs.items():
+            known = found.setdefault(layer, {})
+            if not any(_is_no_worse(*its, *mine) for its in known.values()):
+                known[way] = mine
     kept = {layer: _not_worse(costs) for layer, costs in found.items()}
     ways = {layer: its for layer, its in kept.items() if len(its) > 1}
-    extra = {layer: found[layer][FASTEST].extra_bytes if FASTEST in found[layer] else 0 for layer in ways}
+    extra = {layer: found[layer][FASTEST][1].extra_bytes if FASTEST in found[layer] else 0 for layer in ways}
     return Choices(variant.graph, ways, extra, figures)
-
-
-@dataclass(frozen=True, slots=True)
-class WayCost:
-    """A kernel that a layer may use, with its predicted costs."""
-
-    schedule: str
-    function: str  # the name of its proc
-    why: str
-    cycles: int
-    is_measured: bool  # False: estimated from its loops
-    scratch_bytes: int
-    extra_bytes: int  # of transformed weights
-    row_bytes: int  # of the input rows that a step reads
 
 
 def ways_of_layer(variant: Variant, table: CycleTable, layer: str) -> tuple[WayCost, ...]:
     """Returns the different kernels of a layer among all ways, those with the fewest cycles first."""
-    found: dict[WayCost, None] = {}
-    for way in WAYS:
-        tried = uniform(variant, way)
-        lowered = tried.lowered
-        for stage in lowered.stages:
-            if stage.node is not None and stage.node.name == layer:
-                cycles, kernel = table.of(stage, lowered.tensors), stage.kernel
-                own_bytes = kernel.scratch_bytes + kernel.state_bytes
-                cost = WayCost(
-                    kernel.schedule,
-                    kernel.proc.name,
-                    kernel.why,
-                    cycles.cycles,
-                    cycles.is_measured,
-                    kernel.scratch_bytes,
-                    kernel.extra_bytes,
-                    _local_bytes(stage, tried.placed.graph) - own_bytes,
-                )
-                found[cost] = None
-    return tuple(sorted(found, key=lambda cost: (cost.cycles, cost.scratch_bytes, cost.extra_bytes)))
+    found = dict.fromkeys(
+        cost for way in WAYS for name, _, cost in _costs(uniform(variant, way), table, layer) if name == layer
+    )
+    return tuple(sorted(found, key=lambda cost: cost.figures))
 
 
-def _not_worse(costs: Mapping[Way, _Cost]) -> tuple[Way, ...]:
+def _is_no_worse(rows: _Rows, cost: WayCost, other_rows: _Rows, other: WayCost) -> bool:
+    figures = zip(cost.figures, other.figures, strict=True)
+    return rows == other_rows and all(mine <= its for mine, its in figures)
+
+
+def _not_worse(costs: _Costs) -> tuple[Way, ...]:
     return tuple(
         way
-        for way, cost in costs.items()
-        if not any(other is not cost and other.is_no_worse(cost) for other in costs.values())
+        for way, (rows, cost) in costs.items()
+        if not any(
+            other is not cost and _is_no_worse(other_rows, other, rows, cost)
+            for other_rows, other in costs.values()
+        )
     )
 
 
-def _costs(variant: Variant, table: CycleTable) -> Iterator[tuple[str, _Cost]]:
+def _costs(variant: Variant, table: CycleTable, layer: str = "") -> Iterator[tuple[str, _Rows, WayCost]]:
+    """Yields the costs of all layers, or of one, if all use the same way."""
     lowered = variant.lowered
-    names = all_layers(variant.graph)
-    for stage in lowered.stages:
-        if stage.node is not None and stage.node.name in names:
-            yield (
-                stage.node.name,
-                _Cost(
-                    cycle_key(stage, lowered.tensors),
-                    stage.requests,
-                    stage.steps,
-                    table.of(stage, lowered.tensors).cycles,
-                    stage.kernel.scratch_bytes,
-                    stage.kernel.extra_bytes,
-                    _local_bytes(stage, variant.placed.graph),
-                ),
-            )
+    names = all_layers(variant.graph) if not layer else {layer}
+    for stage in (each for each in lowered.stages if each.node is not None and each.node.name in names):
+        kernel, cycles = stage.kernel, table.of(stage, lowered.tensors)
+        cost = WayCost(
+            kernel.schedule,
+            kernel.proc.name,
+            kernel.why,
+            cycles.cycles,
+            cycles.is_measured,
+            kernel.scratch_bytes,
+            kernel.extra_bytes,
+            _row_bytes(stage, variant.placed.graph),
+            kernel.state_bytes,
+        )
+        assert stage.node is not None
+        yield stage.node.name, (stage.requests, stage.steps), cost
 
 
-def _local_bytes(stage: LoweredStage, graph: Graph) -> int:
-    """Returns the bytes live in every plan: a step's input rows, and scratch. Results may overlap."""
-    needed = stage.kernel.scratch_bytes + stage.kernel.state_bytes
+def _row_bytes(stage: LoweredStage, graph: Graph) -> int:
+    """Returns the bytes of a step's input rows."""
+    needed = 0
     for value, request, reading in zip(stage.values, stage.requests, stage.reads, strict=False):
         rows = min(reading.access.count, geometry(graph.types[value]).rows)
         own = RowRequest(dtype_bytes=graph.types[value].dtype.bytes)

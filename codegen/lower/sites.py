@@ -31,7 +31,8 @@ class KernelsMade:
 
 def site_key(site: Site) -> tuple[object, ...]:
     """Returns a key that is equal for sites with the same kernels, apart from row formats."""
-    flags = site.optimize, site.allow_widened_rows, site.unpadded, site.compact, site.spreads, site.in_place
+    rows = site.allow_widened_rows, site.unpadded, site.spreads, site.in_place
+    flags = site.optimize, site.is_brief, site.compact, *rows
     return site.node.name, site.node.op.name, flags
 
 
