@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations_with_replacement, product
+from operator import and_, lshift
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ from codegen.options import CompileOptions
 from deploy.proving.chapter import Standing
 from deploy.proving.interval_walk import examine_intervals
 from deploy.proving.intervals import layer as layer_walk
-from deploy.proving.intervals.cells import Cells, Hull, Interval, Notes, limits_of
+from deploy.proving.intervals.cells import BINARY, Cells, Hull, Interval, Notes, limits_of
 from deploy.proving.intervals.program import IntervalProgram
 from deploy.proving.subject import About, Subject, subject_of
 from deploy.proving.sum_range import ProductSums
@@ -177,3 +178,15 @@ def test_what_is_a_call_is_an_exception() -> None:
     found = examine_intervals(subject_of(compiled, About(), CompileOptions()))
     assert found.verdict is Standing.EXCEPTIONS
     assert any("is computed by a function that has no loops here" in each for each in found.exceptions)
+
+
+@pytest.mark.parametrize(("op", "least_right"), [("&", -4), ("<<", 0)])
+def test_bits_and_shifts_lie_in_their_intervals(op: str, least_right: int) -> None:
+    meaning = {"&": and_, "<<": lshift}[op]
+    lefts, rights = (list(combinations_with_replacement(range(low, 5), 2)) for low in (-4, least_right))
+    for a, b in product(lefts, rights):
+        found = BINARY[op](a, b)
+        assert found is not None
+        results = [meaning(x, y) for x in range(a[0], a[1] + 1) for y in range(b[0], b[1] + 1)]
+        assert found[0] <= min(results)
+        assert max(results) <= found[1]

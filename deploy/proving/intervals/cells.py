@@ -157,8 +157,22 @@ def _greatest(a: Interval, b: Interval) -> Interval:
     return None if a is None or b is None else (max(a[0], b[0]), max(a[1], b[1]))
 
 
+def _shift_left(a: Interval, b: Interval) -> Interval:
+    return None if b is None or b[0] < 0 else multiply(a, (1 << b[0], 1 << b[1]))
+
+
+def _bits_of_both(a: Interval, b: Interval) -> Interval:
+    if a is None or b is None:
+        return None
+    least = [each[1] for each in (a, b) if each[0] >= 0]
+    if least:
+        return 0, min(least)
+    return -(1 << max(end.bit_length() for each in (a, b) for end in each)), max(a[1], b[1])
+
+
 BINARY: dict[str, Callable[[Interval, Interval], Interval]] = {
     "+": add, "-": subtract, "*": multiply, "<": _less, "==": _equal, "min": _least, "max": _greatest,
+    "<<": _shift_left, "&": _bits_of_both,
 }  # fmt: skip
 
 
