@@ -10,8 +10,7 @@ from functools import cached_property
 
 from aot.errors import ArchiveError
 from aot.ir.graph import Graph
-from aot.ir.line import GraphTextError
-from aot.ir.text import external_constants, parse_graph, print_graph
+from aot.ir.text import GraphTextError, external_constants, parse_graph, print_graph
 from aot.ir.types import Array
 from artifact.fact_json import decode, encode, print_json
 from artifact.facts import ModelFacts, facts_of

@@ -10,8 +10,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from aot.plan.crowd import are_many
 from aot.plan.model import Kind, Plan, PlannedBuffer, PlanRequest, Rows, Stage, Step
+from aot.plan.place import are_many
 
 _KEPT_BEFORE = (Kind.INPUT, Kind.STATE)
 # Kept from step to step; used only during each step.

@@ -14,7 +14,7 @@ from benchmarks.memory import BOARD
 from benchmarks.shared import model_file, shapes_for
 from codegen.compile import compile_job
 from codegen.fit import variant
-from codegen.fit.plans_found import forget_plans
+from codegen.fit.variant import forget_plans
 from codegen.job import read_job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions

@@ -7,15 +7,214 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from aot.errors import BoardFileError, did_you_mean
 from aot.target import Feature, FlashReads, MemoryRegion, Target
-from boards.core_pipeline import SECTION as PIPELINE
-from boards.core_pipeline import CorePipeline, core_pipeline
-from boards.core_timing import SECTION as TIMING
-from boards.core_timing import CoreTiming, core_timing
 from boards.files import file_names, find_file, parse_toml, read_text
-from boards.schema import FilePlace, Key, OneTable, at_least, features, one_of, read_table, text, words
+from boards.schema import (
+    FilePlace,
+    Key,
+    Keys,
+    ListOfTables,
+    OneTable,
+    Read,
+    at_least,
+    boolean,
+    features,
+    one_of,
+    read_table,
+    text,
+    texts,
+    words,
+)
+
+# Cycle counts of a core's instructions: the table [timing] of boards/core/<core>.toml, as data.
+
+# Kinds of instructions that can cost more than one cycle.
+KINDS = (
+    "load",
+    "load_pair",
+    "load_many",
+    "load_vector",
+    "store",
+    "store_indexed",  # its address is the sum of two registers
+    "store_pair",
+    "store_many",
+    "store_vector",
+    "multiply",
+    "multiply_add",
+    "multiply_long",
+    "multiply_add_long",
+    "divide",
+    "branch",
+    "compare_branch",
+    "call",
+    "branch_register",
+    "call_register",
+    "table_branch",
+    "move_pc",
+    "float",
+    "float_multiply_add",
+    "float_divide",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownError:
+    """Error of the modeled cycles compared with silicon."""
+
+    mean_percent: int  # mean absolute error
+    worst_percent: int
+    points: int
+    on: str  # the chip and the programs
+
+    def __str__(self) -> str:
+        percent = f"{self.mean_percent} % on average, {self.worst_percent} % at most"
+        return f"{percent} ({self.points} {'point' if self.points == 1 else 'points'}: {self.on})"
+
+
+@dataclass(frozen=True, slots=True)
+class CoreTiming:
+    """Cycle counts, assuming memory without wait states. A kind missing in `cycles` costs one cycle."""
+
+    cycles: Mapping[str, int]  # per instruction of a kind, unless it branches
+    each: Mapping[str, int]  # per register of a load or store of several
+    refill: Mapping[str, int]  # extra cycles if an instruction of that kind branches
+    after_load: int  # saved by a load or store directly after a load that does not compute its address
+    late_address: int  # extra, if the previous instruction computed the address
+    late_float: int  # extra, if the previous instruction computed an operand of a float sum or product
+    misaligned_target: int  # extra, if a branch target is a 32-bit instruction across two words
+    misaligned_half: int  # extra, for a half-word at an odd address
+    misaligned_word: int  # extra, for a word at an even address that is not a multiple of four
+    odd_word: int  # extra, for a word at an odd address
+    sources: tuple[str, ...]
+    known_error: KnownError | None  # None: not compared with silicon
+
+
+def core_timing(values: Mapping[str, Any]) -> CoreTiming:
+    """Converts a table read with SECTION."""
+    named = {name: named_cycles(values[name]) for name in ("cycles", "each", "refill")}
+    error = values["known_error"]
+    return CoreTiming(**{**values, **named, "known_error": error and KnownError(**error)})
+
+
+def named_cycles(table: Mapping[str, int | None]) -> Mapping[str, int]:
+    return {kind: cycles for kind, cycles in table.items() if cycles is not None}
+
+
+_KINDS = {kind: Key(at_least(0), None) for kind in KINDS}
+ERROR = OneTable(
+    {
+        "mean_percent": Key(at_least(0)),
+        "worst_percent": Key(at_least(0)),
+        "points": Key(at_least(1)),
+        "on": Key(text),
+    }
+)
+TIMING = OneTable(
+    {
+        "sources": Key(texts),
+        "cycles": Key(OneTable(_KINDS)),
+        "each": Key(OneTable(_KINDS), {}),
+        "refill": Key(OneTable(_KINDS), {}),
+        "after_load": Key(at_least(0), 0),
+        "late_address": Key(at_least(0), 0),
+        "late_float": Key(at_least(0), 0),
+        "misaligned_target": Key(at_least(0), 0),
+        "misaligned_half": Key(at_least(0), 0),
+        "misaligned_word": Key(at_least(0), 0),
+        "odd_word": Key(at_least(0), 0),
+        "known_error": Key(ERROR, None),
+    }
+)
+
+
+# The pipeline of a dual-issue core: the table [pipeline] of a core file, as data.
+
+# What may issue in an instruction's cycle: no other; only later ones; any; any, and it counts as light.
+ALONE, FIRST, ANY, LIGHT = PAIRING = ("alone", "first", "any", "light")
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineRow:
+    """Pipeline behavior of the instructions whose mnemonics start with one of `names`."""
+
+    names: tuple[str, ...]  # mnemonic prefixes; "" matches all
+    bytes: int  # size of the instruction; 0: any
+    units: tuple[str, ...]  # execution units it occupies; alternatives are separated by bars
+    holds: int  # cycles for which it occupies them
+    latency: int  # cycles until a dependent instruction can issue
+    pairs: str  # one of PAIRING
+    slots: int  # issue slots used; 0: free
+    early: int  # cycles by which it reads non-address registers before other instructions do
+    late: int  # cycles by which it reads a stored value or an accumulator after other instructions do
+
+
+@dataclass(frozen=True, slots=True)
+class CorePipeline:
+    """An in-order pipeline, assuming memory without wait states."""
+
+    slots: int  # instructions issued per cycle
+    needs_light: bool  # dual issue needs at least one light instruction
+    units: Mapping[str, int]  # number of units of each kind
+    words_a_cycle: int  # transferred per cycle by a load or store of several registers
+    early_address: int  # cycles by which addresses are read before all other operands
+    moved_latency: int  # cycles until a written-back address register can be used
+    refill: Mapping[str, int]  # cycles from a branch of that kind to its target
+    misaligned_target: int  # extra cycles if a branch target is a 32-bit instruction across two words
+    foresees_last_loop: bool  # predicts that the latest backward branch repeats
+    sources: tuple[str, ...]
+    rows: tuple[PipelineRow, ...]  # the first match applies
+    known_error: KnownError | None  # None: not compared with silicon
+
+    @property
+    def pairs_any(self) -> bool:
+        return self.slots > 1 and not self.needs_light
+
+
+def core_pipeline(values: Mapping[str, Any]) -> CorePipeline:
+    """Converts a table read with SECTION."""
+    rows, error = values["rows"], values["known_error"]
+    made = {
+        "rows": tuple(PipelineRow(**row) for row in rows),
+        "units": named_cycles(values["units"]),
+        "refill": named_cycles(values["refill"]),
+        "known_error": error and KnownError(**error),
+    }
+    return CorePipeline(**{**values, **made})
+
+
+UNITS = ("load", "store", "alu", "shift", "multiply", "branch", "float", "integer", "control", "pack")
+_COUNT: Read = at_least(0)
+_ROW: Keys = {
+    "names": Key(texts, ("",)),
+    "bytes": Key(_COUNT, 0),
+    "units": Key(words, ()),
+    "holds": Key(at_least(1), 1),
+    "latency": Key(_COUNT, 1),
+    "pairs": Key(one_of(PAIRING), ANY),
+    "slots": Key(_COUNT, 1),
+    "early": Key(_COUNT, 0),
+    "late": Key(_COUNT, 0),
+}
+PIPELINE = OneTable(
+    {
+        "sources": Key(texts),
+        "slots": Key(at_least(1)),
+        "needs_light": Key(boolean, False),
+        "units": Key(OneTable({unit: Key(at_least(1), None) for unit in UNITS})),
+        "words_a_cycle": Key(at_least(1), 1),
+        "early_address": Key(_COUNT, 0),
+        "moved_latency": Key(_COUNT, 0),
+        "refill": Key(OneTable({kind: Key(_COUNT, None) for kind in KINDS}), {}),
+        "misaligned_target": Key(_COUNT, 0),
+        "foresees_last_loop": Key(boolean, False),
+        "rows": Key(ListOfTables(_ROW)),
+        "known_error": Key(ERROR, None),
+    }
+)
+
 
 MACHINES = ("arm", "riscv", "avr", "xtensa", "host")  # select compilers and startup code
 _FOLDER = "core"

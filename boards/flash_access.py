@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aot.target import FlashReads
-from boards.core_timing import ERROR, KnownError
+from boards.cores import ERROR, KnownError
 from boards.schema import FilePlace, Key, OneTable, at_least, boolean, power_of_two
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
+from aot.passes.goals import STAYS
 from aot.passes.pipeline import PassStep
-from aot.passes.region_goal import STAYS
 from aot.plan.model import Kind, Plan
 from aot.positions import position_limits
 from codegen.c.arenas import arenas_of
@@ -63,7 +63,7 @@ def compile_job(job: Job) -> CompiledModel:
 
         require_possible(job.options, job.target.constant_space)
     if job.options.tables:
-        from codegen.tables.possible import require_tables_possible
+        from codegen.tables.table import require_tables_possible
 
         require_tables_possible(job.options, job.target.constant_space)
     planned = plan_job(job)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
-from aot.counted import counted
 from aot.ir.types import DType, TensorType
+from aot.wording import counted
 
 
 @dataclass(frozen=True, slots=True)

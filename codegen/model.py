@@ -11,7 +11,7 @@ from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, TensorType
 from aot.passes.pipeline import PassStep
 from aot.plan.model import Plan, PlanRequest
-from aot.plan.whole_bound import whole_tensor_bound
+from aot.plan.wholes import whole_tensor_bound
 from aot.target import Target
 from codegen.fit.layer_cycles import RunCycles
 from codegen.formats import RowFormat

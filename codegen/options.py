@@ -8,8 +8,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aot.backs.table import read_back
-from aot.fronts.table import read_front
+from aot.backs.attach import read_back
+from aot.fronts.attach import read_front
 from aot.passes import DECIDED_BY_WEIGHTS
 from aot.plan.model import Pool
 from aot.target import Optimize
@@ -18,7 +18,7 @@ from codegen.axis_sizes import Shapes, largest_shapes
 from codegen.compile_kinds import CONSTANTS, PASSES, POOLS, SHAPES, STATES, VALUES, ConstantRule
 from codegen.kernels.schedules_outside import UserSchedules
 from codegen.levels import DEFAULT, LEVEL, LEVELS, Level
-from codegen.option_entry import Option, WrittenWhen, option, options_of
+from codegen.option_entry import Option, WrittenWhen, option, options_of, read_given
 from codegen.option_kinds import (
     Choice,
     Count,
@@ -29,7 +29,6 @@ from codegen.option_kinds import (
     Size,
     Text,
 )
-from codegen.option_reading import read_given
 from codegen.own_schedules import OwnScheduleList
 
 if TYPE_CHECKING:

@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     from deploy.devices.projects import build, flash, new
     from deploy.exploring.by_name import explore
     from deploy.host_tools.doctor_page import doctor
-    from deploy.proving.by_name import evidence
+    from deploy.proving.make import evidence
     from deploy.python_api.graph_builder import graph
     from deploy.python_api.model import Model, load
     from deploy.python_api.offline import compile, diff, in_process, inspect
     from deploy.python_api.on_board import Run, bench, run, tune, verify
     from deploy.quantization.quantize_file import quantize
-    from deploy.reporting.by_name import report
+    from deploy.reporting.request import report
 
 _HIDEABLE = ("aot", "artifact", "boards", "codegen", "extensions", "platforms", "project_templates")
 
@@ -90,13 +90,13 @@ _MODULES = {
     "connect": "devices.connection",
     "docs": "cli.docs_pages",
     "doctor": "host_tools.doctor_page",
-    "evidence": "proving.by_name",
+    "evidence": "proving.make",
     "explore": "exploring.by_name",
     "export": "compiler.export_package",
     "graph": "python_api.graph_builder",
     "new_accelerator": "accelerator_package.write",
     "quantize": "quantization.quantize_file",
-    "report": "reporting.by_name",
+    "report": "reporting.request",
 }
 __all__ = [
     "DeployError",

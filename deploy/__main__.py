@@ -15,14 +15,13 @@ try:
 
     from aot.errors import DeployError, MachineError, did_you_mean
     from codegen.version import VERSION
-    from deploy.cli.ascii_output import spell_out_what_cannot_be_shown
     from deploy.cli.command import PROGRAM, command_parser, load_command, top_help
     from deploy.cli.commands import COMMANDS
     from deploy.cli.console import print_error, progress_hidden
-    from deploy.cli.error_pages import error_pages, shown
+    from deploy.cli.docs_pages import error_pages, shown
     from deploy.cli.parser import Parser, UsageError
     from deploy.cli.process_trace import command_lines_shown
-    from deploy.cli.terminal_width import fitted, terminal_columns
+    from deploy.cli.terminal_width import fitted, spell_out_what_cannot_be_shown, terminal_columns
 except KeyboardInterrupt:  # loading may be slow enough to be interrupted
     print("interrupted", file=sys.stderr)
     raise SystemExit(130) from None

@@ -23,7 +23,7 @@ from platforms.base import BuildChoices, CompilerPlatform
 from platforms.build import OnCommand
 from platforms.folder import write_project
 from platforms.layout import PlatformFiles, project_files, tensor_words
-from platforms.pack_headers import header_options
+from platforms.pack_cache import header_options
 from platforms.project import App, ProjectSource
 from platforms.runners.runner import reaches_memory
 from platforms.second_core import second_core_files

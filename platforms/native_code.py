@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from aot.errors import BuildError
 from boards.cores import load_core
-from codegen.kernels.c_function import CFile
+from codegen.kernels.kernel import CFile
 from platforms.shared_library import build_commands
 from platforms.toolchains import find_toolchain
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from aot.counted import counted
 from aot.errors import CheckError
 from aot.ir.types import Array
 from aot.plan.model import Stage
+from aot.wording import counted
 from artifact.memory_map import BufferLife, MemoryMap, map_memory
 from codegen.model import CompiledModel
 from platforms.shared_library import HostModel, build

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from aot.counted import counted
 from aot.errors import BuildError, InputError
 from aot.ir.types import Array, TensorType
+from aot.wording import counted
 from boards.cores import load_core
 from codegen.element_numbers import ELEMENT_TYPES
 from codegen.model import PlacedTensor

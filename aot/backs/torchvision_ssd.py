@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from aot.backs.back import no_number, no_picture, picture_size, shapes_text
 from aot.backs.detections import (
     CENTRE_AND_SIZE,
     BoxNumbers,
@@ -18,7 +19,6 @@ from aot.backs.detections import (
     check_share,
     detected,
 )
-from aot.backs.model_outputs import no_number, no_picture, picture_size, shapes_text
 from aot.frontend.added_nodes import AddedNodes
 from aot.frontend.declared import DeclarationError
 from aot.ir.graph import Graph

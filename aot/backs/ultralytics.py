@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot.backs.back import picture_size
 from aot.backs.detections import (
     CENTRE_AND_SIZE,
     BoxNumbers,
@@ -17,7 +18,6 @@ from aot.backs.detections import (
     check_share,
     detected,
 )
-from aot.backs.model_outputs import picture_size
 from aot.backs.yolo_heads import GridHead, Head, WholeHead, heads_of
 from aot.frontend.added_nodes import AddedNodes
 from aot.frontend.declared import DeclarationError

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from aot.backs.back import are_planes, no_number, no_picture, picture_size, shapes_text
 from aot.backs.detections import BoxNumbers
-from aot.backs.model_outputs import are_planes, no_number, no_picture, picture_size, shapes_text
 from aot.ir.graph import Graph
 
 _Reals = npt.NDArray[np.float32]

@@ -1,4 +1,4 @@
-"""Adds nodes that compute a spectrum's features from 16-bit samples, one row per frame."""
+"""Adds nodes that compute features from 16-bit samples, and fit them to the model's input."""
 
 from __future__ import annotations
 
@@ -9,22 +9,28 @@ import numpy.typing as npt
 
 from aot.frontend.added_nodes import AddedNodes
 from aot.fronts.any_length import add_spectrum
+from aot.fronts.integer_features import SHARE_BITS, WINDOW_BITS, IntegerFeatures, Integers
+from aot.fronts.model_input import ModelInput
 from aot.fronts.spectrum import ChannelGain, Frames, Logarithm, Matrix, Spectrum
-from aot.ir.types import Array, Quant
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.binary import Add, Div, Mul, Sub
 from aot.ops.combine import Combination, Combine
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
+from aot.ops.convert import Convert
 from aot.ops.energy import Energy
 from aot.ops.fft import Fft, RealSpectrum
 from aot.ops.filter_bank import FilterBank
+from aot.ops.gain_control import GainControl
 from aot.ops.max_pool2d import MaxPool2d
-from aot.ops.quantize import Dequantize
+from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
 from aot.ops.reduce import Reduce, Reduction
+from aot.ops.signal import FixedLog, Headroom, ShiftUp, WholeRoot, Window, WithoutNoise
 from aot.ops.smooth import Smooth
 from aot.ops.unary_math import MathFunction, UnaryMath
 from aot.ops.windows import Windows
+from aot.wording import counted
 
 SAMPLE = Quant((2.0**-15,), (0,))  # 16-bit samples represent numbers from -1 to 1
 _LEAST_PEAK = 2.0**-15  # avoids division by zero in a silent clip
@@ -170,3 +176,141 @@ def _add_logarithm(chain: AddedNodes, logarithm: Logarithm) -> None:
 def _real(numbers: Matrix | float) -> Array:
     """Returns a constant that is the same for each row."""
     return np.asarray(numbers, np.float32).reshape(1, 1, 1, -1)
+
+
+# Adds nodes that compute integer features from 16-bit samples, one row per frame.
+
+_LARGEST_LEVEL = 65_535.0  # of a level without logarithm
+
+
+def add_integer_features(chain: AddedNodes, features: IntegerFeatures, frames: int) -> None:
+    """Converts samples [1, n] to float features [1, frames, 1, features]."""
+    if features.continuous:
+        _add_history(chain, features.frames)
+    add_frames(chain, features.frames, frames)
+    chain.then("window", Window(WINDOW_BITS), _row(features.frames.window, np.int16))
+    bits = chain.branch(chain.value)
+    bits.then("free bits", Headroom(each_row=True))
+    chain.then("loudest", ShiftUp(), bits.value)
+    chain.then("fft", Fft(features.fft_length // 2))
+    chain.then("spectrum", RealSpectrum())
+    chain.then("energies", Energy(*features.bins))
+    chain.then("filters", FilterBank(), *_windows(features.filters))
+    chain.then("levels", WholeRoot(), bits.value)
+    _add_noise_reduction(chain, features)
+    if features.log_up is not None:
+        chain.then("logarithm", FixedLog(features.log_up, features.log_scale))
+    chain.then("as numbers", Convert(DType.F32))
+    if features.log_up is None:
+        chain.then("at most", Combine(Combination.MINIMUM), _row(_LARGEST_LEVEL, np.float32))
+    if features.times != 1:
+        chain.then("scaled", Mul(), _row(features.times, np.float32))
+
+
+def _add_history(chain: AddedNodes, frames: Frames) -> None:
+    """Prepends the samples that the run's first frame needs, kept from the previous run."""
+    history, samples = len(frames.window) - frames.hop, chain.type.elements
+    if history <= 0:
+        return
+    columns = math.gcd(frames.hop, history)
+    chain.view("samples", 1, samples // columns, columns, 1)
+    size = (1, history // columns, columns, 1)
+    before = chain.state("samples before", np.zeros(size, np.int16), SAMPLE)
+    joined = chain.branch(before)
+    joined.then("joined", Concat(axis=1), chain.value, quant=SAMPLE)
+    last = chain.branch(joined.value)
+    last.then("last samples", Rearrange(size, size, (0, columns, 1, 0), samples), quant=SAMPLE)
+    chain.keep(before, last.value)
+    chain.value = joined.value
+
+
+def _add_noise_reduction(chain: AddedNodes, features: IntegerFeatures) -> None:
+    noise = features.noise
+    every = np.array(noise.new)[np.arange(features.features) % 2]
+    estimate = chain.branch(chain.value)
+    shares = _row(every, np.uint32), _row((1 << SHARE_BITS) - every, np.uint32)
+    size = (1, 1, 1, features.features)
+    before = (estimate.state("noise before", np.zeros(size, np.uint32)),) if features.continuous else ()
+    estimate.then("noise", Smooth(noise.up, SHARE_BITS), *shares, *before)
+    if before:
+        last = estimate.branch(estimate.value)
+        place = estimate.type.elements - features.features
+        last.then("last noise", Rearrange(size, size, (0, 0, 0, 1), place))
+        estimate.keep(before[0], last.value)
+    chain.then("without noise", WithoutNoise(noise.up, SHARE_BITS, noise.least), estimate.value)
+    if features.gain is not None:
+        chain.then("gain", GainControl(features.gain.shift), estimate.value, features.gain.gains)
+
+
+def _windows(filters: Integers) -> tuple[Array, Array]:
+    """Returns the first bin of each channel, and its weights from there on, the same number for each."""
+    used = [np.flatnonzero(row) for row in filters]
+    width = max((int(u[-1] - u[0]) + 1 for u in used if u.size), default=1)
+    first = np.array([min(int(u[0]), filters.shape[1] - width) if u.size else 0 for u in used], np.int32)
+    return first, np.stack([row[f : f + width] for f, row in zip(first, filters, strict=True)]).astype(
+        np.int32
+    )
+
+
+def _row(numbers: object, dtype: type[np.generic]) -> Array:
+    """Returns a constant that is the same for each row."""
+    return np.asarray(numbers).astype(dtype).reshape(1, 1, 1, -1)
+
+
+# Fits a spectrum to the model's input: frames, samples per clip, element order.
+
+Sound = Spectrum | IntegerFeatures
+
+
+def samples_type(sound: Sound, wanted: ModelInput) -> TensorType:
+    """Returns the type of the clip that gives the model's input. Raises ModelError if no clip does."""
+    frames, _ = _frames(sound, wanted)
+    return TensorType(DType.I16, (1, _samples(sound, frames, wanted)), SAMPLE)
+
+
+def add_audio(chain: AddedNodes, sound: Sound, wanted: ModelInput) -> None:
+    frames, is_turned = _frames(sound, wanted)
+    if isinstance(sound, Spectrum):
+        add_features(chain, sound, frames)
+    else:
+        add_integer_features(chain, sound, frames)
+    target = wanted.type
+    if target.dtype is not DType.F32:
+        chain.then("quantize", Quantize(target.dtype), quant=target.quant)
+    if is_turned:
+        features = sound.features
+        chain.then("turned", Rearrange(target.shape, (features, frames), (1, features)), quant=target.quant)
+    elif chain.type.shape != target.shape:
+        chain.view("input", *target.shape)
+
+
+def _frames(sound: Sound, wanted: ModelInput) -> tuple[int, bool]:
+    """Returns the number of frames in the model's input, and whether features come before frames."""
+    target, features = wanted.type, sound.features
+    sizes = tuple(size for size in target.shape if size != 1)
+    frames = target.elements // features
+    if target.elements % features == 0:
+        kept = tuple(size for size in (frames, features) if size != 1)
+        fitting = [sizes in (kept, (target.elements,)), sizes == kept[::-1]]
+        for is_turned in (True, False) if sound.frames_last else (False, True):
+            if fitting[is_turned]:
+                return frames, is_turned
+    raise wanted.refusal(
+        f"the front end computes {counted(features, 'feature')} for each frame, but "
+        f"{wanted.said} has shape {list(target.shape)}",
+        "one dimension must be the features, the product of the others the frames",
+    )
+
+
+def _samples(sound: Sound, frames: int, wanted: ModelInput) -> int:
+    least = sound.frames.least_samples(frames)
+    samples = sound.samples or max(least, sound.frames.mirrored + 1)
+    made = sound.frames.count(samples)
+    if made == frames:
+        return samples
+    most = least + sound.frames.hop - 1
+    raise wanted.refusal(
+        f"{counted(samples, 'sample')} give {counted(made, 'frame')}, "
+        f"but {wanted.said} has {frames}: {list(wanted.type.shape)}",
+        f"set samples to {least:,} to {most:,}, or change the step between frames",
+    )

@@ -14,9 +14,8 @@ from aot.ops import constraints as limits
 from aot.ops.accumulate import Reals
 from aot.ops.activation import clamp_integers, clamp_reals
 from aot.ops.op import Constraint, Types, required
-from aot.ops.pooling import WINDOW_SEES_PIXELS, Pool2d
 from aot.ops.requant import Ints
-from aot.ops.spatial import pad, patches
+from aot.ops.spatial import WINDOW_SEES_PIXELS, Pool2d, pad, patches
 
 
 class Halves(Enum):

@@ -1,21 +1,13 @@
-"""exp(x) for x <= 0, 1 / (1 + x) and log(x) in 32-bit fixed point, bit for bit as in the integer references.
-
-A fixed-point number with i integer bits is raw / 2**(31 - i), raw a signed 32-bit integer, stored in int64.
-"""
+"""Exponentials, logarithms and roots in fixed point, bit for bit as in the integer references."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from aot.ops.requant import (
-    INT32_MAX,
-    INT32_MIN,
-    Ints,
-    rounding_divide_by_pot,
-)
-from aot.ops.requant import (
-    saturating_rounding_doubling_high_mul as multiply,
-)
+from aot.ops.requant import INT32_MAX, INT32_MIN, Ints, rounding_divide_by_pot
+from aot.ops.requant import saturating_rounding_doubling_high_mul as multiply
 
 # exp(-2**n) as a fraction of 2**31, for n = -2 .. 4: the range of an argument with 5 integer bits.
 _EXP_OF_POWERS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
@@ -135,3 +127,86 @@ def _log_denominator(rest: Ints) -> Ints:
 def _leading_zeros(raw: Ints) -> Ints:
     """Counts the leading zeros of 32-bit integers."""
     return 32 - np.array([int(v).bit_length() for v in raw.ravel()], np.int64).reshape(raw.shape)
+
+
+# Logarithms of unsigned integers by interpolation in a log2 table, like TFLite Micro's signal library.
+
+BITS, SEGMENT_BITS = 16, 7  # fraction bits; bits of a fraction's index in the table
+LN_2 = 45426  # in units of 2^-16
+_WORD, _HALF = 2**32 - 1, 2**15
+# log2(1 + f) - f for 128 values of f and at the end, in units of 2^-16.
+CORRECTIONS = tuple(
+    round((1 << BITS) * (math.log2(1 + place / (1 << SEGMENT_BITS)) - place / (1 << SEGMENT_BITS)))
+    for place in range((1 << SEGMENT_BITS) + 1)
+)
+
+
+def fixed_log(number: int, scale: int) -> int:
+    """Returns ln(number mod 2^32) * scale, at most 32767; 0 for 0 and 1."""
+    number &= _WORD
+    if number <= 1:
+        return 0
+    whole = number.bit_length() - 1
+    log2 = (whole << BITS) + _fraction(number, whole)
+    natural = (LN_2 * log2 + _HALF) >> BITS
+    return min(((scale * natural + _HALF) & _WORD) >> BITS, 2**15 - 1)
+
+
+def _fraction(number: int, whole: int) -> int:
+    rest = number - (1 << whole)
+    rest = rest << (BITS - whole) if whole < BITS else rest >> (whole - BITS)
+    segment = rest >> (BITS - SEGMENT_BITS)
+    here, there = CORRECTIONS[segment : segment + 2]
+    beyond = rest - (segment << (BITS - SEGMENT_BITS))
+    return rest + here + (((there - here) * beyond) >> BITS)  # a 128th of the line's rise, like the reference
+
+
+# 1 / sqrt(x) of an integer as a fixed-point multiplier, bit for bit as in the integer references.
+
+_STEPS = 5  # of Newton-Raphson
+_HALF_THREE = (1 << 28) + (1 << 27)  # 3/2 with three integer bits
+_HALF_SQRT_2 = 1518500250
+
+
+def inverse_root_multipliers(x: Ints) -> tuple[Ints, Ints]:
+    """Returns (mult, shift) for each x >= 1: 1 / sqrt(x) = mult / 2**31 * 2**shift."""
+    pairs = [_inverse_root(int(v)) for v in x.ravel()]
+    mult, shift = (np.asarray(column, np.int64).reshape(x.shape) for column in zip(*pairs, strict=True))
+    return mult, shift
+
+
+def _inverse_root(x: int) -> tuple[int, int]:
+    if x <= 1:
+        return INT32_MAX, 0
+    right = 11
+    while x >= 1 << 29:
+        x, right = x // 4, right + 1
+    spare = (32 - x.bit_length()) - 1
+    pairs = spare // 2 - 1
+    right -= pairs
+    return _newton_raphson(np.int64(x << 2 * pairs)), -right
+
+
+def _newton_raphson(x: np.int64) -> int:
+    """Returns sqrt(1/2) / sqrt(x) for 1/4 <= x < 1, with three integer bits."""
+    half = np.asarray(rounding_divide_by_pot(np.asarray(x >> 1), 1))
+    root = np.asarray(1 << 28, np.int64)  # 1 with three integer bits
+    for _ in range(_STEPS):
+        cube = _shifted(multiply(multiply(root, root), root), 6)
+        root = _shifted(multiply(np.asarray(_HALF_THREE), root) - multiply(half, cube), 3)
+    return int(multiply(root, _HALF_SQRT_2))
+
+
+def _shifted(value: Ints, bits: int) -> Ints:
+    clipped: Ints = np.clip(value << bits, -(2**31), INT32_MAX)
+    return clipped
+
+
+# Square roots of unsigned integers, digit by digit, rounded like TFLite Micro's signal library.
+
+
+def whole_root(number: int) -> int:
+    """Returns the nearest root, at most 16 bits for a 32-bit number."""
+    root = math.isqrt(number)
+    largest = 0xFFFF if number >> 32 == 0 else 0xFFFFFFFF
+    return root + 1 if number - root * root > root and root != largest else root

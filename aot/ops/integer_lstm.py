@@ -12,6 +12,7 @@ import numpy as np
 
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.accumulate import Multipliers
+from aot.ops.curves_16 import sigmoid_16, tanh_16
 from aot.ops.requant import (
     Ints,
     conv_requant,
@@ -20,7 +21,6 @@ from aot.ops.requant import (
     quantize_multiplier,
 )
 from aot.ops.rounding import RequantRounding
-from aot.ops.sigmoid_table import sigmoid_16, tanh_16
 
 GATE_QUANT = Quant((2.0**-12,), (0,))  # of the arguments of sigmoid and tanh
 _UNIT_SCALE = 2.0**-15  # of their results

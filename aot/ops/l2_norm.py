@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.inverse_root import inverse_root_multipliers
+from aot.ops.fixed_point import inverse_root_multipliers
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from aot.ops.unary import output_is

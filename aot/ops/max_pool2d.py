@@ -12,8 +12,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import clamp_integers, clamp_reals
 from aot.ops.op import Constraint, Types, required
-from aot.ops.pooling import WINDOW_SEES_PIXELS, Pool2d
-from aot.ops.spatial import pad, patches
+from aot.ops.spatial import WINDOW_SEES_PIXELS, Pool2d, pad, patches
 
 
 @dataclass(frozen=True, slots=True)

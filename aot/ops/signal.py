@@ -11,9 +11,8 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise
-from aot.ops.fixed_log import fixed_log
+from aot.ops.fixed_point import fixed_log, whole_root
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.ops.whole_root import whole_root
 
 _HALF_RANGE = -(2**15)
 

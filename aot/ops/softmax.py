@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
+from aot.ops.curves_16 import softmax_16
 from aot.ops.fixed_point import exp_of_negative, reciprocal
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import (
@@ -21,7 +22,6 @@ from aot.ops.requant import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
-from aot.ops.softmax_16 import softmax_16
 
 DIFF_INTEGER_BITS = 5  # of beta * scale * (x - max)
 SUM_INTEGER_BITS = 12  # of the sum of exponentials

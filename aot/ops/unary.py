@@ -14,6 +14,7 @@ import numpy.typing as npt
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers, clamp_reals, integer_clamp
+from aot.ops.curves_16 import sigmoid_16, tanh_16
 from aot.ops.fixed_point import logistic, tanh
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import (
@@ -23,7 +24,6 @@ from aot.ops.requant import (
     quantize_multiplier,
     rounding_divide_by_pot,
 )
-from aot.ops.sigmoid_table import sigmoid_16, tanh_16
 
 Floats = npt.NDArray[np.float32]
 _INTEGER_BITS = 4  # of the argument of the fixed-point curves

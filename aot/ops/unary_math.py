@@ -13,10 +13,10 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
+from aot.ops.curves_16 import Table, on_lines, points
 from aot.ops.elementwise import Elementwise
-from aot.ops.inverse_root import inverse_root_multipliers
+from aot.ops.fixed_point import inverse_root_multipliers
 from aot.ops.op import Constraint, Op, Types, required
-from aot.ops.piecewise_linear import Table, on_lines, points
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 

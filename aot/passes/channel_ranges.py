@@ -20,11 +20,10 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.op import required
-from aot.ops.pooling import Pool2d
 from aot.ops.requant import INT32_MAX, Ints, conv_requant, multiply_by_quantized_multiplier, quant_of
 from aot.ops.reshape import Reshape
 from aot.ops.rounding import RequantRounding
-from aot.ops.spatial import NO_PADDING
+from aot.ops.spatial import NO_PADDING, Pool2d
 
 MAX_CHANNELS = 1 << 16  # a longer last axis does not hold channels
 

@@ -1,16 +1,29 @@
-"""Builds the new graph of a pass node by node, and the pass's result."""
+"""Builds the new graph of a pass: node by node, or at each match of a pattern."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ir.visitor import method_for
-from aot.passes.dead_code import without_dead_code
-from aot.passes.names import fresh_name, rename_reads
-from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.outcome import Miss, Outcome, Reasons, outcome
+from aot.passes.values import fresh_name, rename_reads
+from aot.patterns.pattern import Match, Pattern, match
+
+# Removes nodes whose results no node, caller or state needs.
+
+
+def without_dead_code(graph: Graph) -> Graph:
+    """Returns the same graph object if every node is needed. Unused inputs stay."""
+    needed = set(graph.kept)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if needed & set(node.outputs):
+            kept.append(node)
+            needed.update(node.reads)
+    return graph if len(kept) == len(graph.nodes) else graph.with_nodes(reversed(kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +89,36 @@ class Mutator:
 
 
 _NAMES = {each.numpy.name: each.value for each in DType}
+
+
+# Rewrites a graph at each match of a pattern.
+
+Rewriting = Callable[[Graph, Match], Graph | Miss]
+
+
+def rewrite(graph: Graph, pattern: Pattern, rewriting: Rewriting) -> tuple[Graph, Reasons]:
+    """Returns the graph after all rewritings, and why matches were left alone, by the node of their value.
+
+    `rewriting` returns a graph that computes the value of a match differently, or the reason why not. Values
+    are visited in graph order, each until the pattern no longer matches. Nodes of a match that are no longer
+    read are removed.
+    """
+    left: dict[str, str] = {}
+    for value in [each for node in graph.nodes for each in node.outputs]:
+        for _ in range(len(graph.nodes)):  # a rewriting may create another match, but not forever
+            found = match(pattern, graph, value) if value in graph.producers else None
+            if found is None:
+                break
+            answer = rewriting(graph, found)
+            if isinstance(answer, Miss):
+                left[graph.producers[value].name] = answer.because
+                break
+            graph = _without_unread(answer, found)
+    return graph, left
+
+
+def _without_unread(graph: Graph, found: Match) -> Graph:
+    for node in reversed(found.nodes):
+        if not any(value in graph.kept or graph.readers.get(value) for value in node.outputs):
+            graph = graph.with_nodes(other for other in graph.nodes if other.name != node.name)
+    return graph

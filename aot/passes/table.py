@@ -13,10 +13,8 @@ from aot.errors import ExtensionError
 from aot.extensions import PASSES, loaded
 from aot.ir.graph import Graph
 from aot.passes import MEANING, PLACEMENT, REGIONS, VARIANT
+from aot.passes.goals import PlacementGoal, RegionGoal, VariantGoal
 from aot.passes.outcome import Outcome
-from aot.passes.placement_goal import PlacementGoal
-from aot.passes.region_goal import RegionGoal
-from aot.passes.variant_goal import VariantGoal
 
 TABLES: Mapping[str, Mapping[str, str]] = {
     "MEANING": MEANING,

@@ -7,11 +7,15 @@ alternatives in order and returns the first that holds.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
-from aot.errors import DeployError
+import numpy as np
+
+from aot.errors import DeployError, did_you_mean
 from aot.ir.graph import Graph, Node
+from aot.ir.types import DType
+from aot.ops import OPS
 
 PatternValue = str | None  # a value's name, or None for an absent input
 
@@ -91,3 +95,217 @@ def matches(pattern: Pattern, graph: Graph) -> Iterator[Match]:
             found = match(pattern, graph, value)
             if found is not None:
                 yield found
+
+
+# Patterns without parts: any value, a constant, an absent input.
+
+
+@dataclass(frozen=True, eq=False)
+class Wildcard(Pattern):
+    """Any value that is present."""
+
+    name: str = ""  # for printing only
+
+    def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
+        if value is not None:
+            yield found
+
+    def __str__(self) -> str:
+        return self.name or "*"
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantPattern(Pattern):
+    """A constant of the graph; with a number, one whose elements all equal it."""
+
+    number: float | None = None
+
+    def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
+        array = graph.constants.get(value) if value is not None else None
+        if array is not None and (self.number is None or bool(np.all(array == self.number))):
+            yield found
+
+    def __str__(self) -> str:
+        return "constant" if self.number is None else f"constant {self.number:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Absent(Pattern):
+    """An absent optional input."""
+
+    def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
+        if value is None:
+            yield found
+
+    def __str__(self) -> str:
+        return "absent"
+
+
+def wildcard(name: str = "") -> Pattern:
+    return Wildcard(name)
+
+
+def constant(number: float | None = None) -> Pattern:
+    return ConstantPattern(number)
+
+
+def absent() -> Pattern:
+    return Absent()
+
+
+# Patterns of nodes: a value that an op computes, from inputs that match further patterns.
+
+
+@dataclass(frozen=True, eq=False)
+class NodePattern(Pattern):
+    """A value that this op computes. Call it with patterns to restrict the inputs, in order.
+
+    An optional input without a pattern must be absent.
+    """
+
+    op: str
+    inputs: tuple[Pattern, ...] | None = None  # None: any
+
+    def __call__(self, *inputs: Pattern) -> NodePattern:
+        return NodePattern(self.op, inputs)
+
+    def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
+        node = graph.producers.get(value) if value is not None else None
+        if node is None or node.op.name != self.op:
+            return
+        found = found.with_node(node)
+        if self.inputs is None:
+            yield found
+        else:
+            yield from _inputs_match(self.inputs, graph, node.inputs, found)
+
+    def __str__(self) -> str:
+        inputs = "..." if self.inputs is None else ", ".join(map(str, self.inputs))
+        return f"{self.op}({inputs})"
+
+
+def is_op(name: str) -> NodePattern:
+    """Returns a pattern for outputs of the op, whatever its inputs. Raises PatternError for unknown ops."""
+    if name not in OPS:
+        raise PatternError(
+            f'there is no op "{name}"{did_you_mean(name, OPS)}', hint="deploy docs ops lists all"
+        )
+    return NodePattern(name)
+
+
+def _inputs_match(
+    patterns: Sequence[Pattern], graph: Graph, values: Sequence[PatternValue], found: PartialMatch
+) -> Iterator[PartialMatch]:
+    if not patterns:
+        if all(value is None for value in values):
+            yield found
+        return
+    value = values[0] if values else None
+    for way in search(patterns[0], graph, value, found):
+        yield from _inputs_match(patterns[1:], graph, values[1:], way)
+
+
+# Patterns with alternatives: one of several patterns, an optional node.
+
+
+@dataclass(frozen=True, eq=False)
+class AnyOf(Pattern):
+    """A value that matches one of the patterns; the first match counts."""
+
+    patterns: tuple[Pattern, ...]
+
+    def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
+        for pattern in self.patterns:
+            yield from search(pattern, graph, value, found)
+
+    def __str__(self) -> str:
+        return f"({' | '.join(map(str, self.patterns))})"
+
+
+def any_of(*patterns: Pattern) -> Pattern:
+    """Returns a pattern that matches any of these. Raises PatternError for fewer than two."""
+    if len(patterns) < 2:
+        raise PatternError(f"any_of needs at least two patterns, not {len(patterns)}")
+    return AnyOf(patterns)
+
+
+def optional(around: Callable[[Pattern], Pattern], pattern: Pattern) -> Pattern:
+    """Returns the pattern with or without a node around it: `optional(is_op("clamp"), x)`."""
+    return any_of(around(pattern), pattern)
+
+
+# Patterns with a condition: attributes of the op that computes a value, or the value's type.
+
+Shape = tuple[int | None, ...]  # None: any size
+
+
+@dataclass(frozen=True, eq=False)
+class AttributePattern(Pattern):
+    """A value whose op has these attributes."""
+
+    inner: Pattern
+    attributes: tuple[tuple[str, object], ...]
+
+    def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
+        node = graph.producers.get(value) if value is not None else None
+        absent = object()
+        if node is not None and all(
+            getattr(node.op, name, absent) == wanted for name, wanted in self.attributes
+        ):
+            yield from search(self.inner, graph, value, found)
+
+    def __str__(self) -> str:
+        return f"{self.inner}[{', '.join(f'{name}={_describe(value)}' for name, value in self.attributes)}]"
+
+
+@dataclass(frozen=True, eq=False)
+class TypePattern(Pattern):
+    """A value with this element type and shape; None matches any."""
+
+    inner: Pattern
+    dtype: DType | None
+    shape: Shape | None
+
+    def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
+        if value is None:
+            return
+        tensor = graph.types[value]
+        is_of_type = self.dtype is None or tensor.dtype is self.dtype
+        if is_of_type and (self.shape is None or _fits(tensor.shape, self.shape)):
+            yield from search(self.inner, graph, value, found)
+
+    def __str__(self) -> str:
+        dtype = "" if self.dtype is None else self.dtype.value
+        sizes = (
+            "" if self.shape is None else f"[{', '.join('?' if n is None else str(n) for n in self.shape)}]"
+        )
+        return f"{self.inner}: {dtype}{sizes}"
+
+
+def has_attr(pattern: Pattern, **attributes: object) -> Pattern:
+    """Restricts the pattern to ops with these attributes. Raises PatternError for unknown attributes."""
+    if isinstance(pattern, NodePattern):
+        known = [each.name for each in fields(OPS[pattern.op])]  # type: ignore[arg-type]
+        for name in attributes:
+            if name not in known:
+                raise PatternError(
+                    f'{pattern.op} has no attribute "{name}"{did_you_mean(name, known)}',
+                    hint=f"it has {', '.join(known) or 'none'}",
+                )
+    return AttributePattern(pattern, tuple(attributes.items()))
+
+
+def has_type(pattern: Pattern, dtype: DType | None = None, shape: Shape | None = None) -> Pattern:
+    """Returns the pattern restricted to a value type. Raises PatternError if neither is given."""
+    if dtype is None and shape is None:
+        raise PatternError("has_type needs an element type or a shape")
+    return TypePattern(pattern, dtype, shape)
+
+
+def _fits(shape: tuple[int, ...], wanted: Shape) -> bool:
+    sizes = zip(shape, wanted, strict=False)
+    return len(shape) == len(wanted) and all(other in (None, size) for size, other in sizes)
+
+
+def _describe(value: object) -> str:
+    return str(getattr(value, "value", value))

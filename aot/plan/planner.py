@@ -11,7 +11,6 @@ import numpy as np
 
 from aot.errors import FitError
 from aot.plan.conflicts import forbidden_distances
-from aot.plan.crowd import CrowdPacking, is_crowded
 from aot.plan.demand import order_like
 from aot.plan.early_starts import started_early, starting_stages, waited_late
 from aot.plan.floor import placement_floor
@@ -21,8 +20,10 @@ from aot.plan.order import DraftOrder, draft, draft_given, search_orders
 from aot.plan.place import (
     BlockPacking,
     Cost,
+    CrowdPacking,
     Placement,
     improve,
+    is_crowded,
     place_again,
     place_around,
     place_in_sequences,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from ctypes import CDLL
 from dataclasses import dataclass
 
-from codegen.kernels.c_function import CFile
+from codegen.kernels.kernel import CFile
 
 SYMBOL = "solder_device_"
 

@@ -15,7 +15,7 @@ from codegen.c.names import layer_labels
 from codegen.c.states import StateInfo
 from codegen.isa.plain.f32 import literals
 from codegen.job import NOTHING_DEFINED
-from codegen.kernels.memory_demand import WORD
+from codegen.kernels.kernel import WORD
 from codegen.lower.place_tables import place_tables
 from codegen.lower.stages import LoweredStage
 

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aot.counted import counted
 from aot.errors import ModelError
 from aot.ir.graph import Window
 from aot.ir.types import Array, TensorType
+from aot.wording import counted
 from codegen.c.arenas import Arena, line_bytes
 from codegen.c.constants import Constants, declaration, definition, lines_of, member
 from codegen.c.dialect import Dialect
-from codegen.c.entries import PUSH_ROW, PUSH_ROWS, RESET, RESTORE, RUN, SAVE
 from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
-from codegen.c.names import comment_text, string_text
+from codegen.c.names import PUSH_ROW, PUSH_ROWS, RESET, RESTORE, RUN, SAVE, comment_text, string_text
 from codegen.c.observe import Observation, observation_words
 from codegen.c.order import OrderPart
 from codegen.c.printer import LINE, Printer
@@ -30,7 +29,7 @@ from codegen.c.states import SavedStates, StateInfo
 from codegen.c.tree import Enumerator, Helper
 from codegen.c.tree_walk import headers_of, helpers_of, walk
 from codegen.isa.plain.scalar_math import parenthesised
-from codegen.kernels.memory_demand import WORD
+from codegen.kernels.kernel import WORD
 from codegen.model import TensorInfo
 
 if TYPE_CHECKING:

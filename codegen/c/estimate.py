@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from aot.target import Target
 from codegen.c.c_types import has_floats
-from codegen.c.core_kinds import PartBytes, core_kind
-from codegen.c.function_size import estimate_bytes, estimate_helper_bytes
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
-from codegen.c.library_size import Reals, library_bytes, library_calls, uses_float
+from codegen.c.part_sizes import (
+    PartBytes,
+    Reals,
+    core_kind,
+    estimate_bytes,
+    estimate_helper_bytes,
+    library_bytes,
+    library_calls,
+    uses_float,
+)
 from codegen.c.tensor_rows import ROW_PARAMETER
 from codegen.c.tree import FunctionCall, FunctionDefinition, If, Name
 from codegen.c.tree_walk import walk

@@ -9,8 +9,7 @@ from string import Formatter
 
 from aot.ir.types import DType
 from codegen.c import tree
-from codegen.c.integer_operators import WHOLE_OPERATORS, integer_operator
-from codegen.c.narrow_int import goes_beyond_int
+from codegen.c.integer_operators import WHOLE_OPERATORS, goes_beyond_int, integer_operator
 from codegen.c.tree import Count, Expr, Group, Linear, Literal, Name, Number, Room, Subscript, Sum
 from codegen.loops import ir
 from codegen.loops.affine import Affine

@@ -22,7 +22,7 @@ from codegen.loops.ir import Buffer, Instruction, Proc
 from codegen.lower.stages import LoweredStage
 
 if TYPE_CHECKING:
-    from codegen.kernels.c_function import CFunction, CLibrary
+    from codegen.kernels.kernel import CFunction, CLibrary
 
 _PARTS_OF_GROWING = (
     "\nBefore the first row: sets the sums to their start values.",

@@ -11,12 +11,12 @@ from aot.ir.types import DType, TensorType
 from aot.plan.model import Plan, PlannedBuffer
 from codegen.c.arenas import Arena
 from codegen.c.constants import Constants
+from codegen.c.fills import filled_padding, filled_row
 from codegen.c.kernel_function import HALF_PARAMETER
 from codegen.c.kernel_library import SharedKernel
 from codegen.c.layer_call import Operands, layer_call
 from codegen.c.names import comment_text, numbered, without_position
 from codegen.c.order import LayerCalls, Order, counter_type, run_order, streamed_order
-from codegen.c.row_padding import filled_padding, filled_row
 from codegen.c.row_pointers import ROW, row_in_cycle
 from codegen.c.tensor_rows import ROW_PARAMETER, RUN, TensorRows, pointer_to
 from codegen.c.tree import (

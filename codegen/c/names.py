@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from codegen.lower.stages import LoweredStage
 
+
 _KEYWORDS = frozenset(
     re.findall(
         r"\w+",
@@ -164,3 +165,13 @@ def layer_functions(
         # A single part may be a function of the C library, such as tanh.
         found[str(number)] = name if "_" in name and name not in taken else f"{name}_layer"
     return tuple(numbered(found, set(taken)).values())
+
+
+# The functions of generated C that callers use; each name follows the model's name.
+
+RUN = "run"
+RESET = "reset"  # for models with states
+SAVE, RESTORE = "save_state", "restore_state"  # for models with states
+PUSH_ROW = "push_row"  # for models with a streamed input
+PUSH_ROWS = "push_rows"  # for models of one hop of a window
+ENTRIES = (RUN, RESET, SAVE, RESTORE, PUSH_ROW, PUSH_ROWS)

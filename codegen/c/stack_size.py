@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from aot.ir.graph import Graph
 from aot.target import Feature, Optimize, Target
 from codegen.c.c_types import has_floats
-from codegen.c.core_kinds import INTERRUPTS, StackBytes, core_kind
 from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_function import HALF_PARAMETER, KernelFunction
 from codegen.c.kernel_library import KernelLibrary
-from codegen.c.library_size import ANGLES, library_calls, library_stack_bytes
 from codegen.c.live_values import live_values
 from codegen.c.order import counter_type, is_loop, ordered_parts
+from codegen.c.part_sizes import ANGLES, INTERRUPTS, StackBytes, core_kind, library_calls, library_stack_bytes
 from codegen.c.tree import ForLoop, FunctionDefinition, InstructionCall
 from codegen.c.tree_walk import helpers_of, walk
 from codegen.isa.table import isas

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from aot.counted import counted
 from aot.plan.model import Kind, Plan, PlannedBuffer
+from aot.wording import counted
 from codegen.c.arenas import Arena
 from codegen.c.names import comment_text
 from codegen.c.row_pointers import ROW, given_number, given_row, ruled_row

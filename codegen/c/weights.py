@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from aot.errors import InputError
 from aot.ir.types import Array
 from codegen.c.constants import Constants
-from codegen.kernels.memory_demand import WORD
+from codegen.kernels.kernel import WORD
 from codegen.options import CDialect, CompileOptions
 
 _DIGITS = 22

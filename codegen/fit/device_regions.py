@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from aot.ir.graph import Graph, Node
+from aot.passes.goals import RegionGoal
 from aot.passes.pipeline import PassRun, PassStep, run_passes
-from aot.passes.region_goal import RegionGoal
 from aot.passes.table import region_passes
 from codegen.accelerators.table import asked_for
 from codegen.job import Job

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.ops.rearrange import Rearrange, is_vector
-from aot.passes.views import behind_views
+from aot.passes.values import behind_views
 from aot.plan.groups import MOST_STEPS
 from codegen.fit.variant import PlannedVariant
 from codegen.kernels.rearrange import can_spread

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from aot.target import Target
-from codegen.c.core_kinds import core_kind
-from codegen.c.function_size import estimate_bytes
 from codegen.c.kernel_library import KernelFamily, kernel_families
+from codegen.c.part_sizes import core_kind, estimate_bytes
 from codegen.fit.layer_cycles import CycleTable
 from codegen.fit.variant import CompiledPlan
 from codegen.lower.stages import Lowered

@@ -7,19 +7,109 @@ initial content of RAM as it holds all constants, so it needs no more space.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
+import numpy as np
+
+from aot.line_cache import LineCache
 from aot.target import FIRMWARE_RAM_BYTES, FlashReads
 from codegen.fit.constant_places import is_named
-from codegen.fit.constant_waits import constant_waits
-from codegen.fit.knapsack import most_valuable
-from codegen.fit.memory_use import memory_use_of
-from codegen.fit.ram_needs import ram_needs
+from codegen.fit.memory_use import memory_use_of, ram_needs
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
-from codegen.kernels.kernel import aligned
+from codegen.kernels.kernel import Kernel, aligned
+from codegen.loops.constant_reads import ConstantReads, ReadLines
+from codegen.lower.stages import LoweredStage
 from codegen.model import PlacedConstants, PlacementInRam
 from codegen.options import CDialect
+
+# Solves the 0/1 knapsack problem by dynamic programming.
+
+_MOST_UNITS = 1 << 16  # granularity of the capacity; larger sizes are rounded up
+
+
+def most_valuable(sizes: Sequence[int], values: Sequence[int], room: int) -> tuple[int, ...]:
+    """Returns the positions of the most valuable items that fit, sorted.
+
+    The capacity is exact to a 65,536th; sizes are rounded to 4 bytes.
+    """
+    unit = max(4, -(-room // _MOST_UNITS))
+    units = room // unit
+    if sum(sizes) <= room:
+        return tuple(range(len(sizes)))
+    best = np.zeros(units + 1, np.int64)  # the best value for each capacity
+    taken = np.zeros((len(sizes), units + 1), bool)
+    for number, (size, value) in enumerate(zip(sizes, values, strict=True)):
+        needs = -(-size // unit)
+        if needs > units:
+            continue
+        with_it = best[: units + 1 - needs] + value
+        taken[number, needs:] = with_it > best[needs:]
+        best[needs:] = np.maximum(best[needs:], with_it)
+    return _walked_back(taken, [-(-size // unit) for size in sizes], units)
+
+
+def _walked_back(
+    taken: np.ndarray[tuple[int, int], np.dtype[np.bool_]], needs: Sequence[int], left: int
+) -> tuple[int, ...]:
+    found = []
+    for number in reversed(range(len(needs))):
+        if taken[number, left]:
+            found.append(number)
+            left -= needs[number]
+    return tuple(reversed(found))
+
+
+# Estimates cycles lost to flash wait states for constants, by simulating one cache over all steps.
+#
+# Interleaved layers evict each other's constants from the cache, so layers cannot be simulated separately.
+
+
+def constant_waits(
+    stages: Sequence[LoweredStage], order: Sequence[int], reads: FlashReads
+) -> tuple[int, ...]:
+    """Returns the cycles per run for each stage. Only constants are cached; code fetches are ignored."""
+    memory = ReadLines(reads.line_bytes, LineCache(reads.sets, reads.ways))
+    ends = accumulate((_bytes(stage.kernel) for stage in stages), initial=0)
+    layers = [
+        _ReadingLayer(*_followed(stage.kernel, end, memory)) for stage, end in zip(stages, ends, strict=False)
+    ]
+    missed = [0] * len(stages)
+    begun = set[int]()
+    for number in order:
+        once = layers[number].once if number not in begun else ()
+        missed[number] += sum(proc.missed() for proc in (*once, *layers[number].steps))
+        begun.add(number)
+    return tuple(each * reads.wait_cycles for each in missed)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadingLayer:
+    once: tuple[ConstantReads, ...]  # before or after its steps
+    steps: tuple[ConstantReads, ...]  # in each step
+
+
+def _followed(
+    kernel: Kernel, begin: int, memory: ReadLines
+) -> tuple[tuple[ConstantReads, ...], tuple[ConstantReads, ...]]:
+    if kernel.calls is not None or not kernel.constants:
+        return (), ()
+    begins = dict(_begins(kernel, begin))
+    once = (ConstantReads(proc, begins, memory) for proc in kernel.procs if proc is not kernel.proc)
+    return tuple(once), (ConstantReads(kernel.proc, begins, memory),)
+
+
+def _begins(kernel: Kernel, begin: int) -> Iterator[tuple[str, int]]:
+    """Yields each constant with its address, in the order of definition."""
+    for name, array in kernel.constants.items():
+        yield name, begin
+        begin += aligned(array.nbytes)
+
+
+def _bytes(kernel: Kernel) -> int:
+    return sum(aligned(array.nbytes) for array in kernel.constants.values())
+
 
 _WORD = 4
 _CYCLES_OF_A_WORD = 7  # load, store, compare and branch: the loop of startup.c on a Cortex-M4

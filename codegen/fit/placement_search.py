@@ -12,20 +12,32 @@ from dataclasses import dataclass, field, replace
 from aot.errors import FitError
 from aot.ir.graph import Graph
 from aot.ir.region import DeviceRegion
+from aot.passes.goals import CostModel, PlacementGoal
 from aot.passes.pipeline import PassRun, run_passes
-from aot.passes.placement_goal import PlacementGoal
 from aot.passes.table import placement_passes
 from codegen.accelerators.table import schedules_with
 from codegen.c.arenas import ANY_REGION, chosen_pools, pools_for
-from codegen.fit.demanded_pools import pools_demanded
 from codegen.fit.layout_candidates import may_be_smaller, min_gain_bytes, shows_views, spreads_tried
-from codegen.fit.variant import CompiledPlan, PlannedVariant, Variant
+from codegen.fit.variant import CompiledPlan, PlannedVariant, Variant, pools_demanded
 from codegen.job import Job
 from codegen.lower.decisions import decisions_for
 from codegen.lower.streaming import can_be_streamed, streamed_input
 from codegen.lower.views import is_view
 from codegen.options import CompileOptions
-from codegen.row_costs import MEASURED_COSTS
+
+# The measured costs of rows, for passes that split values into rows.
+#
+# Measured on a Cortex-M4, whose convolutions are SMLAD tiles of three pixels. No other core has been measured
+# yet; with a second one, this should become a table by core.
+
+MEASURED_COSTS = CostModel(
+    lost_pixels_by_remainder=(0.27, 0.7, 0.48),
+    macs_per_copied_byte=0.3,
+    macs_per_call=100,
+    min_macs_per_row=1024,  # starting a row costs about ten multiplications
+    min_row_bytes=4,
+)
+
 
 # Fractions of its time that a convolution along a sequence may lose to short rows, in the order of trials.
 _SLOWDOWN_STEPS = (0.0, 0.03, 0.05, 0.1, 0.4, 100.0)

@@ -10,9 +10,8 @@ from aot.target import Optimize
 from codegen.axis_sizes import is_open
 from codegen.fit.budgets import has_budget
 from codegen.fit.device_regions import with_regions
-from codegen.fit.memory_use import missing_ram_bytes
+from codegen.fit.memory_use import missing_ram_bytes, ram_needs
 from codegen.fit.placement_search import fastest_plan
-from codegen.fit.ram_needs import ram_needs
 from codegen.fit.transformed_weights import layers_to_compact
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job

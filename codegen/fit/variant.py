@@ -2,36 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Generic, TypeVar
 
-from aot.errors import FitError, ModelError
+from aot.errors import BoardError, FitError, ModelError
 from aot.ir.graph import Graph
+from aot.passes.goals import VariantGoal
 from aot.passes.pipeline import PassRun, PassStep, run_passes
 from aot.passes.table import variant_passes
-from aot.passes.variant_goal import VariantGoal
 from aot.plan.check import check_plan
 from aot.plan.groups import Grouped, group_steps, one_by_one
-from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
-from aot.plan.planner import CAREFUL, plan_like
+from aot.plan.model import Kind, Plan, PlanRequest, PlanTensor, Pool, Stage
+from aot.plan.planner import CAREFUL, find_plan_below, make_plan, plan_like
 from aot.target import Optimize, Target
+from codegen.c.arenas import all_pools
 from codegen.c.kernel_library import KernelLibrary, Sharing, kernel_library
 from codegen.c.stack_size import estimate_stack_bytes
-from codegen.fit.callers_io import without_io
 from codegen.fit.constant_places import constant_regions
-from codegen.fit.plans_found import least_plan, plan_below
 from codegen.fit.slow_sums import slow_sums
 from codegen.job import Job
 from codegen.lower.decisions import Decisions, all_layers, work_of
 from codegen.lower.lower import lower_graph
+from codegen.lower.memory_demands import stage_label
 from codegen.lower.sites import KernelsMade, Sites
 from codegen.lower.stage_rows import plan_stages, plan_tensors
-from codegen.lower.stages import Lowered
+from codegen.lower.stages import Lowered, LoweredStage
 from codegen.lower.two_cores import on_two_cores
 from codegen.model import PlacementInRam
 from codegen.options import TWO, CompileOptions
+
+# Inputs and outputs in the caller's memory: the plan reserves no bytes for them and never overlaps them.
+
+_CALLERS = (Kind.INPUT, Kind.OUTPUT)
+
+
+def without_io(
+    tensors: Sequence[PlanTensor], stages: Sequence[Stage]
+) -> tuple[tuple[PlanTensor, ...], tuple[Stage, ...]]:
+    """Returns the planner's request in which inputs and outputs are read and written but occupy no memory."""
+    apart = {tensor.name for tensor in tensors if tensor.kind in _CALLERS}
+    return (
+        tuple(replace(tensor, row_bytes=0) if tensor.name in apart else tensor for tensor in tensors),
+        tuple(replace(stage, in_place=_inside(stage, apart)) for stage in stages),
+    )
+
+
+def _inside(stage: Stage, apart: set[str]) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        (read, write)
+        for read, write in stage.in_place
+        if stage.reads[read] not in apart and stage.writes[write] not in apart
+    )
+
+
+# Restricts the arena to memories that the kernels can access.
+
+
+def pools_demanded(
+    stages: Sequence[LoweredStage], target: Target, chosen: tuple[Pool, ...]
+) -> tuple[Pool, ...]:
+    """Returns the user's pools, or all RAM of the board; empty if any will do. Raises BoardError."""
+    demanding = [stage for stage in stages if stage.kernel.demand.memories]
+    offered = chosen or all_pools(target)
+    names = {pool.name for pool in offered}
+    for stage in demanding:
+        if not stage.kernel.demand.memories & names:
+            raise BoardError(
+                f"{stage_label(stage)} needs memory in {' or '.join(sorted(stage.kernel.demand.memories))}, "
+                f"{'which --pool does not list' if chosen else 'which this board does not have'}",
+                hint=f"there is {', '.join(pool.name for pool in offered) or 'none: name a board'}",
+            )
+    return offered if demanding else ()
+
+
+# Caches recent plans: boards often differ in kernels but not in a model's rows.
+#
+# A second plan of a model with untransformed weights also has the same rows.
+
+T = TypeVar("T")
+
+_FEW_STAGES = 3
+_KEPT_OF_FEW = 4096  # plans, some thousand bytes each
+_KEPT = 512  # most have less than 100 KB, since equal steps are shared
+
+
+class PlansFound(Generic[T]):
+    """Caches the results of one search. A tuner's many single layers do not evict models."""
+
+    def __init__(self, find: Callable[..., T]) -> None:
+        self._of_few, self._others = lru_cache(_KEPT_OF_FEW)(find), lru_cache(_KEPT)(find)
+
+    def __call__(self, request: PlanRequest, *options: object) -> T:
+        kept = self._of_few if len(request.stages) <= _FEW_STAGES else self._others
+        return kept(request, *options)
+
+    @property
+    def searches(self) -> int:
+        return self._of_few.cache_info().misses + self._others.cache_info().misses
+
+    def forget(self) -> None:
+        self._of_few.cache_clear()
+        self._others.cache_clear()
+
+
+least_plan = PlansFound(make_plan)
+plan_below = PlansFound(find_plan_below)
+
+
+def forget_plans() -> None:
+    """Empties the cache, for time measurements and for tests that change the planner."""
+    least_plan.forget()
+    plan_below.forget()
+
 
 MOST_ROWS = 1_000_000  # planned in about a second, with 250 MB
 MORE_ROOM = "enlarge the pool, add another --pool, or use --optimize ram"

@@ -13,7 +13,6 @@ from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.spatial import NO_PADDING, pad, patches
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype
 from codegen.isa.plain.scalar import clamp_to, mean_of, mean_of_counted
-from codegen.kernels.by_dtype import by_dtype
 from codegen.kernels.f32_pools import AVERAGE_POOL2D
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.pooling import (
@@ -24,7 +23,7 @@ from codegen.kernels.pooling import (
     scheduled_pool,
     window_element,
 )
-from codegen.kernels.schedule import Condition, OpKernel, RowFormats, Schedule
+from codegen.kernels.schedule import Condition, OpKernel, RowFormats, Schedule, by_dtype
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,

@@ -11,7 +11,7 @@ from aot.ops.biquads import COEFFICIENTS, Biquads
 from aot.ops.op import required
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Carried, Kernel, RowAccess, Site
-from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.row_nests import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import Binary, Buffer, Const, Expr, For, Proc, Role, Stmt, Store, at, load

@@ -10,9 +10,6 @@ from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.requant import conv_requant, quant_of
 from aot.target import Feature, Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
-from codegen.kernels.addend import addend
-from codegen.kernels.by_dtype import by_dtype
-from codegen.kernels.conditions import BYTES
 from codegen.kernels.dot_product import (
     DotProblem,
     DotScheduler,
@@ -23,12 +20,11 @@ from codegen.kernels.dot_product import (
 )
 from codegen.kernels.edges import Columns, bias_inside, columns_of, whole_first
 from codegen.kernels.f32_sums import CONV2D
-from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.packed_rows import packed_rows, packed_saves
 from codegen.kernels.register_tile import Sums
-from codegen.kernels.requantised import Requantised, requantised
-from codegen.kernels.schedule import Condition, OpKernel, RowRequests, Schedule, never
+from codegen.kernels.requantised import Requantised, addend, fitted_tail, requantised
+from codegen.kernels.schedule import BYTES, Condition, OpKernel, RowRequests, Schedule, by_dtype, never
 
 _LEAST_TILE = (2, 2)
 _MANY_REGISTERS = 16  # for a tile that packing makes cheaper

@@ -11,13 +11,11 @@ from aot.ops.dense import Dense
 from aot.ops.requant import conv_requant
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest, storage_dtype
-from codegen.kernels.by_dtype import by_dtype
 from codegen.kernels.dot_product import DotProblem, DotScheduler, Tile, plain_dot, stored_bytes
 from codegen.kernels.f32_sums import DENSE
-from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
-from codegen.kernels.requantised import Requantised, requantised, scale_constants
-from codegen.kernels.schedule import Condition, OpKernel, RowRequests, Schedule
+from codegen.kernels.requantised import Requantised, fitted_tail, requantised, scale_constants
+from codegen.kernels.schedule import Condition, OpKernel, RowRequests, Schedule, by_dtype
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
 

@@ -21,14 +21,12 @@ from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import ADD_WRAPPING
 from codegen.kernels import register_tile
-from codegen.kernels.by_dtype import by_dtype
 from codegen.kernels.depthwise_blocks import op_of
 from codegen.kernels.f32_sums import DEPTHWISE_CONV2D
-from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import Point, Space
-from codegen.kernels.requantised import Requantised, channel_constants, requantised
-from codegen.kernels.schedule import OpKernel, RowRequests, Schedule
+from codegen.kernels.requantised import Requantised, channel_constants, fitted_tail, requantised
+from codegen.kernels.schedule import OpKernel, RowRequests, Schedule, by_dtype
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,

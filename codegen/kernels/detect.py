@@ -13,8 +13,8 @@ from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.box_overlap import fit_beside, word_of
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

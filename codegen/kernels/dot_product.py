@@ -20,11 +20,10 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.target import Optimize
 from codegen.kernels import register_tile
-from codegen.kernels.addend import Addend
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.register_tile import Sums
-from codegen.kernels.requantised import Requantised, channel_constants
+from codegen.kernels.requantised import Addend, Requantised, channel_constants
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,

@@ -10,10 +10,9 @@ import numpy as np
 from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, TensorType
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype, whole
-from codegen.kernels.in_place import piece_fits, row_fits
-from codegen.kernels.kernel import Kernel, RowAccess, RowCycle, Site, row_cycle_of
+from codegen.kernels.kernel import Kernel, RowAccess, RowCycle, Site, piece_fits, row_cycle_of, row_fits
 from codegen.kernels.nest import StridedNest, repeated_strides
-from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.row_nests import every_pixel, pixel_element
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Expr, Load, Proc, Role, Stmt, Store, at, load
 

@@ -13,11 +13,10 @@ from aot.ops.spatial import NO_PADDING, pad, patches
 from codegen.formats import RowFormat, RowRequest, geometry
 from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.nest import grown, summed_window
-from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.pooling import pool_access, pool_of, window_element
+from codegen.kernels.row_nests import every_pixel, pixel_element, requests_anything
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

@@ -13,7 +13,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense, weight_scales
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from codegen.formats import RowFormat, RowRequest
-from codegen.isa.plain.f32 import clamp_f32
+from codegen.isa.plain.f32 import FUSED, clamp_f32
 from codegen.kernels.four_bit_blocks import IN_FOUR_BITS, SAVES_FLASH, blocks_of, bytes_saved
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -28,6 +28,7 @@ from codegen.loops.ir import (
     Declare,
     Expr,
     For,
+    Load,
     Proc,
     Role,
     Stmt,
@@ -36,6 +37,29 @@ from codegen.loops.ir import (
     load,
 )
 from codegen.loops.schedule import privatize, reorder, split, unroll
+
+# Fused multiply-add for floats on an FPU.
+#
+# It runs after all scheduling, because schedules match sums.
+
+
+def with_fused_sums(kernel: Kernel) -> Kernel:
+    """Returns the kernel with each sum of a product as one instruction."""
+    return kernel.with_loops(_fused)
+
+
+def _fused(proc: Proc) -> Proc:
+    return replace(proc, body=tuple(map(_fused_stmt, proc.body)))
+
+
+def _fused_stmt(stmt: Stmt) -> Stmt:
+    match stmt:
+        case For(_, _, body):
+            return replace(stmt, body=tuple(map(_fused_stmt, body)))
+        case Accumulate(place, Binary("*", left, right)) if place.buffer.dtype is DType.F32:
+            return Store(place, Apply(FUSED, (left, right, Load(place))))
+    return stmt
+
 
 _CHANNELS = 4  # sums in registers, so that each input is loaded once for all of them
 _ONE_ROW = (RowAccess(stride=1, first=0, count=1),)

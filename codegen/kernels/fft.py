@@ -15,7 +15,7 @@ from aot.ops.fft import Fft, factors, spectrum_twiddles, twiddles
 from codegen.formats import RowFormat
 from codegen.isa.plain.fixed_complex import ComplexFunctions
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.last_axis import AxisVector, last_axis_kernel, last_axis_requests
+from codegen.kernels.row_nests import AxisVector, last_axis_kernel, last_axis_requests
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import (

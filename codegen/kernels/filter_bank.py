@@ -10,9 +10,9 @@ import numpy as np
 from aot.ir.types import Array, DType
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.flat import operand
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.last_axis import AxisVector, last_axis_kernel, last_axis_requests
+from codegen.kernels.nest import operand
+from codegen.kernels.row_nests import AxisVector, last_axis_kernel, last_axis_requests
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

@@ -6,7 +6,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from codegen.formats import RowFormat, storage_dtype
-from codegen.isa.plain.flip_sign import flipped_byte
+from codegen.isa.plain.rescale import flipped_byte
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Buffer, For, Proc, Role, Store, at, load

@@ -15,8 +15,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.requant import INT32_MAX
-from codegen.kernels.fitted_tail import fitted_tail
-from codegen.kernels.requantised import Requantised
+from codegen.kernels.requantised import Requantised, fitted_tail
 from codegen.loops.ir import Apply, Binary, Buffer, Expr, ScalarFunction, load
 
 FOUR_BITS = "four bits"  # suffix of the task's name, which the reason for the kernel quotes

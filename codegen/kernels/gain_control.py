@@ -17,9 +17,9 @@ from aot.ops.gain_control import (
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.signal import BIT_LENGTH
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
+from codegen.kernels.row_nests import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

@@ -12,10 +12,9 @@ from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType
 from aot.ops.gather import Gather
 from codegen.formats import RowFormat, RowRequest, storage_dtype
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result, within
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import StridedNest
-from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result, within
+from codegen.kernels.row_nests import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

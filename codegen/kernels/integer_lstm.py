@@ -11,9 +11,9 @@ from aot.ops.integer_lstm import lstm_parameters
 from aot.ops.requant import quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
 from codegen.formats import RowFormat
+from codegen.isa.plain.curves_16 import sigmoid_of, tanh_of
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import CLAMP
-from codegen.isa.plain.sigmoid_16 import sigmoid_of, tanh_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.recurrent_step import RecurrentStep
 from codegen.loops.affine import variable

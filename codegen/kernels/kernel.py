@@ -5,19 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from aot.ir.graph import Node
 from aot.ir.types import Array, DType, TensorType
-from aot.target import Optimize, Target
+from aot.plan.model import ANY_POOL
+from aot.target import Feature, Optimize, Target
+from codegen.formats import RowFormat, geometry
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.kernels.knobs import Point, Space
-from codegen.kernels.memory_demand import ANYWHERE, WORD, MemoryDemand
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.loops.pack import Packing
 
-if TYPE_CHECKING:
-    from codegen.kernels.c_function import CFunction
+# The memory that a kernel demands: alignment of its buffers, and the memories that it can access.
+#
+# The caller's buffers, inputs and outputs of the model, have no guaranteed alignment. A kernel with a demand
+# gets a copy. The distance of rows follows from their format.
+
+WORD = 4
+MOST_ALIGN = 64  # a cache line; arenas of all platforms can have this alignment
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDemand:
+    align: int = WORD  # a power of two; for tensors, scratch and constants
+    memories: frozenset[str] = ANY_POOL  # names of the board, for tensors and scratch; empty: all
+
+    def __post_init__(self) -> None:
+        if not WORD <= self.align <= MOST_ALIGN or self.align & (self.align - 1):
+            raise ValueError(
+                f"alignment must be a power of two from {WORD} to {MOST_ALIGN}, not {self.align}"
+            )
+
+
+ANYWHERE = MemoryDemand()
 
 
 @dataclass(frozen=True)
@@ -264,3 +284,57 @@ def _scratch_of(procs: Sequence[Proc]) -> list[Buffer]:
 def aligned(size: int, align: int = WORD) -> int:
     """Returns the next multiple of `align`."""
     return -(-size // align) * align
+
+
+# Results that may overwrite an operand: each element is read before its position is written.
+#
+# This is for tensors of one row or one piece. In images, rows die one by one, so it would save only one row.
+
+
+def row_fits(site: Site, position: int, x: RowFormat, y: RowFormat) -> bool:
+    """Returns True if the only row of the result may replace the operand's."""
+    source, out = site.input(position), site.outputs[0]
+    is_vector = geometry(source).rows == geometry(out).rows == 1
+    return is_vector and source.dtype is out.dtype and replace(x, fill=y.fill) == y
+
+
+def piece_fits(site: Site, position: int) -> bool:
+    """Returns True if the whole result may replace the whole operand."""
+    source, out = site.input(position), site.outputs[0]
+    return source.dtype is out.dtype and source.shape == out.shape
+
+
+# A hand-written C function that computes a layer, and its files.
+#
+# It is called like a generated kernel: with a pointer for each parameter of the kernel's proc, in order. If
+# it has numbers, a pointer to a constant `struct <name>_shape` with these members follows. Its header
+# declares both. It must compute the result of the op's reference.
+
+
+@dataclass(frozen=True, slots=True)
+class CFile:
+    name: str  # such as "vanilla.c"; no file of a model may have the same name
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CLibrary:
+    """C files that are added to every model that calls their functions."""
+
+    header: CFile
+    sources: tuple[CFile, ...]
+    code_bytes: int = 0  # compiled size, approximate
+    needs: frozenset[Feature] = frozenset()  # features of the core
+    c_headers: tuple[str, ...] = ()  # standard headers that its files include, such as math.h
+
+    @property
+    def files(self) -> tuple[CFile, ...]:
+        return (self.header, *self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class CFunction:
+    name: str
+    library: CLibrary
+    numbers: tuple[tuple[str, int], ...] = ()  # members of its shape, each an int32_t
+    stack_bytes: int = 0

@@ -12,14 +12,13 @@ from aot.ops.l2_norm import LEAST_NORM, OUTPUT_BITS, L2Norm
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import f32_function, literal
-from codegen.isa.plain.inverse_root import ROOT_MULT, ROOT_SHIFT
 from codegen.isa.plain.plain import TIMES, expression_function
 from codegen.isa.plain.scalar_math import CLAMP
-from codegen.kernels.elementwise import requests_anything
+from codegen.isa.plain.signal import ROOT_MULT, ROOT_SHIFT
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import summed
+from codegen.kernels.row_nests import K, requests_anything, vector_kernel
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.kernels.vectors import K, vector_kernel
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Apply,

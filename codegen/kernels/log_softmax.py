@@ -11,10 +11,9 @@ from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import f32_function
 from codegen.isa.plain.log_softmax import LOGARITHM, least_of, log_share
 from codegen.isa.plain.softmax import exp_for_sum
-from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.row_nests import K, requests_anything, vector_kernel
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.kernels.vectors import K, vector_kernel
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Accumulate,

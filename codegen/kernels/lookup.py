@@ -8,9 +8,8 @@ from aot.ir.types import Array, DType
 from aot.ops.table import table_of
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.flip_sign import flip_sign_kernel, flips_sign
-from codegen.kernels.in_place import row_fits
-from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.kernel import Kernel, RowAccess, Site, row_fits
+from codegen.kernels.row_nests import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import Binary, Buffer, Const, Element, Proc, Role, Store, at, load
 

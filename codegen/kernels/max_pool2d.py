@@ -9,7 +9,6 @@ from aot.ir.types import DType
 from aot.ops.activation import integer_clamp
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import clamp_to
-from codegen.kernels.by_dtype import by_dtype
 from codegen.kernels.f32_pools import MAX_POOL2D
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import unroll_space
@@ -21,7 +20,7 @@ from codegen.kernels.pooling import (
     scheduled_pool,
     window_element,
 )
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.schedule import OpKernel, Schedule, by_dtype
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Binary, Buffer, Const, Declare, For, Proc, Role, Store, at, load
 from codegen.loops.schedule import unroll_by

@@ -10,10 +10,9 @@ from aot.ops.requant import quant_of
 from codegen.formats import RowFormat, geometry, storage_dtype
 from codegen.isa.plain.f32 import f32_function, literal
 from codegen.isa.plain.mean import stored_mean
-from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.nest import grown, summed_window
-from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.row_nests import every_pixel, pixel_element, requests_anything
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

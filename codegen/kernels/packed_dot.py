@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aot.counted import counted
 from aot.ir.types import DType
+from aot.wording import counted
 from codegen.kernels.packed_pixels import PAIR, products
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, load

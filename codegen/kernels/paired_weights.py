@@ -21,8 +21,7 @@ from aot.ops.requant import INT32_MAX
 from codegen.isa.plain.fitted_scale import most_offset
 from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.dot_product import DotProblem
-from codegen.kernels.fitted_tail import fitted_tail
-from codegen.kernels.requantised import Requantised
+from codegen.kernels.requantised import Requantised, fitted_tail
 from codegen.loops.ir import (
     Accumulate,
     Apply,

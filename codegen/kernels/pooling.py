@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aot.ops.pooling import Pool2d
+from aot.ops.spatial import Pool2d
 from codegen.formats import RowFormat, RowRequest
 from codegen.kernels.kernel import RowAccess, Site
 from codegen.loops.affine import Affine, variable

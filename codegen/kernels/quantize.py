@@ -10,9 +10,9 @@ from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import f32_of, quantise_f32
 from codegen.isa.plain.rescale import requantise
-from codegen.kernels.elementwise import applied, requests_anything
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
+from codegen.kernels.row_nests import applied, requests_anything
 from codegen.kernels.schedule import OpKernel, Schedule
 
 

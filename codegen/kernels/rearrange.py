@@ -9,10 +9,9 @@ from aot.ir.types import DType, TensorType
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange, RowPicks, RowSpread, is_vector, row_spread
 from codegen.formats import Geometry, RowFormat, RowRequest, geometry, storage_dtype
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, RowAccess, Site, SpreadResult
-from codegen.kernels.nest import StridedNest
-from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result
+from codegen.kernels.row_nests import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Load, Proc, Role, Stmt, Store, at, load

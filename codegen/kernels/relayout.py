@@ -5,7 +5,7 @@ from __future__ import annotations
 from aot.ir.types import Array, TensorType
 from codegen.formats import RowFormat, RowRequest, requested_format, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess
-from codegen.kernels.pixels import is_dense, pixel_element
+from codegen.kernels.row_nests import is_dense, pixel_element
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
 from codegen.loops.schedule import unroll_by

@@ -2,19 +2,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.activation import Activation, integer_clamp
-from aot.ops.requant import INT32_MAX, quant_of, reduced_multiplier
+from aot.ops.binary_rescale import add_parameters
+from aot.ops.conv2d_add import Conv2dAdd
+from aot.ops.requant import INT32_MAX, Ints, quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
+from codegen.formats import RowFormat, storage_dtype
+from codegen.isa.plain.arithmetic import StoredResult, sum_int8
+from codegen.isa.plain.fitted_scale import FittedScales, SumRange, fitted, most_offset, store_fitted
 from codegen.isa.plain.requantise import Requant, StoreQuantised, store_quantised
 from codegen.isa.plain.scalar_math import ScalarMath
+from codegen.kernels.kernel import Kernel, Site
 from codegen.loops.affine import Affine
-from codegen.loops.ir import Apply, Buffer, Declare, Expr, Load, Role, Stmt, Store, at, load
+from codegen.loops.ir import (
+    Apply,
+    Buffer,
+    BufferPlace,
+    Declare,
+    Expr,
+    Invoke,
+    Load,
+    Proc,
+    Role,
+    ScalarFunction,
+    Stmt,
+    Store,
+    at,
+    load,
+    map_places,
+    walk,
+)
+
+# Interleaves two tables of a kernel: the start of each channel's sum, and its scale.
+#
+# A core with few registers then needs one pointer instead of two, and both numbers share a line of flash.
+
+START, SCALE, BOTH = "bias", "mult", "scaling"
+
+
+def with_joined_tables(kernel: Kernel) -> Kernel:
+    """Returns the kernel with one table for both, if its loops load them one by one; otherwise the kernel."""
+    tables = {param.name: param for param in kernel.proc.params if param.name in (START, SCALE)}
+    if len(tables) < 2 or len(kernel.procs) > 1 or kernel.calls is not None or kernel.row_tables:
+        return kernel
+    start, scale = tables[START], tables[SCALE]
+    if not start.dtype is scale.dtype is DType.I32 or start.elements != scale.elements:
+        return kernel
+    if any(place.buffer.name in tables for place in _windows(kernel.proc)):
+        return kernel
+    both = Buffer(BOTH, DType.I32, 2 * start.elements, Role.CONSTANT)
+
+    def joined(place: BufferPlace) -> BufferPlace:
+        if place.buffer.name not in tables:
+            return place
+        return replace(place, buffer=both, index=place.index * 2 + (0 if place.buffer.name == START else 1))
+
+    params = tuple(both if p.name == START else p for p in kernel.proc.params if p.name != SCALE)
+    body = tuple(map_places(stmt, joined) for stmt in kernel.proc.body)
+    numbers = np.stack((kernel.constants[START], kernel.constants[SCALE]), axis=1).reshape(-1)
+    constants = {
+        BOTH if name == START else name: data for name, data in kernel.constants.items() if name != SCALE
+    }
+    return replace(
+        kernel,
+        proc=replace(kernel.proc, params=params, body=body),
+        constants={**constants, BOTH: numbers},
+    )
+
+
+def _windows(proc: Proc) -> Iterator[BufferPlace]:
+    """Yields the operands of instructions."""
+    for stmt in walk(proc.body):
+        if isinstance(stmt, Invoke):
+            yield from stmt.windows
+
+
+# Replaces a layer's tail with scales fitted to its sums, if every channel has them.
+
+_ROUNDINGS = (RequantRounding.DOUBLE, RequantRounding.SINGLE)
+
+
+def fitted_tail(tail: Requantised, weights: Array, x_dtype: DType, step: int = 1) -> Requantised:
+    """Returns the tail for sums and bias enlarged by `step`, or the original tail if no scales fit."""
+    r = tail.requant
+    is_fit = r.dtype is DType.I8 and r.sum_dtype is DType.I32 and r.rounding in _ROUNDINGS
+    if not is_fit or tail.sums_wrap or r.sign_matters:
+        return tail
+    least, greatest = _reach(weights, tail.bias.astype(np.int64), x_dtype)
+    if step * max(int(-least.min()), int(greatest.max())) > INT32_MAX - most_offset(step):
+        return tail
+    scales = (tail.scales["mult"], tail.scales["right"], least, greatest)
+    mult, right, low, high = (array.astype(np.int64).tobytes() for array in scales)
+    addends = DType.I32 if tail.for_any_weights else DType.I16
+    found = _found(r, mult, right, low, high, step, addends)
+    if found is None:
+        return tail
+    return replace(
+        tail,
+        bias=(tail.bias.astype(np.int64) * step + found.offset).astype(np.int32),
+        scales={"mult": found.mult.astype(np.int32), "addend": found.addend.astype(addends.numpy)},
+        storing=store_fitted(r, found.shift, addends),
+    )
+
+
+def _reach(weights: Array, start: Ints, x_dtype: DType) -> tuple[Ints, Ints]:
+    """Returns the least and greatest sum of each channel, for all stored inputs."""
+    flat = weights.reshape(weights.shape[0], -1).astype(np.int64)
+    low, high = x_dtype.limits
+    least = np.minimum(flat * low, flat * high).sum(axis=1, dtype=np.int64)
+    greatest = np.maximum(flat * low, flat * high).sum(axis=1, dtype=np.int64)
+    return start + least, start + greatest
+
+
+@lru_cache(maxsize=1024)
+def _found(
+    r: Requant, mult: bytes, right: bytes, least: bytes, greatest: bytes, step: int, addends: DType
+) -> FittedScales | None:
+    """Fits scales. Cached, because each variant of a plan lowers the same layer."""
+    m, rights, low, high = (np.frombuffer(data, np.int64) for data in (mult, right, least, greatest))
+    return fitted(r, m, rights, SumRange(low, high, step, addends), r.math.high_word_half)
+
+
+# Adds a row to a convolution's results as they are stored, so that the results need no memory.
+#
+# This pays if the tile's sums are in core registers, as with SMLAD: a quarter of the saved pass. On Helium, a
+# separate pass over both rows needs no more instructions than the addition in a tile. On every core, the
+# convolution's rows and the addend's rows must then be live together, which needs more memory.
+
+
+@dataclass(frozen=True, slots=True)
+class Addend:
+    """A row whose elements are added to the results that a kernel stores."""
+
+    row: Buffer
+    first: int  # element of pixel 0, channel 0
+    pixel_step: int
+    channel_step: int
+    added: ScalarFunction  # (result, element of the row) -> stored value
+
+    def sum(self, stored: Expr, column: Affine, channel: Affine) -> Expr:
+        element = column * self.pixel_step + channel * self.channel_step + self.first
+        return Apply(self.added, (stored, load(self.row, element)))
+
+
+def addend(site: Site, fmt: RowFormat, begin: int) -> Addend | None:
+    """Returns the addend, whose row starts at pixel `begin`; None if the op adds nothing."""
+    op, out = site.node.op, site.outputs[0]
+    if not isinstance(op, Conv2dAdd):
+        return None
+    made, other = op.made(out), site.input(3)
+    zero_points = (quant_of(made).zero_point, quant_of(other).zero_point)
+    result = StoredResult(quant_of(out).zero_point, *integer_clamp(op.add.activation, out), site.math)
+    return Addend(
+        row=Buffer("b", storage_dtype(other, fmt), fmt.row_elements, Role.ROWS),
+        first=(fmt.left + begin) * fmt.x_step,
+        pixel_step=fmt.x_step,
+        channel_step=fmt.c_step,
+        added=sum_int8("+", add_parameters(made, other, out), zero_points, result),
+    )
+
 
 _LEAST_BEYOND_16_BITS = (1 << 15) - 256  # smaller values fit with any zero point and rounding
 

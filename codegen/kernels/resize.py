@@ -17,8 +17,8 @@ from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.isa.plain.shares import rounded, rounded_share
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

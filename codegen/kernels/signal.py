@@ -17,9 +17,9 @@ from aot.ops.signal import (
 from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain import signal
 from codegen.kernels.elements import element_kernel, element_requests
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.last_axis import AxisVector, Body, last_axis_kernel, last_axis_requests
+from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
+from codegen.kernels.row_nests import AxisVector, Body, last_axis_kernel, last_axis_requests
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.ir.types import DType
+from aot.ops.curves_16 import difference_multiplier
 from aot.ops.softmax import Softmax, softmax_parameters
-from aot.ops.softmax_16 import difference_multiplier
 from codegen.formats import RowFormat, RowRequest
+from codegen.isa.plain.curves_16 import SUM_BITS, exp_of_difference_16, reciprocal_of_sum, share_of_sum
 from codegen.isa.plain.softmax import (
     EXP_FOR_SUM_BY,
     RECIPROCAL,
@@ -19,12 +20,10 @@ from codegen.isa.plain.softmax import (
     share,
     share_by,
 )
-from codegen.isa.plain.softmax_16 import SUM_BITS, exp_of_difference_16, reciprocal_of_sum, share_of_sum
-from codegen.kernels.by_dtype import by_dtype
 from codegen.kernels.f32_pools import SOFTMAX
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.kernels.vectors import K, vector_kernel
+from codegen.kernels.row_nests import K, vector_kernel
+from codegen.kernels.schedule import OpKernel, Schedule, by_dtype
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Accumulate,

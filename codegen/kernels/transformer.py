@@ -14,12 +14,10 @@ from codegen.formats import RowFormat
 from codegen.isa.names import mangle
 from codegen.isa.plain.f32 import f32_function, literal
 from codegen.kernels.attention import AttentionGroup
-from codegen.kernels.elementwise import requests_anything
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import summed
+from codegen.kernels.nest import flat_kernel, flat_requests, operand, result, summed
+from codegen.kernels.row_nests import K, requests_anything, vector_kernel
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.kernels.vectors import K, vector_kernel
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Apply,

@@ -14,13 +14,13 @@ from aot.ops.requant import quant_of
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh, argument_16, clamp_multiplier
 from codegen.formats import RowFormat
 from codegen.isa.names import mangle
+from codegen.isa.plain.curves_16 import sigmoid_of, tanh_of
 from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
 from codegen.isa.plain.plain import TIMES, expression_function
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
-from codegen.isa.plain.sigmoid_16 import sigmoid_of, tanh_of
-from codegen.kernels.elementwise import applied, requests_anything
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
+from codegen.kernels.row_nests import applied, requests_anything
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import ScalarFunction
 

@@ -12,11 +12,11 @@ from aot.ops.requant import quant_of
 from aot.ops.unary_math import MathFunction, UnaryMath, abs_multiplier, exp_points, rsqrt_multiplier
 from codegen.formats import RowFormat
 from codegen.isa.names import mangle
+from codegen.isa.plain.curves_16 import line_function
 from codegen.isa.plain.f32 import literal
-from codegen.isa.plain.inverse_root import INVERSE_ROOT
-from codegen.isa.plain.piecewise_linear import line_function
 from codegen.isa.plain.plain import TIMES, expression_function, unsigned
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
+from codegen.isa.plain.signal import INVERSE_ROOT
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table

@@ -9,7 +9,7 @@ from aot.ops.unpack_rgb565 import UnpackRgb565
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.last_axis import AxisVector, last_axis_kernel, last_axis_requests
+from codegen.kernels.row_nests import AxisVector, last_axis_kernel, last_axis_requests
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import Apply, Stmt, Store
 

@@ -8,9 +8,8 @@ from math import prod
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from codegen.formats import RowFormat
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result, within
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import StridedNest
+from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result, within
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.kernels.write_rows import FIRST, row_write
 from codegen.loops.affine import variable

@@ -8,8 +8,8 @@ from math import prod
 from aot.ir.types import DType
 from aot.ops.write_rows import ShiftRows, WriteRows
 from codegen.formats import RowFormat
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

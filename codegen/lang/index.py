@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
-from codegen.lang.integer_operators import WholeOperators
 from codegen.lang.misuse import misuse
-from codegen.lang.operators import OF_PLACES, refuse_operators
+from codegen.lang.operators import OF_PLACES, WholeOperators, refuse_operators
 from codegen.loops.affine import Affine, to_affine, variable
 
 _MOST_TURNS = 2**31 - 1  # the limit of int32_t in C

@@ -18,8 +18,8 @@ from aot.extensions import OPS, register, unregister
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.op import Cost, Op, Types, required
 from codegen.formats import RowFormat
-from codegen.kernels.flat import flat_requests
 from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.nest import flat_requests
 from codegen.kernels.schedule import OpKernel, RowRequests, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.interpret import run_proc

@@ -1,9 +1,11 @@
-"""The error for incorrect use of the language, with the line of the user's program."""
+"""Errors for incorrect use of the language, with the line of the user's program."""
 
 from __future__ import annotations
 
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from aot.errors import InputError
 
@@ -24,3 +26,19 @@ def line_of_user() -> str:
             line = f": {frame.line}" if frame.line else ""  # empty in an interactive session
             return f"{frame.filename}:{frame.lineno}{line}"
     return ""
+
+
+# Looks up loops or tensors of a kernel by name. The error for an unknown name shows the user's line.
+
+T = TypeVar("T")
+
+
+class NamedParts(dict[str, T]):
+    """A mapping whose error for an unknown key lists the known ones."""
+
+    def __init__(self, proc: str, what: str, found: Mapping[str, T]) -> None:
+        super().__init__(found)
+        self._proc, self._what = proc, what
+
+    def __missing__(self, name: str) -> T:
+        raise misuse(f"{self._proc} has no {self._what} {name}", f"{self._what}s: {', '.join(self)}")

@@ -12,8 +12,7 @@ import numpy as np
 from aot.ir.types import Array
 from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
 from codegen.lang.isa_lanes import isas_with_lanes
-from codegen.lang.misuse import misuse
-from codegen.lang.named_parts import NamedParts
+from codegen.lang.misuse import NamedParts, misuse
 from codegen.lang.outcome import outcome
 from codegen.lang.padding import padded
 from codegen.lang.step import ScheduleStep
@@ -21,8 +20,7 @@ from codegen.loops import schedule as primitives
 from codegen.loops.affine import Affine
 from codegen.loops.axes import statements
 from codegen.loops.cache import cache_read, cache_write
-from codegen.loops.compute_at import compute_at
-from codegen.loops.compute_inline import compute_inline
+from codegen.loops.compute_at import compute_at, compute_inline
 from codegen.loops.ir import Accumulate, Declare, For, Instruction, Proc, Role, Store, walk
 from codegen.loops.lanes import Lanes, vectorize
 from codegen.loops.nest_order import in_order

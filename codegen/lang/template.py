@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from inspect import signature
 from itertools import permutations
 
-from aot.counted import counted
 from aot.errors import InputError
+from aot.wording import counted
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.isa_lanes import isas_with_lanes

@@ -14,9 +14,8 @@ from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.index import Axis, Position, to_position
-from codegen.lang.integer_operators import WholeOperators
 from codegen.lang.misuse import misuse
-from codegen.lang.operators import OF_TENSORS, refuse_operators
+from codegen.lang.operators import OF_TENSORS, WholeOperators, refuse_operators
 from codegen.lang.quantized import QuantizedType, read_as, require_rounding, rounded_to
 from codegen.lang.spans import span_of
 from codegen.lang.value import ElementValue, Operand, dtype_of, require_name, to_value

@@ -9,6 +9,7 @@ from aot.ir.strides import dense_strides
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.index import Position
 from codegen.lang.misuse import misuse
+from codegen.lang.schedule import LoopSchedule
 from codegen.lang.tensor import TensorExpression
 from codegen.lang.value import GrowingLocal, require_name
 from codegen.loops.affine import variable
@@ -123,3 +124,15 @@ def _renamed(stmt: Stmt, taken: set[str]) -> Stmt:
         stmt.body if free == stmt.var else tuple(substitute(s, {stmt.var: variable(free)}) for s in stmt.body)
     )
     return replace(stmt, var=free, body=tuple(_renamed(s, taken) for s in body))
+
+
+# Creates a schedule from tensor expressions.
+
+
+@checks_arguments
+def schedule(
+    name: str, inputs: Sequence[TensorExpression], output: Outputs, check: bool = False
+) -> LoopSchedule:
+    """Returns a schedule without steps that computes one or several outputs from inputs and constants."""
+    shapes = {tensor.name: tensor.shape for tensor in (*inputs, *outputs_of(output))}
+    return LoopSchedule(proc(name, inputs, output), check, shapes)

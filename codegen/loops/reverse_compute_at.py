@@ -20,6 +20,14 @@ from codegen.loops.axes import (
     taken_apart,
     written,
 )
+from codegen.loops.compute_at import (
+    TensorNest,
+    into_box,
+    require_free_names,
+    require_plain_reads,
+    stage_of,
+    with_own_locals,
+)
 from codegen.loops.ir import (
     Body,
     Buffer,
@@ -35,14 +43,6 @@ from codegen.loops.ir import (
     walk,
 )
 from codegen.loops.schedule import ScheduleError
-from codegen.loops.tensor_nest import (
-    TensorNest,
-    into_box,
-    require_free_names,
-    require_plain_reads,
-    stage_of,
-    with_own_locals,
-)
 
 _COUNTED = 1 << 20  # elements at most of a tensor that is checked place by place
 

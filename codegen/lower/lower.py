@@ -14,7 +14,7 @@ from aot.errors import UnsupportedError
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
 from aot.ops.rearrange import Rearrange
-from aot.passes.names import fresh_name
+from aot.passes.values import fresh_name
 from aot.plan.model import Kind
 from aot.target import Target
 from codegen.formats import RowFormat, RowRequest, dense_format, requested_format, satisfies
@@ -24,10 +24,10 @@ from codegen.kernels.default_points import default_points, with_default
 from codegen.kernels.half_weights import with_half_weights
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import NOT_TUNED, Point
+from codegen.kernels.nests import with_sketches
 from codegen.kernels.planned_scratch import with_planned_scratch
 from codegen.kernels.relayout import copy_constant, copy_constant_rows, lacking, relayout
 from codegen.kernels.schedule import ChosenSchedule
-from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.lower.code_cache import within_cache
 from codegen.lower.decisions import Decisions, decisions_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aot.errors import ModelError
-from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
+from codegen.kernels.kernel import ANYWHERE, MemoryDemand
 from codegen.lower.stages import STREAMED_ROW, LoweredStage
 
 

@@ -8,8 +8,7 @@ from functools import lru_cache
 
 from aot.plan.model import NO_ROWS, PlanTensor, Rows, Stage, Step
 from codegen.formats import RowFormat, has_padding
-from codegen.kernels.kernel import Accumulation, Started
-from codegen.kernels.memory_demand import ANYWHERE
+from codegen.kernels.kernel import ANYWHERE, Accumulation, Started
 from codegen.loops.ir import Role
 from codegen.lower.memory_demands import demands_on_tensors
 from codegen.lower.outside_rows import stored_rows

@@ -15,7 +15,7 @@ from codegen.c.lift import with_numbers
 from codegen.c.printer import Printer, shape_struct
 from codegen.c.tree import FunctionDefinition, Room
 from codegen.c.tree_walk import Node, changed, helpers_of
-from codegen.kernels.memory_demand import WORD
+from codegen.kernels.kernel import WORD
 from codegen.loops.axes import Extents, least, most
 from codegen.loops.ir import Accumulate, Element, Expr, For, Proc, Stmt, Store, parts_of
 from codegen.loops.ranges import range_of

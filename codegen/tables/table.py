@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from aot.errors import ModelError
+from aot.errors import InputError, ModelError
 from codegen.c.arenas import Arena
 from codegen.c.constants import Constants
 from codegen.c.fills import FillHelper
@@ -14,14 +14,33 @@ from codegen.c.kernel_library import KernelLibrary, SharedKernel
 from codegen.c.layers import RunCode
 from codegen.c.order import find_period, ordered_parts
 from codegen.c.printer import Printer
-from codegen.kernels.memory_demand import WORD
+from codegen.kernels.kernel import WORD
 from codegen.loops.ir import Buffer, Role
 from codegen.lower.place_tables import place_tables
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage
 from codegen.model import TensorInfo
+from codegen.options import CDialect, CompileOptions
 from codegen.tables.kernels import PointerLimits, TableKernel, alignment, kernel_id, reads_anywhere
 from codegen.tables.replay import Called, CallPath, LayerRunner, Place
 from codegen.tables.rule import MOST, Rule, rule_of
+
+# Rejects options for which tables cannot run a model's kernels.
+
+
+def require_tables_possible(options: CompileOptions, constant_space: str) -> None:
+    """Raises InputError if tables cannot run the model's kernels."""
+    for is_so, what in (
+        (bool(constant_space), f"constants of this core must be in {constant_space or 'flash'}"),
+        (options.dialect is CDialect.STRICT, "strict C has no table kernels"),
+        (options.weights_external, "a table contains its constants, which --weights external separates"),
+        (bool(options.constants), "--constants already places them"),
+        (options.place, "--place moves constants to RAM, but a table contains them"),
+        (options.cores > 1, "a table runs whole kernels, and --cores 2 splits them"),
+        (bool(options.accelerators), "accelerators compute layers with their own functions"),
+    ):
+        if is_so:
+            raise InputError(f"--tables is not possible: {what}", hint="omit --tables")
+
 
 CONSTANTS = 0  # the memory of the table's bytes; arenas are 1, 2, ...
 CONSTANTS_ALIGN = 16  # alignment of the first constant

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aot.counted import counted
 from aot.errors import FiguresError, InputError
+from aot.wording import counted
 from deploy.cli.console import table
 from deploy.cli.markdown_table import LEFT, RIGHT, markdown_table
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import BoardError, InputError
-from artifact.archive_file import is_archive
+from artifact.archive import is_archive
 from artifact.artifact import Artifact
 from boards.board import Board
 from codegen.job import import_model

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aot.counted import counted
 from aot.errors import InputError
+from aot.wording import counted
 from codegen.c.observe import (
     ENTROPY_STEPS,
     INTEGERS,

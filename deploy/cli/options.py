@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aot.errors import InputError
-from codegen.option_entry import Option
+from codegen.option_entry import Option, read_given
 from codegen.option_kinds import WrongValueError, read_size
-from codegen.option_reading import read_given
 from codegen.options import OPTIONS, CompileOptions, read_options
 from deploy.cli.help_page import GENERAL as GENERAL
 from deploy.cli.help_page import add_json as add_json

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from aot.counted import counted
+from aot.wording import counted
 from artifact.artifact import Artifact
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife

@@ -2,13 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from aot.errors import InputError, UnknownBoardError
+from aot.errors import BoardError, InputError, UnknownBoardError
 from boards.cores import core_names
+from codegen.options import CompileOptions
 
 if TYPE_CHECKING:
     from boards.board import Board
+
+
+# Adds defaults from the board file to the user's accelerator options.
+
+
+def options_on(board: Board, options: CompileOptions) -> CompileOptions:
+    """Returns the options, with the board's defaults for requested accelerators without options."""
+    words = tuple(_completed(word, board.accelerators) for word in options.accelerators)
+    return options if words == options.accelerators else replace(options, accelerators=words)
+
+
+def _completed(word: str, known: Mapping[str, Mapping[str, str]]) -> str:
+    name, _, settings = word.partition(":")
+    given = [setting for setting in settings.split(",") if setting]
+    named = {setting.partition("=")[0] for setting in given}
+    added = [f"{key}={value}" for key, value in known.get(name, {}).items() if key not in named]
+    return f"{name}:{','.join([*given, *added])}" if added else word
+
+
+# Rejects, before compiling, more cores than the board can use together.
+
+
+def require_cores(board: Board, options: CompileOptions) -> None:
+    """Raises BoardError if --cores exceeds the number of cores that can work together."""
+    says = why_not_its_cores(board, options)
+    if says:
+        from platforms.board_files import all_boards
+
+        able = ", ".join(each.name for each in all_boards() if not why_one_core(each))
+        raise BoardError(
+            f"--cores 2: {board.name} has one core",
+            says,
+            f"use --cores 1, or a board with two: {able}",
+        )
+
+
+def why_not_its_cores(board: Board, options: CompileOptions) -> str:
+    """Returns why the board lacks the requested cores, or "" if it has them or is a target."""
+    return "" if options.cores == 1 or board.is_target else why_one_core(board)
+
+
+def why_one_core(board: Board) -> str:
+    """Returns why only one core of the board can compute models, or "" if two can."""
+    if board.second_core is None:
+        return f"its file lists one core, a {board.core.name}"
+    return board.second_core.lacks(board.core.name, board.features)
+
 
 _MARKS = "+, "  # occur in targets but not in board names
 

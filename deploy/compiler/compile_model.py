@@ -19,13 +19,12 @@ from codegen.kernels.tuning_records import Selection
 from codegen.model import CompiledModel, PackedTable
 from codegen.options import CDialect, CompileOptions
 from deploy.cli.command_result import Paged
-from deploy.compiler.board_accelerators import options_on
-from deploy.compiler.board_cores import require_cores
+from deploy.compiler.board_or_target import options_on, require_cores
 from deploy.compiler.fit import require_fit
 from deploy.compiler.jobs import compile_or_explain, job_for
 from deploy.compiler.save_compiled import save
 from deploy.compiler.several_sizes import SizeCost, each_size, require_together, sizes_page, together
-from deploy.devices.required_kernels import require_kernels
+from deploy.devices.cartridge import require_kernels
 from deploy.inspection.inspect_page import summary
 from platforms.cartridge.header import identity
 from platforms.templates import c_files

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError, OutputError, did_you_mean
-from artifact.archive_file import is_archive
+from artifact.archive import is_archive
 from artifact.artifact import Artifact
 from artifact.whole_file import write_whole
-from codegen.option_reading import read_given
+from codegen.option_entry import read_given
 from codegen.options import OPTIONS, read_options
 from deploy.cli.command_result import Answer
 from deploy.cli.options import require_no_options

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from aot.errors import DeployError, FitError
+from aot.errors import DeployError, FitError, ToolError
 from aot.target import BaseFirmware, Optimize, Target
 from artifact.facts import facts_of
 from artifact.report import make_report
@@ -16,10 +16,42 @@ from codegen.kernels.knobs import NOT_TUNED
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.cli.console import progress
-from deploy.compiler.matching_records import select_records
 
 if TYPE_CHECKING:
     from codegen.kernels.tuning_records import Selection
+
+
+# Selects tuning records for a target and the local compiler for it.
+
+
+def select_records(options: CompileOptions, target: Target) -> Selection | None:
+    """Selects the records for the target, or returns None if no records are given."""
+    if options.tuning_records is None:
+        return None
+    from codegen.kernels.tuning_records import read_records, select
+
+    return select(read_records(options.tuning_records), target.core, _compiler(target), options.optimize)
+
+
+def _compiler(target: Target) -> str:
+    """Returns the compiler that a local build uses; records of other compilers do not apply."""
+    from platforms.toolchains import find_toolchain
+
+    try:
+        return str(find_toolchain(target))
+    except ToolError:
+        return ""
+
+
+# Reports inputs whose batch size a file leaves open; it is set to 1.
+
+
+def open_batch_lines(model: ImportedModel) -> list[str]:
+    return [
+        f'  batch      the file leaves the batch of "{name}" open: 1 is used (--shape sets all sizes)'
+        for name in model.open_batches
+    ]
+
 
 # Options to suggest by exceeded memory. --optimize ram is not needed, because each job falls back to it.
 _OTHER_OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {

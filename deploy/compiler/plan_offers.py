@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deploy.cli.console import table
 
 if TYPE_CHECKING:
-    from codegen.fit.offers import Offer, Offers
+    from codegen.fit.budgets import Offer, Offers
 
 _WIDTH, _HEIGHT, _MARGIN = 720, 400, 60
 _COLUMNS = ("arena", "flash, about", "cycles", "above the bound", "with more RAM, cycles less")

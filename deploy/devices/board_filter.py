@@ -18,7 +18,7 @@ from codegen.job import ImportedModel
 from codegen.kernels.default_points import default_points
 from codegen.options import CompileOptions
 from deploy.cli.console import progress
-from deploy.compiler.board_cores import why_not_its_cores
+from deploy.compiler.board_or_target import why_not_its_cores
 from deploy.compiler.jobs import job_for
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from aot.errors import InputError
 from aot.ir.graph import Graph
-from aot.printable import printable
+from aot.wording import printable
 from artifact.artifact import Artifact
 from boards.board import Board
 from codegen.model import ExternalWeights, PackedTable
@@ -28,6 +29,7 @@ from platforms.cartridge.header import (
     structure_text,
     tables_text,
 )
+from platforms.cartridge.in_firmware import KERNELS_FILE
 from platforms.cartridge.self_test import outputs_crc, self_test_inputs
 from platforms.cartridge.signing import sign
 from platforms.project import project_source
@@ -35,6 +37,39 @@ from platforms.rpc.cartridges import BUILT_IN, CartridgeSupport
 from platforms.rpc.failures import RequestRefusedError
 from platforms.rpc.protocol import CARTRIDGE_FORMAT, Status
 from platforms.rpc.session import Session
+
+# Checks whether firmware has the kernels that a table cartridge needs.
+
+_MOST_NAMED = 8
+
+
+def require_kernels(table: PackedTable, project: Path) -> None:
+    """Raises InputError with the kernels of a table that a project's firmware lacks."""
+    held = _held(project)
+    lacks = [said for name, said in table.kernels.items() if name not in held]
+    if lacks:
+        more = [f"and {len(lacks) - _MOST_NAMED} more"] if len(lacks) > _MOST_NAMED else []
+        raise InputError(
+            f"the firmware lacks {len(lacks)} of the {len(table.kernels)} kernels that the model needs",
+            "\n".join((str(project), *lacks[:_MOST_NAMED], *more)),
+            "create firmware with them: deploy new --kernels THIS.tar; it accepts models whose layers have "
+            "the same sizes",
+        )
+
+
+def _held(project: Path) -> frozenset[str]:
+    path = project / KERNELS_FILE
+    try:
+        lenders = json.loads(path.read_text(encoding="utf-8"))["kernels"]
+        return frozenset(name for each in lenders.values() for name in each)
+    except FileNotFoundError as error:
+        raise InputError(
+            "this project's firmware does not support tables",
+            str(path),
+            "use deploy compile --tables -o OUT.tar, then deploy new OUT.tar DIR --slots 128K",
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError("the list of kernels cannot be read", str(path)) from error
 
 
 def weights_of(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -24,7 +26,6 @@ from deploy.benchmark.run_series import run_on
 from deploy.cli.command_result import Answer, Paged
 from deploy.cli.console import table
 from deploy.compiler.compile_model import Compiled
-from deploy.devices.async_connection import AwaitableLine
 from deploy.devices.cartridge import go_back, load_into, read_cartridge
 from deploy.devices.connection_options import LINE, LineOptions
 from deploy.devices.device_array import DeviceArray
@@ -327,3 +328,49 @@ def connect(
     prepared = with_functions(prepared_of(model, board, options), functions)
     ready = build(prepared, BuildChoices(toolchain, profile=profile))
     return OpenLine(ready, prepared, line, profile)
+
+
+# A connection for programs with an event loop. Calls are awaited and queued.
+
+
+class AwaitableLine:
+    """The methods of an open connection and the functions of its firmware, as coroutines.
+
+    A thread communicates with the device. Calls from several tasks run in sequence. A canceled task ends
+    after the device has answered, so that the line is free for the next call.
+    """
+
+    def __init__(self, line: Any) -> None:
+        """Wraps an open line, which creates this object. The type is not named to avoid a cyclic import."""
+        self._line = line
+        self._turn = asyncio.Lock()
+
+    async def __aenter__(self) -> AwaitableLine:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._later(self._line.close)
+
+    def __repr__(self) -> str:
+        return f"<awaitable {repr(self._line).strip('<>')}>"
+
+    def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+
+        def awaited(*values: Any, **named: Any) -> Coroutine[Any, Any, Any]:
+            # Looked up in the thread, because the list of functions may have to be requested.
+            return self._later(lambda: getattr(self._line, name)(*values, **named))
+
+        return awaited
+
+    async def _later(self, work: Callable[[], Any]) -> Any:
+        async with self._turn:
+            done = asyncio.get_running_loop().run_in_executor(None, partial(work))
+            try:
+                return await asyncio.shield(done)
+            except asyncio.CancelledError:
+                await asyncio.wait([done])
+                raise

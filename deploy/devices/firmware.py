@@ -10,8 +10,7 @@ from pathlib import Path
 
 from aot.errors import BoardError, InputError
 from aot.ir.tensor_spec import TensorSpec
-from artifact.archive import read_archive
-from artifact.archive_file import is_archive
+from artifact.archive import is_archive, read_archive
 from artifact.artifact import Artifact
 from artifact.facts import ModelFacts
 from artifact.report import make_report

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from aot.counted import counted
 from aot.errors import InputError
 from aot.frontend.single import graph_of_op
 from aot.interpret import run_graph
 from aot.ir.types import Array, TensorType
+from aot.wording import counted
 from boards.board import Board
 from codegen.c.names import is_c_name, model_identifier
 from codegen.isa.table import headers

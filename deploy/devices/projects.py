@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
-from artifact.archive_file import is_archive
+from artifact.archive import is_archive
 from artifact.artifact import Artifact
 from boards.board import Board
 from codegen.job import import_model
-from codegen.option_reading import read_given
+from codegen.option_entry import read_given
 from codegen.options import CompileOptions
 from deploy.cli.command_result import Answer
 from deploy.cli.renamed import renamed

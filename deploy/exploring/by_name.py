@@ -9,9 +9,8 @@ from typing import Any
 from aot.ir.types import Array
 from codegen.options import read_options
 from deploy.exploring.exploration import Exploration
-from deploy.exploring.run import ALL, ExploreRequest
+from deploy.exploring.run import ALL, ExploreRequest, all_options
 from deploy.exploring.run import explore as explore_asked
-from deploy.exploring.vary import all_options
 from deploy.inputs.given_arrays import by_name, with_labels
 from deploy.python_api.model import model_path
 from deploy.python_api.option_keywords import takes_options

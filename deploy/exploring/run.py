@@ -2,30 +2,111 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from aot.errors import InputError
+from aot.errors import InputError, OutputError, did_you_mean
 from aot.frontend.load import read_model
 from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array
+from artifact.whole_file import write_whole
 from codegen.job import import_data
-from codegen.options import CompileOptions
+from codegen.option_entry import read_given
+from codegen.options import OPTIONS, CompileOptions
 from deploy.cli.console import progress
-from deploy.exploring.best import Result, mark_best
-from deploy.exploring.exploration import Exploration
-from deploy.exploring.kept import keep, read_kept
+from deploy.exploring.exploration import Exploration, Result, mark_best
 from deploy.exploring.model_on_board import ModelOnBoard, explore_one
 from deploy.reporting.attempt import Measuring
 from deploy.reporting.given_data import give_data, on_data
 from platforms.board_files import all_boards, load_board
+
+# Saves results line by line, so that an interrupted exploration can be continued.
+
+
+def read_kept(path: Path) -> dict[str, dict[str, Any]]:
+    """Returns results by key; {} if the file does not exist. Removes an incomplete last line.
+
+    Raises InputError for files of another kind.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the results cannot be read: {error}", str(path)) from None
+    found = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            result = json.loads(line)
+            found[result["key"]] = result
+        except (ValueError, TypeError, KeyError, RecursionError):
+            if number < len(lines) or number == 1:
+                raise InputError(
+                    f"line {number} is not a result of deploy explore", str(path), "name another file"
+                ) from None
+            write_whole(path, "".join(f"{json.dumps(result)}\n" for result in found.values()).encode())
+    return found
+
+
+def keep(path: Path, result: dict[str, Any]) -> None:
+    """Appends a result. Raises OutputError."""
+    try:
+        with path.open("a+", encoding="utf-8") as file:
+            file.write(json.dumps(result) + "\n")
+    except OSError as error:
+        raise OutputError(f"the result cannot be saved: {error.strerror}", str(path)) from None
+
+
+# Parses varied options: "optimize=speed,ram", or "stream" for without and with it.
+
+
+def read_varied(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Returns the values of each varied option. Raises InputError."""
+    return dict(_read(text) for text in texts)
+
+
+def _read(text: str) -> tuple[str, list[Any]]:
+    name, _, values = text.partition("=")
+    _require_option(name)
+    if values:
+        return name, values.split(",")
+    if OPTIONS[name].kind.metavar:
+        raise InputError(f"--vary {name} needs values", hint=f"--vary {name}=ONE,OTHER")
+    return name, [False, True]
+
+
+def _require_option(name: str) -> None:
+    if name not in OPTIONS:
+        raise InputError(
+            f'"{name}" is not an option that can be varied{did_you_mean(name, OPTIONS)}',
+            hint=f"known: {', '.join(OPTIONS)}",
+        )
+
+
+def all_options(base: CompileOptions, varied: Mapping[str, Sequence[Any]]) -> list[CompileOptions]:
+    """Returns the base options with each combination of the varied ones. Raises InputError."""
+    for name in varied:
+        _require_option(name)
+    chosen = (dict(zip(varied, values, strict=True)) for values in product(*varied.values()))
+    return [_with(base, values) for values in chosen]
+
+
+def _with(base: CompileOptions, values: Mapping[str, Any]) -> CompileOptions:
+    """Sets these values. A switch that is off overrides the command line."""
+    off = {OPTIONS[name].field: OPTIONS[name].default for name, value in values.items() if value is False}
+    given = {name: value for name, value in values.items() if value is not False}
+    return replace(read_given(base, OPTIONS, given), **off)
+
 
 ALL = "all"  # instead of board names
 

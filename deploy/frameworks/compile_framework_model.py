@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from aot.counted import counted
 from aot.errors import InputError, ModelError
 from aot.interpret import run_graph
 from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array
+from aot.wording import counted
 from boards.board import Board
 from codegen.job import import_data
 from codegen.options import CompileOptions
@@ -25,8 +25,7 @@ from deploy.cli.console import table
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LineOptions
 from deploy.devices.firmware import prepare_compiled
-from deploy.frameworks.framework import Framework, FrameworkModel
-from deploy.frameworks.framework_arguments import ModuleOptions
+from deploy.frameworks.framework import Framework, FrameworkModel, ModuleOptions
 from deploy.frameworks.judging import Judgement, is_quantized, judge
 from deploy.inputs.data_doubts import calibration_doubts, chance_doubts
 from deploy.inputs.given_arrays import is_loader, joined, plain, with_labels

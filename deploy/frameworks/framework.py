@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+import io
+import logging
+import os
+import sys
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from aot.errors import InputError
 from aot.ir.types import Array
+
+# Hides progress output of converters, from Python and C++.
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Discards output, warnings and log records of this process inside the block."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept, disabled = [os.dup(number) for number in (1, 2)], logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  # a file descriptor is needed
+        for number in (1, 2):
+            os.dup2(nowhere.fileno(), number)
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(disabled)
+        for number, file in zip((1, 2), kept, strict=True):
+            os.dup2(file, number)
+            os.close(file)
+
 
 Sample = Mapping[str, Array]  # by the input names of the exported file
 
@@ -76,3 +107,27 @@ def as_array(value: Any) -> Array:
     """Converts a framework's value to an array. Double becomes single precision."""
     array: Array = np.asarray(value)
     return array.astype(np.float32) if array.dtype == np.float64 else array
+
+
+# Arguments that apply only to models of frameworks.
+
+
+@dataclass(frozen=True)
+class ModuleOptions:
+    """Everything given about such a model, except the board."""
+
+    example: Any  # of its input or inputs
+    calibration: Any = None  # samples, counted by the first axis
+    labels: Any = None  # classes of the samples
+    signal_to_noise: float | None = None  # minimum in decibels, for weights or activations
+    activation_type: str | None = None  # one of ACTIVATIONS
+
+
+def require_no_module_options(words: ModuleOptions) -> None:
+    """Raises InputError for arguments that apply only to models of frameworks."""
+    if any(getattr(words, each.name) is not None for each in fields(words)):
+        raise InputError(
+            "an example, calibration, labels, signal_to_noise and activation_type apply to framework models, "
+            "but this model is a file",
+            hint="use deploy.quantize for an ONNX file, and deploy.verify for labels",
+        )

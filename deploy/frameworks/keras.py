@@ -12,8 +12,7 @@ import numpy as np
 from aot.distribution import pip_install
 from aot.errors import MissingToolError, ToolError
 from aot.ir.types import Array
-from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array
-from deploy.frameworks.silence import silent
+from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array, silent
 from deploy.frameworks.user_lines import defined_at, last_users_frame, line_text
 
 _PLACE = re.compile(r'"([^"]+?)@__inference')

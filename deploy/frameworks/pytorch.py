@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from aot.errors import MissingToolError, ModelError, ToolError
-from aot.frontend.onnx.node_metadata import node_metadata
+from aot.frontend.onnx.read import node_metadata
 from aot.ir.types import Array
-from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array
-from deploy.frameworks.silence import silent
+from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array, silent
 from deploy.frameworks.torch_export import (
     DependsOnDataError,
     KeepsStateError,

@@ -18,7 +18,7 @@ from platforms.runners import RUNNERS
 from platforms.runners.runner import choose_runner, runner_named
 from platforms.toolchains import all_found
 from platforms.transport.ports import boards_at, usb_ports
-from platforms.zephyr_tools import find_west
+from platforms.zephyr import find_west
 
 OUR_PACKAGES = (
     *(

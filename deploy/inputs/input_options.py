@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aot.errors import InputError
-from aot.fronts.table import declared_rate
+from aot.fronts.attach import declared_rate
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from codegen.option_entry import Option, option, options_of
 from codegen.option_kinds import Choice, OnOff
 from deploy.cli.console import print_error
-from deploy.inputs.wav import SUFFIX
+from deploy.inputs.recordings import SUFFIX
 
 if TYPE_CHECKING:
     from deploy.inputs.samples import Samples
@@ -78,8 +78,8 @@ def read_data(
 
 
 def _arrays(path: Path, front: str | None) -> Mapping[str, Array]:
+    from deploy.inputs.recordings import read_wav
     from deploy.inputs.samples import read_arrays
-    from deploy.inputs.wav import read_wav
 
     if path.suffix.lower() != SUFFIX:
         return read_arrays(path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from aot.errors import BoardError, InputError, did_you_mean
 from aot.passes.pipeline import PassStep
 from aot.target import Feature, Target
-from artifact.archive_file import is_archive
+from artifact.archive import is_archive
 from artifact.facts import ModelFacts, facts_of
 from artifact.memory_text import draw_memory
 from artifact.report import Report, make_report
@@ -24,11 +24,9 @@ from codegen.options import CompileOptions
 from deploy.cli.command_result import monospaced
 from deploy.cli.options import require_no_options
 from deploy.cli.terminal_width import terminal_columns
-from deploy.compiler.board_accelerators import options_on
-from deploy.compiler.board_cores import require_cores
+from deploy.compiler.board_or_target import options_on, require_cores
 from deploy.compiler.fit import require_core, require_fit
-from deploy.compiler.jobs import compile_or_explain, job_for
-from deploy.compiler.open_batch import open_batch_lines
+from deploy.compiler.jobs import compile_or_explain, job_for, open_batch_lines
 from deploy.inputs.result_paths import require_place
 from deploy.inspection.counted_outputs import count_lines
 from deploy.inspection.inspect_facts import arena_facts, report_facts
@@ -39,7 +37,7 @@ from platforms.board_files import load_board
 
 if TYPE_CHECKING:
     from boards.board import Board
-    from codegen.fit.offers import Offers
+    from codegen.fit.budgets import Offers
 
 
 @dataclass(frozen=True)
@@ -142,7 +140,7 @@ class Inspection:
 
     def offers(self) -> Offers:
         """Returns the trade-off of RAM, flash and cycles. Raises InputError for an archive."""
-        from codegen.fit.offers import offers_for
+        from codegen.fit.budgets import offers_for
 
         self._compiled("the speed of other budgets")
         assert self.job is not None  # set together with the compiled model

@@ -4,17 +4,39 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from importlib.resources import files
+from textwrap import fill
+from types import MappingProxyType
 from typing import Any
 
 from aot.frontend.onnx.importers import IMPORTERS as ONNX_IMPORTERS
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.ops import OPS
+from aot.ops.combine import Combination
+from aot.ops.compare import Relation
 from aot.ops.op import Op
+from aot.ops.reduce import Reduction
 from aot.ops.rounding import MEANINGS, MODES, ROUNDING
+from aot.ops.unary_math import MathFunction
 from deploy.cli.console import table
-from deploy.inspection.op_functions import function_lines
+
+# Lists the functions of ops that implement several, under the names of format operators.
+
+_WIDTH = 80
+_FUNCTIONS: Mapping[str, type[Enum]] = MappingProxyType(
+    {"combine": Combination, "compare": Relation, "reduce": Reduction, "unary_math": MathFunction}
+)
+
+
+def function_lines(ops: Iterable[str]) -> Iterator[str]:
+    """Yields the functions of each such op, wrapped at 80 columns."""
+    for op in ops:
+        if op in _FUNCTIONS:
+            names = ", ".join(each.value.replace("_", " ") for each in _FUNCTIONS[op])
+            yield fill(f"{op} is one of: {names}", _WIDTH, subsequent_indent="  ")
+
 
 Counts = Mapping[str, Mapping[str, int]]
 

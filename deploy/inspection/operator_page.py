@@ -10,8 +10,7 @@ from aot.errors import InputError, did_you_mean
 from aot.ops.rounding import MODES
 from deploy.cli.command_result import Answer
 from deploy.cli.console import table
-from deploy.inspection.op_facts import op_facts, op_meanings, op_sources, rounding_rows
-from deploy.inspection.op_functions import function_lines
+from deploy.inspection.op_facts import function_lines, op_facts, op_meanings, op_sources, rounding_rows
 
 _WIDTH = 80
 _LIMITS = "deploy ops {} shows its limits, and so on."

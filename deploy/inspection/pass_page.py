@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from aot.counted import counted
 from aot.ir.graph import Graph
 from aot.ir.text import print_graph
 from aot.passes.outcome import Unchanged, reason_lines
 from aot.passes.pipeline import PassStep
 from aot.passes.table import pass_names
+from aot.wording import counted
 
 ALL = "all"  # selects all passes
 _SHOWN_ELEMENTS = 8  # of a constant, in a line about a change

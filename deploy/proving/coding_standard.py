@@ -2,27 +2,256 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+import re
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aot.counted import counted
-from aot.errors import MissingToolError
+from aot.errors import MissingToolError, ToolError
+from aot.wording import counted
 from artifact.artifact import Artifact
-from deploy.proving.cert.clang_tidy import CertFindings, check_cert
-from deploy.proving.cert.deviations import CERT_REASONS
 from deploy.proving.chapter import Cell, Finding, Standing, Table
-from deploy.proving.lone_program import foreign_sources, obstacle, write_files
-from deploy.proving.misra.cppcheck import MisraFindings, check_misra
-from deploy.proving.misra.deviations import (
-    DEVIATIONS,
-    REASONS,
-    RUNTIME_DEVIATIONS,
-    RUNTIME_REASONS,
-    Deviation,
-)
+from deploy.proving.lone_program import foreign_sources, obstacle, require_reported, run_tool, write_files
 from deploy.proving.subject import Subject
+
+# MISRA C:2012 rules that the C violates, which are the same for every model, and the reasons.
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    rule: str
+    category: str  # of the rule: required or advisory; mandatory rules have no deviations
+    reason: str
+
+
+_REQUIRED, _ADVISORY = "required", "advisory"
+_SHIFT = "Sums are scaled by arithmetic shifts of signed numbers, which every compiler for these cores has."
+
+DEVIATIONS = (
+    Deviation("2.2", _REQUIRED, "The profiler's hook is an empty macro where none is linked."),
+    Deviation("2.4", _ADVISORY, "Error codes are an enum without a name; callers use its constants."),
+    Deviation("2.5", _ADVISORY, "Sizes and scales in the header are for callers, who may need none."),
+    Deviation(
+        "2.7", _ADVISORY, "Assembly uses the parameter, which the tool cannot see."
+    ),
+    Deviation("8.9", _ADVISORY, "The table of the order stands before its function, to be read apart."),
+    Deviation(
+        "8.14", _REQUIRED,
+        "restrict lets loads move before stores. Rows of a step lie apart: the plan is replayed to know it.",
+    ),
+    Deviation("10.1", _REQUIRED, _SHIFT),
+    Deviation("10.3", _REQUIRED, "Results are clamped to the range of their type before they are stored."),
+    Deviation("10.4", _REQUIRED, "A constant of type int stands beside an int32_t: the same type there."),
+    Deviation("10.8", _REQUIRED, "Half of an unsigned mask is taken as signed; it is below 2^31."),
+    Deviation("11.5", _ADVISORY, "The arena is memory of any type; a run checks its alignment."),
+    Deviation("12.1", _ADVISORY, "Addresses are sums of products, whose precedence nobody mistakes."),
+    Deviation("12.3", _ADVISORY, "The commas separate variables of one type and are not operators."),
+    Deviation("13.3", _ADVISORY, "A layer's next row is read and counted up in one statement."),
+    Deviation("14.2", _REQUIRED, "The walk through the order goes back where steps repeat, by a count."),
+    Deviation("14.4", _REQUIRED, "A bit is tested by a bitwise and."),
+    Deviation("15.5", _ADVISORY, "Errors, and rows outside the image, return early."),
+    Deviation("17.7", _REQUIRED, "memset and memcpy return what they were given."),
+    Deviation("17.8", _ADVISORY, "Small functions change their own copies of parameters."),
+    Deviation("18.4", _ADVISORY, "A row is an offset from the beginning of its ring."),
+    Deviation("20.10", _ADVISORY, "Registers of inline assembly are named by macros."),
+)  # fmt: skip
+RUNTIME_DEVIATIONS = (
+    Deviation("2.3", _ADVISORY, "Types of registered functions are named for all element types."),
+    Deviation("2.4", _ADVISORY, "Codes are an enum without a name; their constants are used."),
+    Deviation(
+        "2.5", _ADVISORY, "Codes of the line's table are there for both ends, one of which may need none."
+    ),
+    Deviation(
+        "5.7", _REQUIRED, "A file's state is one structure without a tag, which the tool takes for a name."
+    ),
+    Deviation("5.9", _ADVISORY, "A static function and another file's static structure have one name."),
+    Deviation("8.5", _ADVISORY, "What a port brings is declared by each of the two parts that need it."),
+    Deviation("8.7", _ADVISORY, "The table of the order is looked up by programs that are built on it."),
+    Deviation("8.9", _ADVISORY, "Tables stand before their function, to be read apart."),
+    Deviation("8.11", _ADVISORY, "Tables of the firmware are as long as it has models; the linker knows."),
+    Deviation("9.3", _REQUIRED, "The rest of an array is zero by the definition of C."),
+    Deviation("10.1", _REQUIRED, "A counter of fewer bits is widened with its sign by a shift."),
+    Deviation("10.3", _REQUIRED, "Lengths and truths are added up in the type of their sum."),
+    Deviation("10.4", _REQUIRED, "A constant of type int stands beside an uint32_t."),
+    Deviation("10.8", _REQUIRED, "A difference of pointers, which is not negative, is compared as a size."),
+    Deviation("11.4", _ADVISORY, "Addresses are sent to the host, and code is called where it was loaded."),
+    Deviation("11.5", _ADVISORY, "An argument of unknown type is what its registration says."),
+    Deviation("11.6", _REQUIRED, "The depth of the stack is a difference of addresses."),
+    Deviation("11.8", _REQUIRED, "A call is timed with its argument as it is given: it is not written here."),
+    Deviation("12.1", _ADVISORY, "Sums and comparisons, whose precedence nobody mistakes."),
+    Deviation("12.2", _REQUIRED, "A bit of an unsigned int is shifted, which has 32."),
+    Deviation("13.3", _ADVISORY, "A byte is read and the place counted up in one statement."),
+    Deviation("14.2", _REQUIRED, "A list, and painted memory, are walked by a pointer."),
+    Deviation("14.4", _REQUIRED, "A count or a pointer is tested for being there."),
+    Deviation("15.5", _ADVISORY, "What is refused returns early, with its code."),
+    Deviation("15.7", _REQUIRED, "Where nothing is left to be done there is no else."),
+    Deviation("17.7", _REQUIRED, "memset and memcpy return what they were given."),
+    Deviation("17.8", _ADVISORY, "Small functions change their own copies of parameters."),
+    Deviation("18.4", _ADVISORY, "Bytes of a frame are found by adding to its beginning."),
+    Deviation("20.10", _ADVISORY, "Registered functions get their tables by names joined in a macro."),
+    Deviation(
+        "21.2", _REQUIRED, "A static function is named time; the header that has another is not included."
+    ),
+    Deviation("21.15", _REQUIRED, "A hash is compared with bytes of the flash that hold it."),
+)
+REASONS = {each.rule: each for each in DEVIATIONS}
+RUNTIME_REASONS = {each.rule: each for each in RUNTIME_DEVIATIONS}
+
+# Further messages of cppcheck that belong to no rule. Each has been reviewed.
+OTHER_MESSAGES = {
+    "shiftTooManyBitsSigned": "A negative number is shifted right, which keeps its sign in gcc and clang.",
+    "comparePointers": "The two are the ends of one section, which the linker lays out.",
+    "badBitmaskCheck": "A capability that a build does not have is zero.",
+    "shadowFunction": "A static function is named as a local variable elsewhere.",
+    "unsignedPositive": "A length that is the constant zero in builds that copy nothing.",
+    "unusedStructMember": "A member that only keeps the layout.",
+}
+
+
+# Runs cppcheck with its MISRA C:2012 addon on C files and counts the findings by rule.
+
+CPPCHECK = "cppcheck"
+_ARGV = (
+    CPPCHECK, "--addon=misra", "--std=c99", "--enable=style", "--template={id} {file}:{line}",
+)  # fmt: skip
+_ADDONS = ("/usr/lib/*/cppcheck/addons/misra.py", "/usr/share/cppcheck/addons/misra.py")
+_RULE = re.compile(r"misra-c2012-(\d+\.\d+) ")
+_CHECKED = re.compile(r"^Checking (\S+) \.\.\.", re.MULTILINE)
+_CONTROL = "control.c"
+_MISRA_CONTROL_TEXT = """\
+#include <stdlib.h>
+int control(int a, char *text);
+int control(int a, char *text)
+{
+    int *number = (int *)text;
+    if (a > 0)
+        goto end;
+    switch (a) {
+    case 1:
+        break;
+    }
+    number = malloc(4);
+    free(number);
+end:
+    return a;
+}
+"""
+_CONTROL_RULES = ("11.3", "15.1", "15.6", "16.4", "21.3")  # violated by the control file
+_LISTED = re.compile(r"^(\d+\.\d+)[ \t]*(X?)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class MisraFindings:
+    tool: str
+    checked: tuple[str, ...]  # rules that the tool checks
+    unchecked: tuple[str, ...]
+    found: Mapping[str, int]  # rule -> number of findings
+
+
+def check_misra(files: Sequence[str], folder: Path) -> MisraFindings:
+    """Checks files in the folder, and the headers they include. Raises ToolError."""
+    addon = _addon()
+    table = run_tool((sys.executable, str(addon), "-generate-table"), folder).stdout.decode()
+    listed = _LISTED.findall(table)
+    with TemporaryDirectory() as name:
+        write_files({_CONTROL: _MISRA_CONTROL_TEXT}, Path(name))
+        require_reported(CPPCHECK, _CONTROL_RULES, _rules((_CONTROL,), Path(name)))
+    return MisraFindings(
+        tool=run_tool((CPPCHECK, "--version"), folder).stdout.decode().strip(),
+        checked=tuple(rule for rule, mark in listed if mark),
+        unchecked=tuple(rule for rule, mark in listed if not mark),
+        found=Counter(_rules(files, folder)),
+    )
+
+
+def _rules(files: Sequence[str], folder: Path) -> list[str]:
+    """Returns the rule of each finding. Raises ToolError if a file was not read completely."""
+    done = run_tool((*_ARGV, *files), folder)
+    read = _CHECKED.findall(done.stdout.decode(errors="replace"))
+    if unread := [file for file in files if file not in read]:
+        raise ToolError(f"{CPPCHECK} does not say that it checked {unread[0]}")
+    found = []
+    for line in done.stderr.decode(errors="replace").splitlines():
+        rule = _RULE.match(line)
+        if rule:
+            found.append(rule[1])
+        elif line.partition(" ")[0] not in OTHER_MESSAGES:
+            raise ToolError(
+                f'{CPPCHECK} says "{line}", which is about no rule: it may not have read the file'
+            )
+    return found
+
+
+def _addon() -> Path:
+    """Returns the installed addon; its table lists the checked rules."""
+    if shutil.which(CPPCHECK) is None:
+        raise MissingToolError(f"{CPPCHECK} is not installed", hint="Debian has it in cppcheck")
+    found = [path for pattern in _ADDONS for path in Path("/").glob(pattern.removeprefix("/"))]
+    if not found:
+        raise MissingToolError(f"{CPPCHECK} has no addon misra.py", hint=f"looked at {', '.join(_ADDONS)}")
+    return found[0]
+
+
+# CERT C checks with accepted findings, and the reasons. Findings of any other check fail the chapter.
+
+CERT_REASONS: Mapping[str, str] = {
+    "cert-str34-c": "It is about characters; these are numbers of 8 bits with a sign, which shall widen so.",
+}
+
+
+# Runs clang-tidy's CERT C checks on C files and counts the findings by check.
+
+TIDY = "clang-tidy"
+_CHECKS = "-checks=-*,cert-*"
+_NAMED = re.compile(r"^ +(cert-\w+-c)$", re.MULTILINE)  # names of C++ checks have another suffix
+_MESSAGE = re.compile(r"^\S+?:\d+:\d+: (?!note)(.*)$", re.MULTILINE)
+_FOUND = re.compile(r"warning: .* \[(cert-[\w-]+)")
+_CERT_CONTROL_TEXT = """\
+#include <stdlib.h>
+int control(const char *text);
+int control(const char *text)
+{
+    return system(text) + atoi(text);
+}
+"""
+_CONTROL_CHECKS = ("cert-env33-c", "cert-err34-c")
+
+
+@dataclass(frozen=True, slots=True)
+class CertFindings:
+    tool: str
+    checked: tuple[str, ...]
+    found: Mapping[str, int]  # check -> number of findings
+
+
+def check_cert(files: Sequence[str], folder: Path) -> CertFindings:
+    """Checks files in the folder, and the headers they include. Raises MissingToolError, ToolError."""
+    if shutil.which(TIDY) is None:
+        raise MissingToolError(f"{TIDY} is not installed", hint="Debian has it in clang-tidy")
+    listed = run_tool((TIDY, _CHECKS, "--list-checks"), folder).stdout.decode()
+    with TemporaryDirectory() as name:
+        write_files({_CONTROL: _CERT_CONTROL_TEXT}, Path(name))
+        require_reported(TIDY, _CONTROL_CHECKS, _findings((_CONTROL,), Path(name)))
+    version = run_tool((TIDY, "--version"), folder).stdout.decode()
+    return CertFindings(
+        tool=next(line.strip() for line in version.splitlines() if "version" in line),
+        checked=tuple(_NAMED.findall(listed)),
+        found=Counter(_findings(files, folder)),
+    )
+
+
+def _findings(files: Sequence[str], folder: Path) -> list[str]:
+    """Returns the check of each finding. Raises ToolError for any other message."""
+    said = run_tool((TIDY, "--quiet", _CHECKS, *files, "--", "-std=c99", "-I."), folder).stdout.decode()
+    messages = _MESSAGE.findall(said)
+    if foreign := [message for message in messages if not _FOUND.match(message)]:
+        raise ToolError(f'{TIDY} says "{foreign[0]}", which no check of CERT C does')
+    return [check for message in messages for check in _FOUND.findall(message)]
+
 
 _METHOD = (
     "The addon of cppcheck is run over the generated C and its headers, and over the runtime that is beside "

@@ -12,9 +12,38 @@ from typing import Any
 
 from aot.errors import OutputError
 from codegen.version import VERSION
-from deploy.proving.chapter import Chapter, Finding
-from deploy.proving.pages import pages_of
-from deploy.proving.tracing.older import FACTS, HASHES, MARK, OlderEvidence, read_older, refused
+from deploy.proving.chapter import Chapter, Finding, Standing
+from deploy.proving.tracing.against import FACTS, HASHES, MARK, Fate, OlderEvidence, read_older, refused
+from deploy.reporting.web_page import web_page
+
+# The pages of the evidence: an overview, and one for each chapter.
+
+_PACKAGE, _SCRIPT = "deploy.proving", "evidence"
+_CLASSES = {
+    Standing.PROVEN.value: "good",
+    Standing.EXCEPTIONS.value: "partly",
+    Standing.NOT_RUN.value: "open",
+    Standing.FAILED.value: "bad",
+}
+_OUTCOMES = {
+    Fate.STANDS.value: "good",
+    Fate.SAME_TOOLS.value: "partly",
+    Fate.INVALID.value: "bad",
+    Fate.UNEXPLAINED.value: "bad",
+    Fate.NONE.value: "open",
+}
+
+
+def pages_of(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the pages by file name, from the facts in evidence.json."""
+    pages = {
+        "index.html": web_page(_PACKAGE, "index", _SCRIPT, facts=facts, classes=_CLASSES, outcomes=_OUTCOMES)
+    }
+    for chapter in facts["chapters"]:
+        pages[f"{chapter['name']}.html"] = web_page(
+            _PACKAGE, "chapter", _SCRIPT, facts=facts, chapter=chapter, classes=_CLASSES
+        )
+    return pages
 
 
 def write_folder(directory: Path, files: Mapping[str, bytes]) -> None:

@@ -13,9 +13,8 @@ from deploy.cli.command_result import Paged
 from deploy.proving.chapter import Chapter, Finding, Standing
 from deploy.proving.rebuilding.strangers import BUILD_FOLDER
 from deploy.proving.subject import Subject
-from deploy.proving.tracing.against import Changes, changes_since
+from deploy.proving.tracing.against import MARK, SCHEMA, Changes, OlderEvidence, changes_since
 from deploy.proving.tracing.hashes import grounds_of
-from deploy.proving.tracing.older import MARK, SCHEMA, OlderEvidence
 
 _ORDER = list(Standing)
 _BUILT = (

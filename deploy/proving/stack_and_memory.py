@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from aot.counted import counted
 from aot.errors import ToolError
-from codegen.c.entries import ENTRIES
+from aot.wording import counted
+from codegen.c.names import ENTRIES
 from deploy.devices.firmware import Ready
 from deploy.proving.c_functions import constants_of
 from deploy.proving.chapter import Cell, Finding, Standing, Table, not_run
 from deploy.proving.lone_program import foreign_sources
-from deploy.proving.machine.build import built, obstacle_to_building, require_capstone
-from deploy.proving.machine.call_tree import CallTree, call_tree
-from deploy.proving.machine.objects import TakenAddress, WrittenMemory, taken_addresses, written_memory
-from deploy.proving.machine.paint import (
+from deploy.proving.machine.build import (
+    built,
     bytes_around_run,
     emulator_of,
+    obstacle_to_building,
     painted_bytes,
+    require_capstone,
 )
-from deploy.proving.machine.program import LinkedProgram
+from deploy.proving.machine.objects import TakenAddress, WrittenMemory, taken_addresses, written_memory
+from deploy.proving.machine.program import CallTree, LinkedProgram, call_tree
 from deploy.proving.subject import Subject
 from platforms.arena_words import variable
 from platforms.project import project_source

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aot.errors import InputError
-from artifact.archive_file import is_archive
+from artifact.archive import is_archive
 from artifact.artifact import Artifact
 from boards.board import Board
 from codegen.options import CompileOptions

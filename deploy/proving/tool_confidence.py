@@ -2,19 +2,164 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from aot.counted import counted
+from aot.errors import ToolError
 from aot.ops import OPS
+from aot.wording import counted
 from artifact.artifact import Artifact
 from deploy.proving.chapter import Finding, Standing, Table
 from deploy.proving.confidence.bills import PythonPackage, bill_of_firmware, bill_of_tool, packages
-from deploy.proving.confidence.compilers import CompilerTry, try_compilers
-from deploy.proving.confidence.mutants import MutationScore, mutation_scores
-from deploy.proving.confidence.oracles import COMPARISONS
-from deploy.proving.lone_program import foreign_sources
+from deploy.proving.lone_program import foreign_sources, run_tool, write_files
 from deploy.proving.subject import Subject
+from platforms.elf import sizes
+from platforms.templates import template_text
+from platforms.toolchains import Toolchain, compilers_of, cpu_flags
+
+# Compiles a model's C with each installed compiler for its core, with warnings as errors.
+
+_STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
+_CONTROL = "control.c"
+_CONTROLS = {  # warning -> C code that triggers it
+    "unused-variable": "int control(void);\nint control(void)\n{\n    int a = 1;\n    return 0;\n}\n",
+    "unused-parameter": "int control(int a);\nint control(int a)\n{\n    return 0;\n}\n",
+    "conversion": "signed char control(int a);\nsigned char control(int a)\n{\n    return a;\n}\n",
+    "shadow": "int control(int a);\nint control(int a)\n{\n    {\n        int a = 1;\n        (void)a;\n"
+    "    }\n    return a;\n}\n",
+}
+_HEADERS = ("string.h", "math.h")  # for compilers without a C library
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerTry:
+    """The result of compiling with one compiler."""
+
+    name: str
+    version: str  # "": not installed
+    complaint: str  # error or warning; "": none
+    code_bytes: int
+
+
+def try_compilers(artifact: Artifact) -> tuple[CompilerTry, ...]:
+    """Tries all supported compilers for the core; missing ones are included in the result."""
+    return tuple(
+        CompilerTry(name, "", "", 0) if found is None else _tried(artifact, found)
+        for name, found in compilers_of(artifact.facts.target)
+    )
+
+
+def _tried(artifact: Artifact, toolchain: Toolchain) -> CompilerTry:
+    facts = artifact.facts
+    flags = (*cpu_flags(facts.target, toolchain.family), *facts.c_flags, *_STRICT, "-I.")
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write_files({**artifact.headers, **artifact.sources}, folder)
+        for file, data in artifact.runtime.items():
+            (folder / file).write_bytes(data)
+        if toolchain.family == "zig":
+            write_files({file: template_text("baremetal", file) for file in _HEADERS}, folder)
+        if not _refuses_control(toolchain, flags, folder):
+            complaint = "it takes a control file that -Wall -Wextra -Wconversion -Wshadow -Werror must refuse"
+            return CompilerTry(toolchain.name, toolchain.version, complaint, 0)
+        code = 0
+        for source in (f"{facts.name}.c", f"{facts.name}_weights.c"):
+            try:
+                run_tool((*toolchain.argv, *flags, "-c", source, "-o", f"{source}.o"), folder)
+            except ToolError as error:
+                return CompilerTry(toolchain.name, toolchain.version, _first_words(error), 0)
+            code += sizes(folder / f"{source}.o").code
+    return CompilerTry(toolchain.name, toolchain.version, "", code - facts.constants_bytes)
+
+
+def _refuses_control(toolchain: Toolchain, flags: Sequence[str], folder: Path) -> bool:
+    """Returns whether the compiler reports each of the warnings. Only then its silence is meaningful."""
+    for warning, text in _CONTROLS.items():
+        write_files({_CONTROL: text}, folder)
+        try:
+            run_tool((*toolchain.argv, *flags, "-c", _CONTROL, "-o", "control.o"), folder)
+        except ToolError as error:
+            if warning in error.where:
+                continue
+        return False
+    return True
+
+
+def _first_words(error: ToolError) -> str:
+    lines = [line for line in error.where.splitlines() if "error:" in line]
+    return lines[0].strip() if lines else error.what
+
+
+# Mutation test results of the compiler, counted by `make mutants` in the source tree.
+
+_FILE = "mutants.json"  # written by tests/mutants/try_changes.py --store
+
+
+@dataclass(frozen=True, slots=True)
+class MutationScore:
+    """A package of the source tree, with the number of mutations tried."""
+
+    room: str
+    solder: str  # the version tested
+    possible: int  # possible mutations, of which a reproducible sample is tried
+    changes: int
+    seen: int  # a test fails
+    with_reason: int  # no test fails, and there is a reason why the change is not observable
+    survivors: tuple[str, ...]  # no test fails, without a known reason
+
+    @property
+    def unseen(self) -> int:
+        return self.changes - self.seen - self.with_reason
+
+
+def mutation_scores() -> tuple[MutationScore, ...]:
+    """Returns the packages tested, sorted by name."""
+    stored = json.loads((files("deploy.proving.confidence") / _FILE).read_text(encoding="utf-8"))
+    return tuple(
+        MutationScore(room, **{**score, "survivors": tuple(score["survivors"])})
+        for room, score in sorted(stored.items())
+    )
+
+
+# Independent references that tests in the source tree compare parts of the compiler with.
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A part of the compiler, an independent reference, and the test that compares them."""
+
+    part: str
+    judge: str
+    test: str  # in the source tree
+
+
+COMPARISONS = (
+    Comparison(
+        "references of ops", "LiteRT's reference kernels, in every bit", "tests/interpret/test_litert.py"
+    ),
+    Comparison("values between layers", "LiteRT, tensor by tensor", "tests/interpret/test_between.py"),
+    Comparison("models of one operator", "LiteRT, on models drawn at random", "tests/one_op/test_one_op.py"),
+    Comparison("operators of TFLite and ONNX", "outputs stored by others", "tests/suites/test_suites.py"),
+    Comparison("operators of ONNX", "the node tests of ONNX", "tests/onnx_nodes/test_nodes.py"),
+    Comparison("whole models", "outputs stored by TensorFlow Lite", "tests/whole/test_shared_models.py"),
+    Comparison(
+        "kernels: loops, C here, on M4, M55, AVR", "the op's reference", "tests/kernels/test_kernels.py"
+    ),
+    Comparison("instructions of Cortex-M4", "their loops, in an emulator", "tests/isa/test_instructions.py"),
+    Comparison("instructions of Helium", "their loops, in an emulator", "tests/isa/test_mve.py"),
+    Comparison("fitted scales", "the reference, for every sum", "tests/isa/test_fitted_scales.py"),
+    Comparison("C by other compilers", "stored outputs", "tests/whole/test_compilers.py"),
+    Comparison("C in other projects' flags", "no warning", "tests/whole/test_flags.py"),
+    Comparison("memory plans", "a replay that knows nothing of planning", "tests/plan/test_check.py"),
+    Comparison("the server on the device", "random frames under sanitizers", "tests/rpc/test_fuzz.py"),
+    Comparison("readers of files", "damaged files", "tests/fuzz/test_fuzz_files.py"),
+)
+
 
 _METHOD = (
     "Each op has a meaning in NumPy, which is exact for integers, and cases by which each of its kernels is "

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from artifact.artifact import Artifact
-from codegen.c.entries import ENTRIES
+from codegen.c.names import ENTRIES
 from codegen.lower.parts import is_join
 from codegen.lower.views import is_view
 from codegen.model import COPIES, LayerInfo
 from deploy.proving.c_functions import CConstant, CFunctions, constants_of, functions_of
 from deploy.proving.chapter import Finding, Standing, Table
 from deploy.proving.subject import Subject
-from deploy.proving.tracing.files import files_table
-from deploy.proving.tracing.operands import operands_table
+from deploy.proving.tracing.hashes import files_table, operands_table
 from deploy.proving.tracing.requirements import files_without, requirements_table
 
 _INTERFACE = "the interface"  # owner of the functions that call layers

@@ -8,7 +8,7 @@ from typing import Any
 
 from boards.board import Board
 from codegen.job import ImportedModel
-from codegen.option_reading import read_given, require_known
+from codegen.option_entry import read_given, require_known
 from codegen.options import OPTIONS, CompileOptions
 from deploy.compiler.compile_model import Compiled, compile_for_firmware
 from deploy.devices.connection_options import LINE, LineOptions

@@ -6,7 +6,7 @@ Internally the graph is ONNX, so it can be read, compiled, quantized and saved l
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, prod
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,25 @@ from aot.frontend.onnx.written import (
 from aot.ir.types import Array
 from artifact.whole_file import write_whole
 from codegen.lang.argument_checks import checks_arguments
-from codegen.lang.integer_operators import WholeOperators
 from codegen.lang.misuse import misuse
-from codegen.lang.operators import refuse_operators
+from codegen.lang.operators import WholeOperators, refuse_operators
 from deploy.devices.build_cache import cached
-from deploy.python_api.graph_operators import WHOLE
 from deploy.python_api.model import Model, load
+
+# ONNX operators for Python's integer and comparison operators.
+
+# ONNX operator, supported types, attributes.
+WHOLE: Mapping[str, tuple[str, tuple[str, ...], Mapping[str, str]]] = {
+    "&": ("And", ("bool",), {}),
+    "|": ("Or", ("bool",), {}),
+    "^": ("Xor", ("bool",), {}),
+    "~": ("Not", ("bool",), {}),
+    "<<": ("BitShift", ("u8",), {"direction": "LEFT"}),
+    ">>": ("BitShift", ("u8",), {"direction": "RIGHT"}),
+    "%": ("Mod", ("i8", "u8", "i16", "i32", "i64"), {}),
+    "//": ("", (), {}),
+}
+
 
 _ACTIVATIONS = ("relu", "relu6", "sigmoid", "tanh")
 

@@ -15,7 +15,7 @@ from deploy.compiler.board_or_target import board_or_target, require_board_or_ta
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.compiler.jobs import compile_or_explain, job_for
 from deploy.devices.build_cache import cached
-from deploy.frameworks.framework_arguments import ModuleOptions, require_no_module_options
+from deploy.frameworks.framework import ModuleOptions, require_no_module_options
 from deploy.frameworks.table import framework_of
 from deploy.inspection.inspect_model import Inspection, inspect_file, inspect_model
 from deploy.python_api.model import (

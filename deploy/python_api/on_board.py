@@ -9,7 +9,7 @@ from typing import Any
 
 from aot.ir.types import Array
 from codegen.job import Job
-from codegen.option_reading import read_given
+from codegen.option_entry import read_given
 from codegen.options import OPTIONS, CompileOptions
 from deploy.benchmark.baseline_changes import (
     LIMIT_PERCENT,
@@ -24,7 +24,7 @@ from deploy.benchmark.meter import Meter, Spread, spread
 from deploy.benchmark.run_series import Measured, keep_quiet, run_series
 from deploy.cli.command_result import Answer, Paged
 from deploy.cli.renamed import renamed
-from deploy.compiler.board_accelerators import options_on
+from deploy.compiler.board_or_target import options_on
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LINE, LineOptions
 from deploy.devices.firmware import Prepared, on_emulator, ready_for
@@ -40,8 +40,7 @@ from deploy.python_api.option_keywords import TUNING, takes_options
 from deploy.tuner.tune_model import TuneChoices, Tuning, tune_model
 from deploy.verification.oracles import known_oracle
 from deploy.verification.quality import Truth
-from deploy.verification.verify_model import Verdict, verify_model
-from deploy.verification.verify_sizes import verify_sizes
+from deploy.verification.verify_model import Verdict, verify_model, verify_sizes
 from platforms.base import BuildChoices
 from platforms.board_files import load_board
 from platforms.tuning.search import OnTrial, keep_silent

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from aot.counted import counted
+from aot.wording import counted
 from artifact.facts import facts_of
 from artifact.report import make_report
 from boards.board import Board
 from codegen.job import import_data
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
-from deploy.compiler.board_accelerators import options_on
+from deploy.compiler.board_or_target import options_on
 from deploy.compiler.jobs import compile_or_explain, job_for
 from deploy.quantization.calibration import Calibration
 from deploy.quantization.onnx_quantizer import LayerWidth, Quantized, quantize

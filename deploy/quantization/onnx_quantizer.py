@@ -20,10 +20,9 @@ import numpy as np
 from aot.distribution import pip_install
 from aot.errors import MissingToolError, ModelError, ToolError
 from aot.frontend.load import read_file, read_model, require_onnx
-from aot.frontend.onnx.float_model import float_model, require_float
+from aot.frontend.onnx.float_layers import layer_weights, narrowed
+from aot.frontend.onnx.float_model import float_model, require_float, with_vector_biases
 from aot.frontend.onnx.integer_edges import Edge, with_integer_edges
-from aot.frontend.onnx.narrow_weights import layer_weights, narrowed
-from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
 from deploy.quantization.activation_widths import Widened, Wider, widen

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from aot.counted import counted
 from aot.errors import InputError, ModelError, OutputError, did_you_mean
 from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import parse_model, read_file, require_onnx
@@ -14,6 +13,7 @@ from aot.frontend.onnx.float_model import require_float
 from aot.frontend.onnx.packed_products import with_packed_products
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
+from aot.wording import counted
 from artifact.memory_text import shortened
 from artifact.whole_file import write_whole
 from codegen.axis_sizes import Shapes, largest_shapes

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.frontend.onnx.corrected_biases import with_corrected_biases, with_differences
-from aot.frontend.onnx.like_ranges import with_like_ranges, with_values_between
-from aot.frontend.onnx.narrow_weights import narrowed
+from aot.frontend.onnx.float_layers import (
+    narrowed,
+    with_corrected_biases,
+    with_differences,
+    with_like_ranges,
+    with_values_between,
+)
 from aot.ir.types import Array
 
 Answers = Callable[

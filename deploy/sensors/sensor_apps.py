@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.backs.anomaly import Anomaly
-from aot.backs.table import declared_back
+from aot.backs.attach import declared_back
 from aot.errors import InputError
+from aot.fronts.attach import declared_front
 from aot.fronts.front import Front
 from aot.fronts.integer_features import IntegerFeatures
 from aot.fronts.movement import Movement
 from aot.fronts.picture import Picture
-from aot.fronts.table import declared_front
 from aot.ops.blobs import Blobs
 from aot.ops.detect import CORNERS, Detect
 from aot.ops.reduce import ArgExtreme

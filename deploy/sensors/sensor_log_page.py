@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
+from typing import BinaryIO
 
-from aot.counted import counted
-from aot.printable import printable
+from aot.errors import InputError
+from aot.wording import counted, printable
 from deploy.benchmark.field_statistics import Observed, observed_lines
 from deploy.sensors.sensor_log import (
     FoundBox,
@@ -181,3 +184,48 @@ class LogReader:
             return self._busy_share(ticks, rows).replace("   busy ", "; busy ")
         seconds = rows * self.start.window_us / self.start.window_rows / 1e6
         return f"; busy with {round(self.instructions(ticks) / seconds):,} instructions a second"
+
+
+# Shows the log of a sensor program while it arrives, from a board or a file.
+
+_READ_BYTES = 4096
+
+
+def explain(pieces: Iterable[bytes], reader: LogReader, is_live: bool = False) -> None:
+    """Prints a line for each record, and the summary. Raises InputError if the program has failed.
+
+    A live source is closed after the program's end, because a board then stays silent.
+    """
+    for piece in pieces:
+        for line in reader.feed(piece):
+            print(line, flush=True)
+        if is_live and reader.has_ended:
+            break
+    for line in reader.feed(b"\n"):
+        print(line)
+    if not reader.start.app:
+        raise InputError(
+            "no sensor log found in the input",
+            hint="create such a program with deploy new --app kws; its log begins with a line $APP,...",
+        )
+    for line in reader.summary():
+        print(line)
+    if reader.faults:
+        raise InputError(f"the program has ended: {reader.faults[-1]}")
+
+
+def explain_file(path: Path) -> None:
+    """Shows the log in a file or from standard input."""
+    if str(path) == "-":
+        explain(_pieces(sys.stdin.buffer), LogReader())
+        return
+    try:
+        with path.open("rb") as file:
+            explain(_pieces(file), LogReader())
+    except OSError as error:
+        raise InputError(f"the log cannot be read: {error.strerror}", str(path)) from error
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    while piece := (file.read1(_READ_BYTES) if hasattr(file, "read1") else file.read(_READ_BYTES)):
+        yield piece

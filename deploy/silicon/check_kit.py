@@ -13,9 +13,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from aot.counted import counted
 from aot.errors import DeployError, FiguresError, FitError, InputError
 from aot.ir.tensor_spec import graph_specs
+from aot.wording import counted
 from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions

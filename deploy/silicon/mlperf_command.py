@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from aot.counted import counted
 from aot.errors import InputError, OutputError
+from aot.wording import counted
 from artifact.whole_file import write_whole
 from boards.board import Board
 from codegen.version import VERSION

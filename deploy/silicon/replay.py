@@ -16,9 +16,8 @@ from boards.board import Counter
 from deploy.silicon.kit_models import sha256_of
 from deploy.silicon.line_log import FROM_BOARD, TO_BOARD, LogLine, notes
 from platforms.rpc import messages
-from platforms.rpc.frame import Damage, Decoder
+from platforms.rpc.frame import Damage, Decoder, Packet
 from platforms.rpc.messages import LayerProfile, MalformedPayloadError, Timing
-from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import REPLY_BIT, Capability, Message, Notice, Status
 
 FORMAT = 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from aot.counted import counted
 from aot.errors import DeviceError, InputError
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
+from aot.wording import counted
 from artifact.artifact import Artifact
 from codegen.kernels.approximate import STATED
 from deploy.benchmark.run_series import Measured, run_series
@@ -16,6 +19,7 @@ from deploy.devices.connection_options import LineOptions
 from deploy.devices.firmware import Prepared, ready_for
 from deploy.devices.session import Device, open_device
 from deploy.inputs.samples import Samples
+from deploy.inputs.size_choice import at_size_of
 from deploy.verification.compare_layers import (
     FLOAT_TOLERANCE,
     Difference,
@@ -37,6 +41,7 @@ from deploy.verification.quality import (
     distances_text,
     distances_to,
     quality_json,
+    require_truth,
 )
 from platforms.base import BuildChoices
 
@@ -246,3 +251,27 @@ def _wrong_layer(device: Device, artifact: Artifact, samples: Samples) -> WrongL
             if wrong is not None:
                 return WrongLayer(number, wrong)
     return None
+
+
+# Verifies a model at the size of its inputs, or without inputs at all of its sizes.
+
+
+def verify_sizes(
+    prepared: Prepared,
+    arrays: Mapping[str, Array] | None,
+    samples_for: Callable[[Sequence[TensorSpec]], Samples],
+    verify: Callable[[Prepared, Samples], Verdict],
+    truth: Truth,
+) -> Verdict:
+    """Calls `verify` for the model at each of its sizes, or at that of the inputs.
+
+    Raises InputError for a project.
+    """
+    require_graph(prepared)
+    verdicts = []
+    for each in prepared.each_size if arrays is None else [at_size_of(prepared, arrays)]:
+        samples = samples_for(each.inputs or ())
+        require_truth(truth, len(samples), each.outputs or ())
+        verdicts.append(verify(each, samples))
+    first, *others = verdicts
+    return replace(first, others=tuple(others))

@@ -16,14 +16,21 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.requant import quant_of
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
 from codegen.formats import RowFormat, whole
-from codegen.kernels.c_function import CFile, CFunction, CLibrary
-from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.conv2d import conv_tail
 from codegen.kernels.dense import dense_tail
-from codegen.kernels.kernel import Kernel, RowAccess, Site, Started, aligned
-from codegen.kernels.memory_demand import MemoryDemand
+from codegen.kernels.kernel import (
+    CFile,
+    CFunction,
+    CLibrary,
+    Kernel,
+    MemoryDemand,
+    RowAccess,
+    Site,
+    Started,
+    aligned,
+)
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition, RowRequests, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Size
 

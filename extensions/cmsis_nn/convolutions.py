@@ -11,13 +11,12 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.requant import quant_of
 from aot.target import Feature
-from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.conv2d import conv_op, conv_tail
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_conv2d import tail_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import Condition
+from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition
 from extensions.cmsis_nn.schedules import BYTES, Arguments, LibraryCall
 
 _Tail = Callable[[Site], Requantised]

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from codegen.kernels.c_function import CFile, CLibrary
+from codegen.kernels.kernel import CFile, CLibrary
 from codegen.option_kinds import WrongValueError
 
 _FUNCTIONS = "Include/arm_nnfunctions.h"

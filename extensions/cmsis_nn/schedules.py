@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from aot.ir.types import Array, DType
 from codegen.formats import RowFormat, whole
-from codegen.kernels.c_function import CFunction
-from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.kernel import CFunction, Kernel, RowAccess, Site
 from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 from extensions.cmsis_nn.library import cmsis_nn, library

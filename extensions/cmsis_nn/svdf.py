@@ -22,21 +22,16 @@ from aot.ops.requant import quant_of
 from aot.ops.rounding import RequantRounding
 from aot.passes.outcome import Miss
 from aot.passes.partition.claims import NO_PATTERN, ClaimRule, Claims, claims_by_rules
-from aot.passes.readers import needed_elsewhere
-from aot.patterns.chains import chain
-from aot.patterns.choices import any_of
-from aot.patterns.leaves import absent, constant, wildcard
-from aot.patterns.nodes import is_op
-from aot.patterns.pattern import Match, Pattern
+from aot.passes.values import needed_elsewhere
+from aot.patterns.paths import chain
+from aot.patterns.pattern import Match, Pattern, absent, any_of, constant, is_op, wildcard
 from codegen.accelerators.accelerator import Regions, inner_site, region_of, whole_inputs
 from codegen.formats import RowFormat
-from codegen.kernels.c_function import CFunction
-from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_conv2d import tail_of
-from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.kernel import CFunction, Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import Condition, Schedule
+from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 from extensions.cmsis_nn.library import cmsis_nn, library
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from aot.ir.types import DType
+from aot.ops.curves_16 import difference_multiplier, exp_points, reciprocal_points
 from aot.ops.requant import quant_of
 from aot.ops.softmax import Softmax
-from aot.ops.softmax_16 import difference_multiplier, exp_points, reciprocal_points
 from codegen.kernels.kernel import Site
 from codegen.kernels.schedule import Condition
 from extensions.cmsis_nn.elements import (

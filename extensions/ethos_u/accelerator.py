@@ -16,9 +16,7 @@ from aot.plan.model import ANY_POOL
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption, Regions, region_of, whole_inputs
 from codegen.accelerators.emulated import EmulatedDevice
 from codegen.formats import RowFormat
-from codegen.kernels.c_function import CFunction
-from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.memory_demand import MemoryDemand
+from codegen.kernels.kernel import CFunction, Kernel, MemoryDemand, RowAccess, Site
 from codegen.kernels.schedule import Condition, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice, FormedText, Text

@@ -9,7 +9,7 @@ from aot.frontend.tflite.write import WrittenModel, unwritable, write_with
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType
 from aot.passes.partition.claims import Claims
-from aot.passes.partition.pieces import piece_graph, piece_of
+from aot.passes.partition.partition import piece_graph, piece_of
 from extensions.ethos_u.configurations import NpuConfig
 from extensions.ethos_u.other_bits import other_bits
 from extensions.ethos_u.program import COMPILED, FILE

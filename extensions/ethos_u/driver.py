@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from codegen.kernels.c_function import CFile
+from codegen.kernels.kernel import CFile
 from codegen.option_kinds import WrongValueError
 from extensions.ethos_u.configurations import NpuConfig
 from extensions.ethos_u.library import Executor, own_file

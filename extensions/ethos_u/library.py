@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from codegen.kernels.c_function import CFile, CLibrary
+from codegen.kernels.kernel import CFile, CLibrary
 from extensions.ethos_u.configurations import NpuConfig
 
 _PARTS = ("model", "memory", "scaling", "stream", "weights", "operations", "elementwise")

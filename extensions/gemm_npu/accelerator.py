@@ -12,16 +12,13 @@ from aot.ops.average_pool2d import Halves
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
 from codegen.accelerators.emulated import EmulatedDevice
 from codegen.formats import RowFormat, whole
-from codegen.kernels.c_function import CFile, CFunction, CLibrary
-from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.conv2d import conv_tail
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_blocks import op_of as depthwise_op
 from codegen.kernels.depthwise_conv2d import tail_of as depthwise_tail
-from codegen.kernels.kernel import Kernel, RowAccess, Site, Started
-from codegen.kernels.memory_demand import MemoryDemand
+from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, RowAccess, Site, Started
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition, RowRequests, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice
 from extensions.gemm_npu.device import mapped

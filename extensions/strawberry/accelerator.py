@@ -19,9 +19,8 @@ from aot.ops.requant import quant_of
 from aot.ops.rounding import RequantRounding
 from aot.passes.outcome import Miss
 from aot.passes.partition.claims import ClaimRule, Claims, claims_by_rules
-from aot.passes.readers import needed_elsewhere
-from aot.patterns.nodes import is_op
-from aot.patterns.pattern import Match
+from aot.passes.values import needed_elsewhere
+from aot.patterns.pattern import Match, is_op
 from codegen.accelerators.accelerator import (
     Accelerator,
     AcceleratorOption,
@@ -31,12 +30,9 @@ from codegen.accelerators.accelerator import (
     whole_inputs,
 )
 from codegen.formats import RowFormat
-from codegen.kernels.c_function import CFile, CFunction, CLibrary
-from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
-from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.memory_demand import MemoryDemand
-from codegen.kernels.schedule import Condition, Schedule
+from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, RowAccess, Site
+from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice
 from extensions.strawberry.packing import packed, reals, tables_of_bytes

@@ -13,11 +13,9 @@ from aot.ir.types import DType
 from aot.ops.requant import quant_of
 from codegen.accelerators.accelerator import Accelerator
 from codegen.formats import RowFormat, whole
-from codegen.kernels.c_function import CFile, CFunction, CLibrary
-from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
-from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, RowAccess, Site
+from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition, RowRequests, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 
 _NAME = "vanilla_conv2d"

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from boards.core_pipeline import CorePipeline
-from boards.core_timing import CoreTiming
+from boards.cores import CorePipeline, CoreTiming
 from platforms.cycles.flash_waits import Flash, waits
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.machine_code import MACHINE_CODES

@@ -12,7 +12,7 @@ class MachineInstruction:
     address: int
     bytes: int
     name: str  # without condition and width suffixes, such as "ldrsb"
-    kind: str  # one of boards.core_timing.KINDS, or ""
+    kind: str  # one of boards.cores.KINDS, or ""
     registers: int  # number of registers it loads or stores
     reads: frozenset[str]
     writes: frozenset[str]

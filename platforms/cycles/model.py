@@ -7,8 +7,7 @@ from importlib.util import find_spec
 
 from aot.distribution import pip_install
 from boards.board import Board
-from boards.core_pipeline import CorePipeline
-from boards.core_timing import CoreTiming
+from boards.cores import CorePipeline, CoreTiming
 from platforms.cycles.flash_waits import Flash
 from platforms.cycles.stand_in import EMULATED, recorder_of, stand_in
 from platforms.runners.runner import runner_named

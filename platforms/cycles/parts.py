@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from platforms.cycles.instruction import MachineInstruction
-from platforms.cycles.thumb_names import LOOP_ENDS
+from platforms.cycles.thumb import LOOP_ENDS
 
 LOADS, PRODUCTS, WIDENING = "loads", "products", "widening"
 REQUANTISATION, STORES, BRANCHES = "requantisation", "stores", "branches"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from boards.core_pipeline import ALONE, FIRST, LIGHT, CorePipeline, PipelineRow
+from boards.cores import ALONE, FIRST, LIGHT, CorePipeline, PipelineRow
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.parts import PARTS, part_of
 from platforms.cycles.trace import Numbers

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from boards.core_pipeline import CorePipeline
-from boards.core_timing import CoreTiming
+from boards.cores import CorePipeline, CoreTiming
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.trace import Numbers, Trace
 

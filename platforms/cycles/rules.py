@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boards.core_timing import CoreTiming
+from boards.cores import CoreTiming
 from platforms.cycles.instruction import MachineInstruction
 
 _NEIGHBOURS = ("load", "store", "store_indexed")  # can send their address while a preceding load completes

@@ -8,7 +8,12 @@ from typing import Any
 
 from platforms.cycles.disassembly import disassembled
 from platforms.cycles.instruction import MachineInstruction
-from platforms.cycles.thumb_names import USUAL_NAME
+
+# Mnemonics and register names of Thumb code.
+
+LOOP_ENDS = ("le", "letp", "wls", "wlstp")  # end or start hardware loops
+USUAL_NAME = {"r13": "sp", "r14": "lr", "r15": "pc"}
+
 
 _KIND = {
     **dict.fromkeys(("ldr", "ldrb", "ldrh", "ldrsb", "ldrsh"), "load"),

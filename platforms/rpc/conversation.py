@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from platforms.rpc import failures, messages
-from platforms.rpc.chunk import ChunkSize
 from platforms.rpc.deadlines import Deadlines
-from platforms.rpc.exchange import DeviceBooted, Effort, Exchange
+from platforms.rpc.exchange import ChunkSize, DeviceBooted, Effort, Exchange
+from platforms.rpc.frame import SEQUENCE_MODULUS, Packet
 from platforms.rpc.line_key import answer_to
 from platforms.rpc.messages import Expected, Hello
-from platforms.rpc.packet import SEQUENCE_MODULUS, Packet
 from platforms.rpc.protocol import (
     CHALLENGE_BYTES,
     PROTOCOL_VERSION,

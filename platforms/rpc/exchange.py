@@ -7,11 +7,31 @@ from dataclasses import dataclass, field
 
 from platforms.rpc import failures
 from platforms.rpc.deadlines import Deadlines
-from platforms.rpc.frame import Damage, Decoder, encode_frame
+from platforms.rpc.frame import Damage, Decoder, Packet, encode_frame
 from platforms.rpc.messages import text_of
-from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import Notice
 from platforms.transport.base import Clock, Transport
+
+# Adapts the request size to the line quality: halved after damage, doubled after success.
+
+SMALLEST_CHUNK = 16  # below this size, frame overhead dominates
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSize:
+    most: int  # limit of the device
+    shift: int = 0  # number of halvings
+
+    @property
+    def bytes(self) -> int:
+        return max(min(SMALLEST_CHUNK, self.most), self.most >> self.shift)
+
+    def after_damage(self) -> ChunkSize:
+        return ChunkSize(self.most, self.shift + 1 if self.bytes > SMALLEST_CHUNK else self.shift)
+
+    def after_success(self) -> ChunkSize:
+        return ChunkSize(self.most, max(0, self.shift - 1))
+
 
 READ_BYTES = 4096
 LOG_LINES = 200  # device log lines shown per request; a device that sends more is malfunctioning

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from aot.counted import counted
 from aot.errors import InputError
 from aot.ir.types import Array, DType
+from aot.wording import counted
 from codegen.element_numbers import ELEMENT_NUMBERS
 from platforms.rpc.messages import MalformedPayloadError
 from platforms.rpc.protocol import Argument

@@ -8,7 +8,7 @@ from typing import Any
 
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import TensorType
-from aot.printable import printable
+from aot.wording import printable
 from codegen.element_numbers import ELEMENT_TYPES
 from platforms.rpc.protocol import (
     MOST_HASHES,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from typing import TextIO
 
-from platforms.rpc.frame import Damage, Decoder
-from platforms.rpc.packet import Packet
+from platforms.rpc.frame import Damage, Decoder, Packet
 from platforms.transport.base import Clock, Transport
 
 

@@ -20,8 +20,7 @@ from elftools.elf.elffile import ELFFile
 from unicorn import arm_const as arm
 
 from codegen.accelerators.emulated import SYMBOL, EmulatedBoard, EmulatedDevice, OutsideMemory
-from platforms.runners.unicorn_systick import SysTick
-from platforms.runners.unicorn_uart import EmulatedUart, EndOfInput
+from platforms.runners.unicorn_devices import EmulatedUart, EndOfInput, SysTick
 
 if TYPE_CHECKING:
     from platforms.cycles.recorder import Recorder

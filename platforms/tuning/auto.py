@@ -11,7 +11,7 @@ from aot.ir.types import Array, TensorType
 from codegen.formats import dense_format
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.kernels.knobs import NOT_TUNED, Point, Space, point_text
-from codegen.kernels.searched import with_sketches
+from codegen.kernels.nests import with_sketches
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.loops.lanes import Lanes

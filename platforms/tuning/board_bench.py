@@ -11,15 +11,32 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from aot.errors import ToolError
+from aot.errors import DeviceError, ToolError
 from boards.board import Board
 from platforms.base import CompilerPlatform, Firmware
+from platforms.rpc.failures import DeviceCrashedError, DeviceResetError, DeviceSilentError
+from platforms.rpc.protocol import Fault
 from platforms.runners.runner import ANY_BOARD, BoardSelector
 from platforms.transport.base import Transport
 from platforms.tuning.candidates import Batch, batch_of
 from platforms.tuning.tasks import Experiment, Task
-from platforms.tuning.trial import Candidate, MeasureChoices, Outcome, halved
+from platforms.tuning.trial import Candidate, Failure, MeasureChoices, Outcome, halved
 from platforms.tuning.workshop import JOBS, Workshop
+
+# Determines from a board that was lost during a trial how the candidate failed.
+
+HELLO_S = 60.0  # long, so that a slow board start does not count as a candidate's failure
+_BY_CAUSE = {Fault.WATCHDOG: Failure.HANG, Fault.OVERWRITTEN: Failure.CORRUPTION}
+
+
+def outcome_of(error: DeviceError) -> Outcome:
+    if isinstance(error, DeviceSilentError):
+        return Outcome(failure=Failure.HANG)
+    if isinstance(error, DeviceCrashedError):
+        failure = _BY_CAUSE.get(Fault(error.fault.cause), Failure.CRASH)
+        return Outcome(failure=failure, detail=str(error.fault) if failure is Failure.CRASH else "")
+    reset = isinstance(error, DeviceResetError)
+    return Outcome(failure=Failure.CRASH, detail="the board restarted" if reset else error.what)
 
 
 class BoardBench(ABC):

@@ -20,9 +20,8 @@ from platforms.line_deadlines import adapted
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.messages import LayerProfile, RemoteModel
 from platforms.rpc.session import Session
-from platforms.tuning.board_bench import BoardBench
+from platforms.tuning.board_bench import HELLO_S, BoardBench, outcome_of
 from platforms.tuning.candidates import GUARD, GUARD_BYTES, Batch, Places, input_bytes
-from platforms.tuning.lost import HELLO_S, outcome_of
 from platforms.tuning.trial import Failure, Outcome
 
 _LAYERS = 5

@@ -23,10 +23,9 @@ from platforms.rpc.session import Session
 from platforms.runners.runner import ATTACH
 from platforms.transport.base import Transport
 from platforms.transport.ports import APPEARS_S, open_port_of
-from platforms.tuning.board_bench import BoardBench
+from platforms.tuning.board_bench import HELLO_S, BoardBench, outcome_of
 from platforms.tuning.candidates import GUARD, GUARD_BYTES, Batch, Places, input_bytes, without_candidates
 from platforms.tuning.image_bench import run_image
-from platforms.tuning.lost import HELLO_S, outcome_of
 from platforms.tuning.trial import Failure, Outcome
 
 _ALIGN = 16

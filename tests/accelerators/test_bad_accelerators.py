@@ -21,8 +21,7 @@ from boards.cores import load_core
 from codegen.accelerators.accelerator import Accelerator, Regions
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job, import_model
-from codegen.kernels.c_function import CFile
-from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
+from codegen.kernels.kernel import ANYWHERE, CFile, MemoryDemand
 from codegen.options import CompileOptions
 from deploy.inputs.samples import Samples
 from deploy.verification.memory_guard import require_inside

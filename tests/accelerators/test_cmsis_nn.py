@@ -33,8 +33,8 @@ from aot.interpret import run_graph, run_series
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.binary import Add, Mul
+from aot.ops.curves_16 import exp_16, reciprocal_16
 from aot.ops.max_pool2d import MaxPool2d
-from aot.ops.softmax_16 import exp_16, reciprocal_16
 from aot.target import Target
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job

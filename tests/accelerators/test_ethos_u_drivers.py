@@ -19,7 +19,7 @@ from boards.load import board_names
 from codegen.accelerators.asked import AcceleratorList
 from codegen.accelerators.emulated import EmulatedBoard, OutsideMemory
 from codegen.options import CompileOptions
-from deploy.compiler.board_accelerators import options_on
+from deploy.compiler.board_or_target import options_on
 from extensions.ethos_u import device
 from extensions.ethos_u.configurations import CONFIGS
 from extensions.ethos_u.device import NpuRegisters

@@ -23,7 +23,7 @@ from aot.passes.partition.claims import Claims
 from aot.target import Target
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
-from codegen.kernels.memory_demand import MemoryDemand
+from codegen.kernels.kernel import MemoryDemand
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions, read_options
 from platforms.poisoned import Poisoned

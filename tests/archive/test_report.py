@@ -11,7 +11,7 @@ from aot.frontend.load import parse_model
 from aot.target import MemoryRegion, Target
 from artifact.facts import facts_of
 from artifact.report import Report, make_report
-from codegen.c.core_kinds import core_kind
+from codegen.c.part_sizes import core_kind
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel

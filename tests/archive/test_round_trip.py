@@ -16,8 +16,7 @@ import pytest
 from aot.errors import OutputError
 from aot.interpret import run_graph
 from aot.ir.text import print_graph
-from artifact.archive import read_archive, write_archive
-from artifact.archive_file import is_archive
+from artifact.archive import is_archive, read_archive, write_archive
 from artifact.artifact import artifact_of
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job

@@ -16,8 +16,7 @@ from aot.plan.model import Kind
 from aot.target import FEATURES, FlashReads, MemoryRegion, Target
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife, MemoryMap
-from artifact.metadata import FORMAT
-from artifact.schema import archive_schema
+from artifact.metadata import FORMAT, archive_schema
 from codegen.formats import RowFormat
 from codegen.model import LayerInfo, LayerPart, LayerResult, PlacedConstants, PlacementInRam, TensorInfo
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import deploy
-from aot.backs.attach import with_back
-from aot.backs.table import BACKS, read_back
+from aot.backs.attach import BACKS, read_back, with_back
 from aot.errors import ModelError
 from aot.frontend.declared import DeclarationError
 from aot.interpret import run_series

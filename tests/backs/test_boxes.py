@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from detectors import Found, Reals, assert_same, best_boxes, corners, found_by, giving, only_best, sigmoid
 
-from aot.backs.attach import with_back
-from aot.backs.table import declared_back, read_back
+from aot.backs.attach import declared_back, read_back, with_back
 from aot.backs.torchvision_ssd import Ssd
 from aot.errors import ModelError
 from aot.frontend.declared import DeclarationError

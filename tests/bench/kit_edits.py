@@ -10,8 +10,7 @@ from typing import Any
 from deploy.silicon.kit_file import ESTIMATES, LOG, RESULT, as_json
 from deploy.silicon.line_log import FROM_BOARD, NOTE, read_log
 from deploy.silicon.replay import figures_of
-from platforms.rpc.frame import Decoder, encode_frame
-from platforms.rpc.packet import Packet
+from platforms.rpc.frame import Decoder, Packet, encode_frame
 from platforms.rpc.protocol import REPLY_BIT, Message
 
 Parts = Mapping[str, bytes]

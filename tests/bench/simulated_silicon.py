@@ -15,9 +15,8 @@ from deploy.devices.firmware import Ready
 from deploy.silicon.measure_kit import KitWishes
 from platforms.base import BuildChoices
 from platforms.board_files import load_board
-from platforms.rpc.frame import Decoder, encode_frame
+from platforms.rpc.frame import Decoder, Packet, encode_frame
 from platforms.rpc.messages import PROFILE_ENTRY
-from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import REPLY_BIT, Capability, Message, Status
 from platforms.runners.qemu import PROGRAM, QemuLine, command
 from platforms.transport.base import Transport

@@ -21,8 +21,7 @@ from foreground import start_in_foreground
 from tiny_models import TINY
 
 from platforms.rpc import exchange
-from platforms.rpc.frame import encode_frame
-from platforms.rpc.packet import Packet
+from platforms.rpc.frame import Packet, encode_frame
 from platforms.rpc.protocol import Notice
 
 pytestmark = pytest.mark.cc

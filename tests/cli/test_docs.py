@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import deploy
-from deploy.cli.ascii_output import spell_out_what_cannot_be_shown
 from deploy.cli.docs_on_terminal import print_on_terminal
 from deploy.cli.docs_pages import manual_pages
+from deploy.cli.terminal_width import spell_out_what_cannot_be_shown
 
 Run = Callable[..., Any]
 

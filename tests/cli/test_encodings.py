@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cli.ascii_output import SPELLINGS
+from deploy.cli.terminal_width import SPELLINGS
 
 ENCODINGS = (
     {"PYTHONIOENCODING": "ascii"},

@@ -15,9 +15,9 @@ import pytest
 import deploy
 from codegen.options import CompileOptions
 from deploy.exploring import run as exploring
-from deploy.exploring.best import mark_best, smallest_boards
+from deploy.exploring.exploration import mark_best, smallest_boards
 from deploy.exploring.model_on_board import ModelOnBoard, explore_one
-from deploy.exploring.vary import all_options, read_varied
+from deploy.exploring.run import all_options, read_varied
 
 Run = Callable[..., Any]
 DEMO = Path(deploy.__file__).parent / "demo"

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from aot.plan import crowd
+from aot.plan import place
 from boards.files import read_toml
-from codegen.fit.plans_found import forget_plans
+from codegen.fit.variant import forget_plans
 from deploy.host_tools.tool_inventory import PACKAGES
 from platforms.transport.ports import UsbPort
 
@@ -105,7 +105,7 @@ def test_inspect_says_where_too_much_is_there_at_once_to_search(
         "smaller arena"
     )
     assert said not in run_deploy("inspect", model).out
-    monkeypatch.setattr(crowd, "MOST_PAIRS", -1)
+    monkeypatch.setattr(place, "MOST_PAIRS", -1)
     forget_plans()
     assert said in run_deploy("inspect", model).out
 

@@ -42,7 +42,7 @@ MODULES = (
         "aot.errors",
         "codegen.version",
         "deploy.cli.console",
-        "deploy.cli.error_pages",
+        "deploy.cli.docs_pages",
         "deploy.cli.terminal_width",
     ),
     *(

@@ -16,9 +16,8 @@ from deploy.devices.connection_options import LineOptions
 from deploy.devices.firmware import Ready, build, prepare
 from platforms.base import BuildChoices
 from platforms.line_deadlines import deadlines_for
-from platforms.rpc.frame import Decoder, encode_frame
+from platforms.rpc.frame import Decoder, Packet, encode_frame
 from platforms.rpc.line_key import read_line_key
-from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import REPLY_BIT, Message, Notice, Status
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport

@@ -12,9 +12,14 @@ import onnx
 import pytest
 from uneven_nets import CHANNELS, samples, uneven_net
 
-from aot.frontend.onnx.corrected_biases import with_corrected_biases, with_differences
-from aot.frontend.onnx.layer_pairs import layers_of, pairs_of
-from aot.frontend.onnx.like_ranges import with_like_ranges, with_values_between
+from aot.frontend.onnx.float_layers import (
+    layers_of,
+    pairs_of,
+    with_corrected_biases,
+    with_differences,
+    with_like_ranges,
+    with_values_between,
+)
 from aot.ir.types import Array
 from deploy.quantization.refined_weights import ways
 from deploy.quantization.weight_widths import LayerWeights, narrow_above

@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import deploy
-from aot.frontend.onnx.narrow_weights import in_four_bits, layer_weights, narrowed
+from aot.frontend.onnx.float_layers import in_four_bits, layer_weights, narrowed
 from deploy.quantization.weight_widths import LayerWeights, bytes_with, narrow_within
 
 Deploy = Callable[..., Any]

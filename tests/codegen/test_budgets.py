@@ -16,10 +16,9 @@ from aot.errors import FitError
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.target import Optimize, Target
-from codegen.fit.budgets import flash_bytes
+from codegen.fit.budgets import flash_bytes, offers_for
 from codegen.fit.layer_cycles import cycle_table
 from codegen.fit.merged_kernels import predicted_cycles
-from codegen.fit.offers import offers_for
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import ImportedModel, Job, import_model

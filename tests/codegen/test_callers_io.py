@@ -19,7 +19,7 @@ from aot.plan.model import Kind, PlanTensor, Rows, Stage, Step
 from aot.target import Optimize
 from artifact.artifact import artifact_of
 from codegen.compile import compile_job
-from codegen.fit.callers_io import without_io
+from codegen.fit.variant import without_io
 from codegen.job import ImportedModel, Job, read_job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions

@@ -19,11 +19,10 @@ from codegen.c.kernel_function import kernel_function
 from codegen.c.tree import Assign, ForLoop, Name, Number, Stmt
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Knob, Point, Space
-from codegen.lower.code_cache import code_read
+from codegen.lower.code_cache import code_read, statement_bytes
 from codegen.lower.decisions import decisions_for
 from codegen.lower.lower import lower_graph
 from codegen.lower.stages import Lowered
-from codegen.lower.statement_size import statement_bytes
 
 KB = replace(DSP, code_cache_bytes=1024)
 

@@ -6,7 +6,7 @@ import pytest
 
 from aot.target import Feature
 from boards.cores import load_core
-from codegen.c.core_kinds import INTERRUPTS, core_kind
+from codegen.c.part_sizes import INTERRUPTS, core_kind
 
 # core and chosen features -> (startup, a scalar call, the stack of a value in use): what tells rows apart.
 ROWS = {

@@ -10,8 +10,8 @@ import pytest
 from aot.errors import BoardError
 from aot.plan.model import Pool
 from aot.target import FIRMWARE_RAM_BYTES, MemoryRegion, Target
-from codegen.fit.demanded_pools import pools_demanded
-from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
+from codegen.fit.variant import pools_demanded
+from codegen.kernels.kernel import ANYWHERE, MemoryDemand
 from codegen.lower.stages import LoweredStage
 
 DTCM, SRAM = MemoryRegion("DTCM", 0, 1 << 16, "ram"), MemoryRegion("SRAM", 1 << 20, 1 << 18, "ram", speed=1)

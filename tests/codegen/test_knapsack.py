@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegen.fit.knapsack import most_valuable
+from codegen.fit.placed_constants import most_valuable
 
 THINGS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 50)), max_size=7)
 

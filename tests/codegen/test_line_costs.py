@@ -16,9 +16,9 @@ from aot.passes.sequence_rows import choose_rows
 from benchmarks.memory import BOARD, run_on
 from boards.board import Board
 from codegen.compile import compile_job
+from codegen.fit.placement_search import MEASURED_COSTS
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
-from codegen.row_costs import MEASURED_COSTS
 from platforms.board_files import load_board
 
 MOST_MORE = 0.05  # of the instructions

@@ -8,7 +8,7 @@ from graphs import GRAPHS
 from aot.plan.model import PlanRequest, Stage
 from aot.target import Target
 from codegen.compile import compile_job
-from codegen.fit.plans_found import PlansFound, forget_plans, least_plan, plan_below
+from codegen.fit.variant import PlansFound, forget_plans, least_plan, plan_below
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions

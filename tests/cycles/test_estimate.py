@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boards.core_timing import CoreTiming
-from boards.cores import load_core
+from boards.cores import CoreTiming, load_core
 from platforms.cycles.estimate import BlockCost, block_costs, estimate
 from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace, load_trace
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from boards.core_pipeline import CorePipeline
-from boards.cores import core_names, load_core
+from boards.cores import CorePipeline, core_names, load_core
 from platforms.cycles.estimate import estimate
 from platforms.cycles.pipeline import IDLE, through
 from platforms.cycles.thumb import decode

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from aot.errors import ToolError
-from boards.core_pipeline import CorePipeline
-from boards.core_timing import KINDS
-from boards.cores import load_core
+from boards.cores import KINDS, CorePipeline, load_core
 from platforms.cycles.block_log import trace_of
 from platforms.cycles.estimate import estimate
 from platforms.cycles.parts import part_of

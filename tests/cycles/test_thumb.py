@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from aot.errors import ToolError
-from boards.core_timing import KINDS
+from boards.cores import KINDS
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.parts import part_of
 from platforms.cycles.thumb import decode

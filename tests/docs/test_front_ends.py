@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deploy.inputs.wav import read_wav
+from deploy.inputs.recordings import read_wav
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aot.errors import InputError
-from deploy.inputs.wav import read_wav
+from deploy.inputs.recordings import read_wav
 
 
 def wav(path: Path, rate: int = 16000, channels: int = 1, bits: int = 16) -> None:

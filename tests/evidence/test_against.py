@@ -25,8 +25,7 @@ from deploy.proving.gathered import Evidence
 from deploy.proving.make import gather
 from deploy.proving.subject import Subject
 from deploy.proving.table import CHAPTERS
-from deploy.proving.tracing.against import Changes, Fate
-from deploy.proving.tracing.older import read_older
+from deploy.proving.tracing.against import Changes, Fate, read_older
 from platforms.board_files import load_board
 from platforms.templates import c_files
 
@@ -184,7 +183,7 @@ def test_a_folder_of_another_schema_is_refused(
     subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gather(subject, chapters=table()).save(tmp_path / "old")
-    monkeypatch.setattr("deploy.proving.tracing.older.SCHEMA", 3)
+    monkeypatch.setattr("deploy.proving.tracing.against.SCHEMA", 3)
     with pytest.raises(InputError, match=r"its evidence\.json has schema 2, and 3 can be compared"):
         read_older(tmp_path / "old")
 

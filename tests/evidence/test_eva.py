@@ -15,11 +15,15 @@ from artifact.artifact import Artifact
 from boards.cores import load_core
 from codegen.options import CompileOptions
 from deploy.proving.chapter import Standing
-from deploy.proving.eva.analysis import EvaAnalysis, analyse
-from deploy.proving.eva.annotate import annotated, without_annotations
 from deploy.proving.lone_program import obstacle
 from deploy.proving.subject import Subject
-from deploy.proving.undefined_behaviour import examine_undefined_behaviour
+from deploy.proving.undefined_behaviour import (
+    EvaAnalysis,
+    analyse,
+    annotated,
+    examine_undefined_behaviour,
+    without_annotations,
+)
 
 FRAMA_C_MISSING = "needs the program frama-c: 870 MB that no other test needs, so CI does not install it"
 

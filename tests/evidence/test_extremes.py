@@ -12,8 +12,7 @@ from strict_archives import artifact, changed
 from aot.errors import MissingToolError
 from codegen.options import CompileOptions
 from deploy.proving.chapter import Standing
-from deploy.proving.extremes import examine_extremes
-from deploy.proving.sanitized.intended import reason_of
+from deploy.proving.extremes import examine_extremes, reason_of
 from deploy.proving.subject import Subject
 
 

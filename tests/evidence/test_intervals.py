@@ -35,9 +35,9 @@ from codegen.loops.ir import (
     load,
 )
 from codegen.options import CompileOptions
+from deploy.proving import interval_walk as layer_walk
 from deploy.proving.chapter import Standing
 from deploy.proving.interval_walk import examine_intervals
-from deploy.proving.intervals import layer as layer_walk
 from deploy.proving.intervals.cells import BINARY, Cells, Hull, Interval, Notes, limits_of
 from deploy.proving.intervals.program import IntervalProgram
 from deploy.proving.subject import About, Subject, subject_of

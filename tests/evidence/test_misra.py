@@ -12,10 +12,13 @@ from strict_archives import artifact, changed
 import deploy
 from aot.errors import MissingToolError
 from codegen.options import CompileOptions
-from deploy.proving.cert.clang_tidy import CertFindings
 from deploy.proving.chapter import Standing
-from deploy.proving.coding_standard import examine_coding_standard
-from deploy.proving.misra.deviations import DEVIATIONS, RUNTIME_DEVIATIONS
+from deploy.proving.coding_standard import (
+    DEVIATIONS,
+    RUNTIME_DEVIATIONS,
+    CertFindings,
+    examine_coding_standard,
+)
 from deploy.proving.subject import Subject
 
 needs_cppcheck = pytest.mark.skipif(

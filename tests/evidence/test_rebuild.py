@@ -15,9 +15,14 @@ from aot.target import Optimize
 from codegen.options import CompileOptions, words_of
 from deploy.proving import rebuild
 from deploy.proving.chapter import Standing
-from deploy.proving.rebuild import examine_rebuild
-from deploy.proving.rebuilding.twice import RebuildResult, twice
-from deploy.proving.rebuilding.wheel import packages_of, source_tree, wheel_again
+from deploy.proving.rebuild import (
+    RebuildResult,
+    examine_rebuild,
+    packages_of,
+    source_tree,
+    twice,
+    wheel_again,
+)
 from deploy.proving.subject import About, Subject, subject_of
 from platforms.board_files import load_board
 

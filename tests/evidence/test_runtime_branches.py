@@ -9,8 +9,8 @@ import pytest
 from counted_gcc import with_counters
 from runtime_coverage import File, Line
 
-from deploy.proving.branches import runtime
-from deploy.proving.branches.runtime import (
+from deploy.proving import coverage
+from deploy.proving.coverage import (
     RuntimeCoverage,
     RuntimeFile,
     RuntimeGap,
@@ -29,7 +29,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     file = RuntimeFile("solder_slot.c", lines=20, run_lines=18, branches=10, taken=9, gaps=(GAP,))
     whole = RuntimeFile("solder_lock.c", lines=9, run_lines=9, branches=6, taken=6, gaps=())
     found = RuntimeCoverage("0.2.0", sha256_of_runtime(SOURCES), "gcov 12", ("tests/rpc",), (file, whole))
-    monkeypatch.setattr(runtime, "stored_coverage", lambda: found)
+    monkeypatch.setattr(coverage, "stored_coverage", lambda: found)
 
 
 @pytest.mark.usefixtures("counted")

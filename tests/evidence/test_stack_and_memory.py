@@ -16,9 +16,8 @@ from codegen.options import CompileOptions
 from deploy.proving import stack_and_memory
 from deploy.proving.c_functions import CConstant
 from deploy.proving.chapter import Standing
-from deploy.proving.machine.call_tree import CallTree, call_tree
 from deploy.proving.machine.objects import taken_addresses, written_memory
-from deploy.proving.machine.program import LinkedProgram
+from deploy.proving.machine.program import CallTree, LinkedProgram, call_tree
 from deploy.proving.stack_and_memory import examine_stack_and_memory
 from deploy.proving.subject import Subject
 from platforms.board_files import load_board

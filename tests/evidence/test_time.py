@@ -13,9 +13,7 @@ from codegen.options import CompileOptions
 from deploy.proving.chapter import Finding, Standing
 from deploy.proving.subject import Subject
 from deploy.proving.sum_range import sum_range
-from deploy.proving.time import examine_time
-from deploy.proving.timing.inputs import adversarial_inputs
-from deploy.proving.timing.layer_times import RunTimes, times_of_layers
+from deploy.proving.time import RunTimes, adversarial_inputs, examine_time, times_of_layers
 from platforms.board_files import load_board
 from platforms.cycles.estimate import BlockCost, Cycles
 

@@ -19,11 +19,14 @@ from codegen.options import CompileOptions
 from deploy.proving import tool_confidence
 from deploy.proving.chapter import Standing
 from deploy.proving.confidence.bills import bill_of_tool, packages
-from deploy.proving.confidence.compilers import CompilerTry
-from deploy.proving.confidence.mutants import MutationScore, mutation_scores
-from deploy.proving.confidence.oracles import COMPARISONS
 from deploy.proving.subject import Subject
-from deploy.proving.tool_confidence import examine_tool_confidence
+from deploy.proving.tool_confidence import (
+    COMPARISONS,
+    CompilerTry,
+    MutationScore,
+    examine_tool_confidence,
+    mutation_scores,
+)
 
 SCHEMAS = ("spdx", "jsf-0.82", "cryptography-defs")
 

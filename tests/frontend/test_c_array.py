@@ -8,8 +8,7 @@ import pytest
 from tiny_models import TINY
 
 from aot.errors import ModelError
-from aot.frontend.c_array import model_in_c
-from aot.frontend.load import load_model, read_model
+from aot.frontend.load import load_model, model_in_c, read_model
 from aot.ir.text import print_graph
 
 MODEL = TINY["conv"]()

@@ -12,7 +12,7 @@ from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import FileTensor
 from aot.passes.pipeline import run_meaning
-from aot.printable import printable
+from aot.wording import printable
 
 MUTATIONS = 400
 EXTREMES = (0, 1, 0x7F, 0x80, 0xFF)

@@ -11,10 +11,9 @@ import numpy as np
 from front_cases import CASES, SAMPLES, FrontCase, Reals, signal
 from movement_cases import MOVEMENTS, MovementCase, movement
 
-from aot.fronts.attach import with_front
+from aot.fronts.attach import declared_front, with_front
 from aot.fronts.movement import Movement
 from aot.fronts.picture import Picture
-from aot.fronts.table import declared_front
 from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, DType, TensorType

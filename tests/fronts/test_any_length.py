@@ -11,7 +11,7 @@ from front_cases import signal
 from library_bounds import BOUND, features
 
 import deploy
-from deploy.inputs.wav import read_wav
+from deploy.inputs.recordings import read_wav
 
 KWS = (
     "tf.signal.mfcc:sample_rate=16000,samples=16000,frame_length=480,frame_step=320,fft_length={},"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from aot.frontend.declared import DeclarationError
+from aot.fronts.attach import FRONTS, declared_front, read_front
 from aot.fronts.spectrum import Spectrum
-from aot.fronts.table import FRONTS, declared_front, read_front
 
 TF = "tf.signal.mfcc:sample_rate=16000,frame_length=480,frame_step=320"
 

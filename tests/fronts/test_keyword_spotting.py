@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import deploy
-from deploy.inputs.wav import read_wav
+from deploy.inputs.recordings import read_wav
 
 # As the model's training code declares it; there samples are divided by the largest of the clip.
 FRONT = (

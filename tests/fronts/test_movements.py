@@ -14,8 +14,7 @@ from movement_cost import FRONTS, compiled
 import deploy
 from aot.errors import ModelError
 from aot.frontend.declared import DeclarationError
-from aot.fronts.attach import with_front
-from aot.fronts.table import read_front
+from aot.fronts.attach import read_front, with_front
 from aot.ir.graph import Graph
 from aot.ir.types import DType, TensorType
 

@@ -16,8 +16,7 @@ from picture_cases import HEIGHT, PICTURES, WIDTH, colours
 import deploy
 from aot.errors import ModelError
 from aot.frontend.declared import DeclarationError
-from aot.fronts.attach import with_front
-from aot.fronts.table import read_front
+from aot.fronts.attach import read_front, with_front
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import DType, Quant, TensorType

@@ -17,8 +17,7 @@ from mutations import mutated, mutated_text
 
 from aot.frontend.load import parse_model
 from aot.target import Target
-from artifact.archive import METADATA, archive_bytes, read_archive
-from artifact.archive_file import tar_bytes
+from artifact.archive import METADATA, archive_bytes, read_archive, tar_bytes
 from artifact.artifact import artifact_of
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job

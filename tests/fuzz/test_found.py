@@ -16,8 +16,7 @@ from aot.errors import DeployError, ModelError
 from aot.frontend.load import parse_model
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import FileTensor
-from aot.ir.line import GraphTextError
-from aot.ir.text import parse_graph
+from aot.ir.text import GraphTextError, parse_graph
 from aot.target import Target
 from artifact.artifact import Artifact, artifact_of
 from artifact.parameters import ParametersError, pack_parameters, unpack_parameters
@@ -28,7 +27,7 @@ from codegen.kernels.tuning_records import read_records
 from codegen.options import CompileOptions
 from deploy.benchmark.baseline_changes import read_baseline
 from deploy.cli.project_file import read_project_file
-from deploy.exploring.kept import read_kept
+from deploy.exploring.run import read_kept
 from platforms.board_files import load_board
 from platforms.folder import read_project
 

@@ -138,7 +138,7 @@ from __future__ import annotations
 from aot.ir.types import DType
 from aot.target import Feature
 from codegen.isa.isa import Isa
-from codegen.kernels.conditions import BYTES
+from codegen.kernels.schedule import BYTES
 from codegen.kernels.dense import dense_schedule
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, nest, stored_bytes
 from codegen.kernels.kernel import Site

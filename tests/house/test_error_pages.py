@@ -13,8 +13,7 @@ from source_trees import nodes_of
 
 from aot.errors import DeployError, FitError
 from deploy.cli.commands import COMMANDS
-from deploy.cli.docs_pages import manual_pages
-from deploy.cli.error_pages import error_pages, page_of, shown
+from deploy.cli.docs_pages import error_pages, manual_pages, page_of, shown
 
 INTRODUCTION = """\
 # Errors

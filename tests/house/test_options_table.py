@@ -18,13 +18,12 @@ import deploy
 from aot.frontend.load import parse_model
 from aot.target import Target
 from artifact.fact_json import decode, encode
-from artifact.schema import archive_schema, options_schema
+from artifact.metadata import archive_schema, options_schema
 from codegen.c.provenance import made_by
 from codegen.job import ImportedModel, Job
-from codegen.option_entry import Option, WrittenWhen, options_of
+from codegen.option_entry import Option, WrittenWhen, options_of, read_given
 from codegen.option_entry import option as an_option
 from codegen.option_kinds import Size
-from codegen.option_reading import read_given
 from codegen.options import ALL_OPTIONS, OPTIONS, CompileOptions, Rounding, read_options
 from deploy.__main__ import main
 from deploy.cli.command import command_parser, load_command

@@ -9,8 +9,7 @@ from op_case import int8, op_case
 from random_graphs import graphs, same
 
 from aot.ir.graph import Graph, Node
-from aot.ir.line import GraphTextError
-from aot.ir.text import external_constants, parse_graph, print_graph
+from aot.ir.text import GraphTextError, external_constants, parse_graph, print_graph
 from aot.ops import OPS
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d, Halves

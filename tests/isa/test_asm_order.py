@@ -15,7 +15,7 @@ from codegen.isa.asm_line import AsmLine
 from codegen.isa.asm_order import Pipeline
 from codegen.isa.dsp import text, winograd
 from codegen.isa.dsp.dot_tile import SmladDotTile
-from codegen.isa.dsp.pipeline import IN_PAIRS
+from codegen.isa.dsp.needs import IN_PAIRS
 from codegen.isa.helium import dots
 from codegen.isa.helium.dots import HeliumDotTile
 from codegen.isa.helium.pipeline import HELIUM

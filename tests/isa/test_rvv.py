@@ -14,10 +14,8 @@ from proc_checks import around_results, proc_check
 from aot.ir.types import Array, DType
 from aot.ops.rounding import RequantRounding
 from codegen.isa.plain.requantise import Requant
-from codegen.isa.rvv.depthwise_channels import depthwise_channels
-from codegen.isa.rvv.dot_channels import dot_channels
-from codegen.isa.rvv.groups import Groups
-from codegen.isa.rvv.row_block import RowBlock
+from codegen.isa.rvv.requantise import Groups
+from codegen.isa.rvv.row_block import RowBlock, depthwise_channels, dot_channels
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Invoke, Proc, Role, at
 

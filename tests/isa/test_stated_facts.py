@@ -19,7 +19,7 @@ from codegen.fit.plan_job import plan_job
 from codegen.isa.dsp.depthwise import DepthwiseRow
 from codegen.isa.rvv.row_block import RowBlock
 from codegen.job import ImportedModel, Job
-from codegen.lang.users_c import facts_of
+from codegen.lang.instruction import facts_of
 from codegen.loops.ir import Instruction
 from codegen.options import CompileOptions
 

@@ -20,7 +20,7 @@ from aot.target import Feature, MemoryRegion, Optimize, Target
 from artifact.artifact import artifact_of
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
-from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
+from codegen.kernels.kernel import ANYWHERE, MemoryDemand
 from codegen.kernels.schedule import Condition, Schedule
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions

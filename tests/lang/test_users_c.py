@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.lang.instruction import instruction
-from codegen.lang.users_c import FactsOfC, facts_of
+from codegen.lang.instruction import FactsOfC, facts_of, instruction
 from codegen.lang.value import function
 from codegen.loops.ir import Apply
 

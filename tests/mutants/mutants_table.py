@@ -108,7 +108,7 @@ ROOMS: Mapping[str, Room] = {
         code=(
             "codegen/c/estimate.py",
             "codegen/c/stack_size.py",
-            "codegen/c/core_kinds.py",
+            "codegen/c/part_sizes.py",
             "codegen/c/live_values.py",
         ),
         number=15,

@@ -6,8 +6,8 @@ import pytest
 from graphs import Draft
 
 from aot.ir.graph import Graph
-from aot.passes import dead_channels as search
 from aot.passes.channel_ranges import channel_ranges
+from aot.passes.meaning import remove_dead_channels as search
 
 MOST_ROUNDS = 4
 

@@ -11,8 +11,8 @@ from aot.ir.text import parse_graph
 from aot.ir.types import DType, TensorType
 from aot.ops.unary import Logistic
 from aot.passes.pipeline import run_meaning
-from aot.passes.readers import needed_elsewhere
 from aot.passes.table import meaning_passes
+from aot.passes.values import needed_elsewhere
 
 
 def test_the_first_of_very_many_readers_are_named() -> None:

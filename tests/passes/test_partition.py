@@ -16,11 +16,8 @@ from aot.ops.binary import Add, Mul
 from aot.ops.unary import Tanh
 from aot.passes.outcome import Miss
 from aot.passes.partition.claims import NOBODY, ClaimRule, Claims, claims_by_node, claims_by_rules
-from aot.passes.partition.partition import Partition, partition
-from aot.passes.partition.pieces import piece_graph
-from aot.patterns.choices import optional
-from aot.patterns.leaves import constant, wildcard
-from aot.patterns.nodes import is_op
+from aot.passes.partition.partition import Partition, partition, piece_graph
+from aot.patterns.pattern import constant, is_op, optional, wildcard
 
 F32 = TensorType(DType.F32, (4,))
 

@@ -24,13 +24,11 @@ from aot.ir.region import DeviceRegion
 from aot.ir.text import parse_graph, print_graph
 from aot.ir.types import Array
 from aot.ir.verify import verify
+from aot.passes.goals import PlacementGoal, RegionGoal, VariantGoal
 from aot.passes.outcome import Miss, Outcome, Rewritten, Unchanged, reason_lines
 from aot.passes.partition.claims import claims_by_node
-from aot.passes.placement_goal import PlacementGoal
-from aot.passes.region_goal import RegionGoal
 from aot.passes.table import TABLES, meaning_passes, placement_passes, region_passes, variant_passes
-from aot.passes.variant_goal import VariantGoal
-from codegen.row_costs import MEASURED_COSTS
+from codegen.fit.placement_search import MEASURED_COSTS
 
 FOLDER = Path(__file__).parent
 STEMS = [name.replace("-", "_") for names in TABLES.values() for name in names]

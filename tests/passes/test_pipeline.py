@@ -13,13 +13,12 @@ from aot.ir.graph import Graph
 from aot.ir.text import parse_graph
 from aot.ir.verify import GraphRuleError
 from aot.passes import MEANING
+from aot.passes.goals import PlacementGoal, VariantGoal
 from aot.passes.outcome import Outcome, Rewritten, Unchanged
 from aot.passes.pipeline import PassError, run_meaning, run_passes
-from aot.passes.placement_goal import PlacementGoal
 from aot.passes.table import TABLES, Pass, meaning_passes, placement_passes, variant_passes
-from aot.passes.variant_goal import VariantGoal
+from codegen.fit.placement_search import MEASURED_COSTS
 from codegen.options import read_options
-from codegen.row_costs import MEASURED_COSTS
 
 GRAPH = parse_graph(
     """

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from aot.ir.graph import Graph
 from aot.ir.text import parse_graph
+from aot.passes.mutator import rewrite
 from aot.passes.outcome import Miss
-from aot.passes.rewrite import rewrite
-from aot.patterns.nodes import is_op
-from aot.patterns.pattern import Match
+from aot.patterns.pattern import Match, is_op
 
 FIRST = is_op("reshape")
 TWO = is_op("reshape")(FIRST)

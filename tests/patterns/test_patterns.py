@@ -12,13 +12,22 @@ from aot.ops.binary import Add, Mul
 from aot.ops.op import Op
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Tanh
-from aot.patterns.chains import chain
-from aot.patterns.choices import any_of, optional
-from aot.patterns.dominators import dominated
-from aot.patterns.facts import has_attr, has_type
-from aot.patterns.leaves import absent, constant, wildcard
-from aot.patterns.nodes import is_op
-from aot.patterns.pattern import Match, Pattern, PatternError, match, matches
+from aot.patterns.paths import chain, dominated
+from aot.patterns.pattern import (
+    Match,
+    Pattern,
+    PatternError,
+    absent,
+    any_of,
+    constant,
+    has_attr,
+    has_type,
+    is_op,
+    match,
+    matches,
+    optional,
+    wildcard,
+)
 
 F32 = TensorType(DType.F32, (1, 4))
 

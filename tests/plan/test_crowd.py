@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from plan_requests import Net
 from random_nets import requests
 
-from aot.plan import crowd, planner
+from aot.plan import place, planner
 from aot.plan.check import check_plan
-from aot.plan.crowd import are_many, is_crowded
 from aot.plan.model import Kind, PlanRequest, Pool
+from aot.plan.place import are_many, is_crowded
 from aot.plan.planner import make_plan
 from aot.plan.rings import Block
 
@@ -55,7 +55,7 @@ def test_the_checker_accepts_what_is_placed_whole(
     monkeypatch: pytest.MonkeyPatch, request_: PlanRequest
 ) -> None:
     """In one pool, and in two of which the fast one is too small."""
-    monkeypatch.setattr(crowd, "MOST_PAIRS", -1)
+    monkeypatch.setattr(place, "MOST_PAIRS", -1)
     plan = make_plan(request_)
     assert plan.is_crowded
     check_plan(request_, plan)

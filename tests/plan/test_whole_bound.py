@@ -9,7 +9,7 @@ from graphs import GRAPHS
 from model_checks import DSP, OPTIONS, compiled
 
 from aot.ir.text import parse_graph
-from aot.plan.whole_bound import whole_tensor_bound
+from aot.plan.wholes import whole_tensor_bound
 from artifact.facts import ModelFacts, facts_of
 from artifact.memory_svg import draw_memory_svg
 from artifact.report import make_report

@@ -13,7 +13,7 @@ from artifact.artifact import artifact_of
 from boards.board import Board
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
-from codegen.kernels.memory_demand import MemoryDemand
+from codegen.kernels.kernel import MemoryDemand
 from codegen.options import CompileOptions
 from platforms.base import BuildChoices, platform_of
 from platforms.board_files import load_board

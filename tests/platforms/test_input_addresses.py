@@ -13,8 +13,7 @@ import deploy
 from platforms.base import platform_of
 from platforms.board_files import load_board
 from platforms.project import App, ProjectSource
-from platforms.rpc.frame import Decoder
-from platforms.rpc.packet import Packet
+from platforms.rpc.frame import Decoder, Packet
 from platforms.rpc.protocol import Message
 from platforms.runners.qemu import QemuLine
 

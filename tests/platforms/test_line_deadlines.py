@@ -8,8 +8,7 @@ from fake_line import FakeTransport
 from platforms.board_files import load_board
 from platforms.line_deadlines import deadlines_for
 from platforms.rpc.exchange import Exchange
-from platforms.rpc.frame import Decoder, encode_frame
-from platforms.rpc.packet import Packet
+from platforms.rpc.frame import Decoder, Packet, encode_frame
 from platforms.rpc.protocol import REPLY_BIT, Message
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from platforms.runners import unicorn_runner
-from platforms.runners.unicorn_uart import DATA, IDLE_POLLS, RX_FULL, STATE, EmulatedUart, EndOfInput
+from platforms.runners.unicorn_devices import DATA, IDLE_POLLS, RX_FULL, STATE, EmulatedUart, EndOfInput
 
 
 class Ends:

@@ -26,8 +26,7 @@ from platforms.project import App, ProjectSource
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
 from platforms.rpc.session import Session
-from platforms.zephyr import PLATFORM, west_build
-from platforms.zephyr_tools import find_west, tree_version
+from platforms.zephyr import PLATFORM, find_west, tree_version, west_build
 
 Run = Callable[..., Any]
 Golden = Callable[[str, str], None]

@@ -15,9 +15,7 @@ from aot.ops.combine import Combination, Combine
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest, whole
 from codegen.isa.isa import Isa
-from codegen.kernels.c_function import CFile, CFunction, CLibrary
-from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
+from codegen.kernels.kernel import ANYWHERE, CFile, CFunction, CLibrary, Kernel, MemoryDemand, RowAccess, Site
 from codegen.kernels.schedule import Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from aot.ir.types import DType
 from codegen.accelerators.accelerator import Accelerator
 from codegen.formats import RowFormat, whole
-from codegen.kernels.c_function import CFile, CFunction, CLibrary
-from codegen.kernels.kernel import Kernel, RowAccess, Site, Started
+from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, RowAccess, Site, Started
 from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 

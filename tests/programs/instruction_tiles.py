@@ -27,9 +27,8 @@ from codegen.isa.helium.requantise import RequantTile, requantise_tile
 from codegen.isa.plain.fitted_scale import store_fitted
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
-from codegen.isa.rvv import depthwise_channels as rvv_depthwise
-from codegen.isa.rvv.dot_channels import dot_channels
-from codegen.isa.rvv.row_block import RowBlock
+from codegen.isa.rvv import row_block as rvv_depthwise
+from codegen.isa.rvv.row_block import RowBlock, dot_channels
 
 REQUANT = Requant(-3, -128, 127, RequantRounding.DOUBLE, (1, 22), sum_fits_30_bits=True)
 OF_A_MODEL = ("is_small", "most_unrolled")  # the same for all its layers, or for all of one unrolling

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from aot.ir.graph import Graph
+from aot.passes.goals import PlacementGoal
 from aot.passes.pipeline import run_passes
-from aot.passes.placement_goal import PlacementGoal
 from aot.passes.table import placement_passes
-from codegen.row_costs import MEASURED_COSTS
+from codegen.fit.placement_search import MEASURED_COSTS
 
 
 def placed(graph: Graph, max_slowdown: float = 0.0, is_streamed: bool = False) -> Graph:

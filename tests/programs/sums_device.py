@@ -17,9 +17,7 @@ from aot.passes.outcome import Miss
 from aot.passes.partition.claims import Claims, claims_by_node
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption, Regions, region_of, whole_inputs
 from codegen.formats import RowFormat
-from codegen.kernels.c_function import CFile, CFunction, CLibrary
-from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.memory_demand import MemoryDemand
+from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, RowAccess, Site
 from codegen.kernels.schedule import Condition, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from platforms.rpc.deadlines import Deadlines
-from platforms.rpc.frame import Decoder
-from platforms.rpc.packet import Packet
+from platforms.rpc.frame import Decoder, Packet
 from platforms.rpc.protocol import Notice
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport

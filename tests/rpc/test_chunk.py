@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from platforms.rpc.chunk import SMALLEST_CHUNK, ChunkSize
+from platforms.rpc.exchange import SMALLEST_CHUNK, ChunkSize
 
 
 def test_damage_halves_down_to_the_smallest() -> None:

@@ -7,8 +7,7 @@ from fake_line import FakeTransport
 from test_failure_texts import DEADLINES, TOKEN, hello_payload, reply_to
 
 from platforms.rpc.exchange import QUIET_S
-from platforms.rpc.frame import Decoder, encode_frame
-from platforms.rpc.packet import Packet
+from platforms.rpc.frame import Decoder, Packet, encode_frame
 from platforms.rpc.session import Session
 
 

@@ -15,9 +15,8 @@ from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError, DeviceResetError, RequestRefusedError, SessionLostError
-from platforms.rpc.frame import encode_frame
+from platforms.rpc.frame import SEQUENCE_MODULUS, Packet, encode_frame
 from platforms.rpc.messages import Expected, RemoteModel
-from platforms.rpc.packet import SEQUENCE_MODULUS, Packet
 from platforms.rpc.protocol import PROTOCOL_VERSION, Capability, Message, Reset, Status
 from platforms.rpc.session import Session
 from platforms.transport.base import LineClosedError

@@ -14,9 +14,8 @@ from aot.errors import DeployError
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
 from platforms.rpc.deadlines import Deadlines
-from platforms.rpc.frame import Decoder, encode_frame
+from platforms.rpc.frame import Decoder, Packet, encode_frame
 from platforms.rpc.messages import PROFILE_ENTRY, Expected, MalformedPayloadError, RemoteModel, unpack_tensor
-from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import PROTOCOL_VERSION, REPLY_BIT, WRITE_HEADER_BYTES, Message, Notice, Status
 from platforms.rpc.session import Session
 

@@ -26,11 +26,10 @@ from aot.errors import InputError
 from platforms.rpc.cartridges import BUILT_IN
 from platforms.rpc.exchange import line_s
 from platforms.rpc.failures import RequestRefusedError
-from platforms.rpc.frame import Decoder, encode_frame
+from platforms.rpc.frame import Decoder, Packet, encode_frame
 from platforms.rpc.function_type import checked, pack_call, read_function
 from platforms.rpc.line_key import answer_to
 from platforms.rpc.messages import PROFILE_ENTRY, RemoteModel
-from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import Capability, DescribedTensors, Message, Status
 from platforms.rpc.session import Session
 

@@ -15,11 +15,10 @@ from aot.ir.types import DType, TensorType
 from deploy.cli.commands.monitor import harmless
 from platforms.rpc.exchange import LOG_BYTES
 from platforms.rpc.failures import DeviceSilentError
-from platforms.rpc.frame import Decoder, encode_frame
+from platforms.rpc.frame import Decoder, Packet, encode_frame
 from platforms.rpc.function_type import DeviceArrayType
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.messages import text_of as safe_text
-from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import (
     PROTOCOL_VERSION,
     Capability,

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from platforms.rpc.frame import Decoder, encode_frame
+from platforms.rpc.frame import Decoder, Packet, encode_frame
 from platforms.rpc.messages import pack_hello, pack_read, pack_run, pack_write, unpack_hello
-from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import REPLY_BIT, Message, Notice, Status
 from platforms.transport.pipe import PipeTransport
 

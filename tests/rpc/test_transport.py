@@ -20,8 +20,7 @@ from fake_line import FakeTransport
 
 from aot.errors import MachineError
 from benchmarks.faulty_line import Faults, damage
-from platforms.rpc.frame import encode_frame
-from platforms.rpc.packet import Packet
+from platforms.rpc.frame import Packet, encode_frame
 from platforms.rpc.protocol import REPLY_BIT, Message, Status
 from platforms.rpc.trace import TraceTransport
 from platforms.transport.base import LineBusyError, LineClosedError, LineStuckError

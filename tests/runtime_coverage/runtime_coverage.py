@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
 from codegen.version import VERSION  # noqa: E402  # the tree's own, wherever this is started
-from deploy.proving.branches.runtime import STORED, reason_in_runtime, sha256_of_runtime  # noqa: E402
+from deploy.proving.coverage import STORED, reason_in_runtime, sha256_of_runtime  # noqa: E402
 
 RUNTIME = ROOT / "project_templates" / "common"
 SHIM = Path(__file__).with_name("counted_gcc.py")

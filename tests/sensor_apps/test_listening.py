@@ -15,7 +15,7 @@ from kws_accuracy import accuracies
 from listener import BACK, CLASSES, FRONT, LABELS, Samples, built, heard, listener, network, records
 
 import deploy
-from deploy.inputs.wav import read_wav
+from deploy.inputs.recordings import read_wav
 from deploy.python_api.model import Model
 from deploy.sensors.sensor_log import Losses, ProgramFault, Record, Start, WindowRun
 

@@ -14,7 +14,7 @@ import pytest
 from listener import built, records
 
 import deploy
-from deploy.inputs.wav import read_wav
+from deploy.inputs.recordings import read_wav
 from deploy.sensors.sensor_log import Losses, Record, WindowRun
 
 pytestmark = [pytest.mark.cc, pytest.mark.slow]

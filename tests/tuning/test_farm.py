@@ -26,9 +26,8 @@ from codegen.kernels.tuning_records import read_records
 from platforms.board_files import load_board
 from platforms.runners.runner import ANY_BOARD, BoardSelector
 from platforms.tuning import farm_jobs
-from platforms.tuning.farm import FarmBench, farm, farm_client, resource_of
+from platforms.tuning.farm import FarmBench, farm, farm_boards, farm_client, resource_of
 from platforms.tuning.farm_credentials import credentials_file, made_credentials
-from platforms.tuning.farm_status import farm_boards
 from platforms.tuning.trial import MeasureChoices
 
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"

@@ -15,8 +15,7 @@ from aot.errors import ModelError
 from aot.frontend.builder import MAX_TENSOR_BYTES, too_large
 from aot.frontend.onnx import open_sizes
 from aot.frontend.onnx.elements import stored_type
-from aot.frontend.onnx.errors import LeftOpenError
-from aot.frontend.onnx.refused import Refused
+from aot.frontend.onnx.errors import LeftOpenError, Refused
 from aot.ir.types import Array, TensorType
 
 Shapes = Mapping[str, tuple[int, ...]]

@@ -14,7 +14,7 @@ from aot.frontend.onnx.bfloat16_steps import is_bfloat16, rounded, softmax_by_st
 from aot.frontend.onnx.counted_rows import follow
 from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
-from aot.frontend.onnx.errors import AlreadyReportedError, NoImporterError
+from aot.frontend.onnx.errors import AlreadyReportedError, NoImporterError, Refused
 from aot.frontend.onnx.functions import FunctionBody, body_of
 from aot.frontend.onnx.importers.find import find_importer
 from aot.frontend.onnx.inputs import Shapes, inputs_of
@@ -22,19 +22,68 @@ from aot.frontend.onnx.integers.plain import through_reals, with_plain_integers
 from aot.frontend.onnx.integers.recognise import with_integers
 from aot.frontend.onnx.merged_trees import with_merged_trees
 from aot.frontend.onnx.operation import OnnxOperator
-from aot.frontend.onnx.order import in_order, names_read, reads
-from aot.frontend.onnx.refused import Refused
-from aot.frontend.onnx.supported import (
-    STANDARD,
-    label_of,
-    name_of,
-    nodes_of,
-    unsupported_within,
-    versions_of,
-)
+from aot.frontend.onnx.supported import STANDARD, label_of, name_of, nodes_of, unsupported_within, versions_of
 from aot.frontend.onnx.tensor_inputs import with_tensor_inputs
 from aot.ir.graph import Graph
 from aot.ir.types import Array
+
+# Reads the metadata that exporters store with the nodes of an ONNX file, such as their origin.
+
+
+def node_metadata(data: bytes) -> Mapping[str, Mapping[str, str]]:
+    """Returns the metadata of each named node."""
+    nodes = onnx.load_model_from_string(data).graph.node
+    return {node.name: {each.key: each.value for each in node.metadata_props} for node in nodes if node.name}
+
+
+# Sorts nodes into execution order: the format requires it, but not every tool obeys.
+
+
+def in_order(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
+    """Returns nodes with their numbers in the file, producers before their readers; stable.
+
+    In a cycle, a node comes before one that it reads.
+    """
+    makers = {name: number for number, node in enumerate(nodes) for name in node.output if name}
+    order: list[tuple[int, NodeProto]] = []
+    seen: set[int] = set()
+    for first in range(len(nodes)):
+        if first in seen:
+            continue
+        seen.add(first)
+        path = [(first, _sources(nodes[first], makers))]
+        while path:
+            number, sources = path[-1]
+            source = next((s for s in sources if s not in seen), None)
+            if source is None:
+                order.append((number, nodes[number]))
+                path.pop()
+            else:
+                seen.add(source)
+                path.append((source, _sources(nodes[source], makers)))
+    return order
+
+
+def _sources(node: NodeProto, makers: Mapping[str, int]) -> Iterator[int]:
+    return (makers[name] for name in reads(node) if name in makers)
+
+
+def reads(node: NodeProto) -> Iterator[str]:
+    """Yields the values that a node reads, including its branches and bodies."""
+    yield from node.input
+    for attribute in node.attribute:
+        for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            yield from (output.name for output in graph.output)
+            for inner in graph.node:
+                yield from reads(inner)
+
+
+def names_read(model: ModelProto) -> frozenset[str]:
+    """Returns the names that nodes of the file read, including bodies and functions, and its outputs."""
+    nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
+    outputs = [*(o.name for o in model.graph.output), *(n for f in model.functions for n in f.output)]
+    return frozenset(outputs).union(*map(reads, nodes)) - {""}
+
 
 MAX_DEPTH = 24  # of nested functions and bodies
 _AGAIN = "get or export the file again"

@@ -8,9 +8,9 @@ import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from aot.errors import UnsupportedError
+from aot.frontend.onnx.errors import reason_of
 from aot.frontend.onnx.functions import body_of
 from aot.frontend.onnx.importers.find import find_importer
-from aot.frontend.onnx.why_not import reason_of
 
 OLDEST = 7
 Functions = Mapping[tuple[str, str], FunctionProto]

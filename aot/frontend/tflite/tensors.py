@@ -13,7 +13,7 @@ import tflite
 from aot.errors import ModelError
 from aot.frontend.builder import MAX_TENSOR_BYTES
 from aot.ir.types import Array, DType, Quant, TensorType
-from aot.printable import printable
+from aot.wording import printable
 
 DTYPES = {
     tflite.TensorType.INT4: DType.I8,  # constants only: unpacked when they are read

@@ -1,4 +1,4 @@
-"""Converts unsigned quantized tensors to signed ones: elements and zero points minus 128, same values."""
+"""Stores unsigned quantized tensors as signed ones, and 9-bit weights as bytes; same values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from aot.frontend.tflite.operators import Stored, as_they_are
 from aot.frontend.tflite.tensors import Tensor
 from aot.ir.types import Array, DType, Quant, TensorType
 
@@ -41,3 +42,20 @@ def centred_weights(weights: TensorType, data: Array) -> tuple[TensorType, Array
     dtype = DType.I8 if fits else DType.I16
     symmetric = Quant(quant.scales, (0,) * len(quant.scales), quant.axis)
     return TensorType(dtype, weights.shape, symmetric), centred.astype(dtype.numpy)
+
+
+# Stores 9-bit weights (unsigned ones minus their zero point) as bytes with a zero point.
+#
+# TFLite kernels do not support them together with int8 pixels, but compilers for NPUs do: they subtract the
+# zero point first.
+
+
+def as_bytes(w: TensorType, data: Array) -> Stored | None:
+    """Returns the weights in bytes; None if they have more than 256 values or several scales."""
+    if w.dtype is not DType.I16 or w.quant is None:
+        return as_they_are(w, data)
+    least, most = min(int(data.min()), 0), max(int(data.max()), 0)
+    if w.quant.axis is not None or most - least > np.iinfo(np.uint8).max:
+        return None
+    quant = Quant(w.quant.scales, (-least,), None)
+    return TensorType(DType.U8, w.shape, quant), (data.astype(np.int32) - least).astype(np.uint8)

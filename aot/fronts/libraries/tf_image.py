@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot.frontend.declared import DeclarationError
-from aot.fronts.libraries.pictures import centred_crop, read_form
+from aot.fronts.libraries.checks import centred_crop, read_form
 from aot.fronts.picture import Picture
 
 

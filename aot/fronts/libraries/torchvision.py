@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aot.fronts.libraries.checks import require_positive
-from aot.fronts.libraries.pictures import centred_crop, read_form, require_per_channel
+from aot.fronts.libraries.checks import centred_crop, read_form, require_per_channel, require_positive
 from aot.fronts.picture import Picture
 
 _WHITE = 255.0

@@ -9,9 +9,8 @@ import numpy as np
 from aot.ir.graph import Graph, Node
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.reshape import Reshape
-from aot.passes.names import fresh_name
-from aot.passes.origins import origins
 from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.values import fresh_name, origins
 
 
 def absorb_transposes(graph: Graph) -> Outcome:

@@ -20,9 +20,8 @@ from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import Op
 from aot.ops.own_steps import DynamicQuantize
 from aot.ops.reshape import Reshape
-from aot.passes.names import fresh_name
 from aot.passes.outcome import Miss, Outcome, outcome
-from aot.passes.readers import needed_elsewhere, source_of
+from aot.passes.values import fresh_name, needed_elsewhere, source_of
 
 Vector = npt.NDArray[np.float32]
 # The weights' axis of output channels.

@@ -13,11 +13,11 @@ from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.ops.pooling import Pool2d
 from aot.ops.reshape import Reshape
+from aot.ops.spatial import Pool2d
 from aot.ops.unary import Clamp
 from aot.passes.outcome import Miss, Outcome, outcome
-from aot.passes.readers import needed_elsewhere, source_of
+from aot.passes.values import needed_elsewhere, source_of
 
 Fusing = Add | Conv2d | Dense | DepthwiseConv2d | Div | Mul | Pool2d | Sub
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.ops.op import Op
-from aot.passes.names import rename_reads
 from aot.passes.outcome import Outcome, outcome
+from aot.passes.values import rename_reads
 
 _Key = tuple[Op, tuple[str | None, ...], tuple[TensorType, ...]]
 

@@ -10,12 +10,9 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.pad import Pad
 from aot.ops.spatial import Padding
+from aot.passes.mutator import rewrite
 from aot.passes.outcome import Miss, Outcome, outcome
-from aot.passes.rewrite import rewrite
-from aot.patterns.choices import any_of
-from aot.patterns.leaves import absent, wildcard
-from aot.patterns.nodes import is_op
-from aot.patterns.pattern import Match
+from aot.patterns.pattern import Match, absent, any_of, is_op, wildcard
 
 _PAD = is_op("pad")
 _BIAS = any_of(wildcard("bias"), absent())

@@ -7,9 +7,9 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
-from aot.passes.dead_code import without_dead_code
+from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Miss, Outcome, outcome
-from aot.passes.views import behind_views
+from aot.passes.values import behind_views
 
 
 def merge_rearrangements(graph: Graph) -> Outcome:

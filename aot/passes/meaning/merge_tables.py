@@ -10,9 +10,8 @@ from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, TensorType
 from aot.ops.lookup import Lookup
 from aot.ops.table import table_of
-from aot.passes.names import fresh_name
 from aot.passes.outcome import Miss, Outcome, outcome
-from aot.passes.readers import needed_elsewhere
+from aot.passes.values import fresh_name, needed_elsewhere
 
 
 def merge_tables(graph: Graph) -> Outcome:

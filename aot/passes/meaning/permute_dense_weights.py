@@ -11,9 +11,8 @@ from aot.ir.types import Array
 from aot.ops.dense import Dense
 from aot.ops.op import required
 from aot.ops.reshape import Reshape
-from aot.passes.names import fresh_name
-from aot.passes.origins import Places, origins
 from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.values import Places, fresh_name, origins
 
 
 def permute_dense_weights(graph: Graph) -> Outcome:

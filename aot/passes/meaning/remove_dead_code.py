@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aot.ir.graph import Graph
-from aot.passes.dead_code import without_dead_code
+from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Outcome, outcome
 
 

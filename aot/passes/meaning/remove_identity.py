@@ -7,9 +7,9 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ir.text import type_text
 from aot.ops.activation import Activation
-from aot.ops.pooling import Pool2d
 from aot.ops.quantize import Quantize
 from aot.ops.reshape import Reshape
+from aot.ops.spatial import Pool2d
 from aot.passes.outcome import Miss, Outcome, outcome
 
 

@@ -16,12 +16,11 @@ from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.recurrent import Recurrent
 from aot.ops.reshape import Reshape
-from aot.passes.dead_code import without_dead_code
-from aot.passes.names import fresh_name
-from aot.passes.origins import Places, origins
+from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Outcome, outcome
 from aot.passes.recurrence.chains import LEAST_STEPS, WrittenOutLayer, find_chain
 from aot.passes.recurrence.regular import loops_of
+from aot.passes.values import Places, fresh_name, origins
 
 _NO_STEPS = "no three consecutive steps of a known cell have the same weights"
 

@@ -22,10 +22,9 @@ from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
-from aot.passes.dead_code import without_dead_code
-from aot.passes.names import fresh_name
+from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Miss, Outcome, outcome
-from aot.passes.views import behind_views
+from aot.passes.values import behind_views, fresh_name
 
 _LINES = Softmax | LogSoftmax
 

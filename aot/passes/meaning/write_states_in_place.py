@@ -21,11 +21,9 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.ops.select import Select
 from aot.ops.write_rows import ShiftRows, WriteRows
-from aot.passes.dead_code import without_dead_code
-from aot.passes.names import fresh_name
-from aot.passes.origins import origins
+from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Miss, Outcome, outcome
-from aot.passes.views import behind_views
+from aot.passes.values import behind_views, fresh_name, origins
 
 
 def write_states_in_place(graph: Graph) -> Outcome:

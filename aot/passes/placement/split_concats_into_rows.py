@@ -7,19 +7,18 @@ from dataclasses import replace
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
-from aot.counted import counted
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, TensorType
 from aot.ops.concat import Concat, behind
 from aot.ops.reshape import Reshape
-from aot.passes.dead_code import without_dead_code
-from aot.passes.names import fresh_name
+from aot.passes.goals import PlacementGoal
+from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Miss, Outcome, outcome
-from aot.passes.placement_goal import PlacementGoal
-from aot.passes.views import behind_views
+from aot.passes.values import behind_views, fresh_name
+from aot.wording import counted
 
 if TYPE_CHECKING:
-    from aot.passes.cost_model import CostModel
+    from aot.passes.goals import CostModel
 
 
 def split_concats_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:

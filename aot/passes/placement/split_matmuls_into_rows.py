@@ -18,11 +18,11 @@ from aot.ops.gather import Gather
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
-from aot.passes.dead_code import without_dead_code
-from aot.passes.matrix_rows import MatrixRows, SeenInRows, seen_in_rows
-from aot.passes.names import fresh_name
+from aot.passes.goals import PlacementGoal
+from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Miss, Outcome, Rewritten, outcome
-from aot.passes.placement_goal import PlacementGoal
+from aot.passes.sequence_rows import MatrixRows, SeenInRows, seen_in_rows
+from aot.passes.values import fresh_name
 
 _MAX_ROWS = 4096  # planning is slow with more
 _MAX_VECTORS = 1024  # of a dense layer: each of many layers may have that many rows

@@ -8,11 +8,10 @@ from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
-from aot.passes.dead_code import without_dead_code
-from aot.passes.names import fresh_name
+from aot.passes.goals import PlacementGoal
+from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Miss, Outcome, outcome
-from aot.passes.placement_goal import PlacementGoal
-from aot.passes.views import behind_views
+from aot.passes.values import behind_views, fresh_name
 
 
 def split_rearrangements_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:

@@ -16,22 +16,22 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.mean import COLUMNS, ROWS, Mean
 from aot.ops.op import Op
-from aot.ops.pooling import Pool2d
 from aot.ops.reshape import Reshape
-from aot.ops.spatial import NO_PADDING
+from aot.ops.spatial import NO_PADDING, Pool2d
 from aot.ops.windows import Windows
-from aot.passes.dead_code import without_dead_code
-from aot.passes.names import fresh_name
+from aot.passes.goals import PlacementGoal
+from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Outcome, Rewritten, outcome
-from aot.passes.placement_goal import PlacementGoal
-from aot.passes.sequence_rows import RowChoice, choose_rows
-from aot.passes.sequences import (
+from aot.passes.sequence_rows import (
+    RowChoice,
     SequenceShape,
     SlidingWindow,
+    choose_rows,
     reduces_sequence,
     sequence_of,
     sliding_window_of,
 )
+from aot.passes.values import fresh_name
 
 _MAX_POINTERS = 24  # to rows of a streamed input, in one window
 

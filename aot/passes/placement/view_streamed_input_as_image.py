@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from aot.ir.graph import Graph
+from aot.passes.goals import PlacementGoal
 from aot.passes.outcome import Miss, Outcome, Rewritten, Unchanged
-from aot.passes.placement_goal import PlacementGoal
-from aot.passes.views import past_input_view, without_input_views
+from aot.passes.values import past_input_view, without_input_views
 
 
 def view_streamed_input_as_image(graph: Graph, goal: PlacementGoal) -> Outcome:

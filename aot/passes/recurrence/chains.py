@@ -11,10 +11,10 @@ from aot.ir.graph import Graph
 from aot.ir.types import Array, DType
 from aot.ops.rearrange import Loops
 from aot.ops.recurrent import Cell
-from aot.passes.origins import Places
 from aot.passes.recurrence.linear_sum import LinearSum, LinearSums, LinearTerm
 from aot.passes.recurrence.regular import loops_of
 from aot.passes.recurrence.steps import CellStep, StepFinder
+from aot.passes.values import Places
 
 LEAST_STEPS = 3  # fewer may be equal by chance
 

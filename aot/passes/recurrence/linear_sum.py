@@ -14,7 +14,7 @@ from aot.ops.concat import Concat
 from aot.ops.dense import Dense
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
-from aot.passes.origins import Places, origins
+from aot.passes.values import Places, origins
 
 
 @dataclass(frozen=True, eq=False)

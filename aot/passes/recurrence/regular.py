@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from aot.ops.rearrange import Loops
-from aot.passes.origins import Places
+from aot.passes.values import Places
 
 
 def loops_of(rows: Places) -> Loops | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
-from aot.passes.names import fresh_name
+from aot.passes.goals import STAYS, RegionGoal
 from aot.passes.outcome import Outcome, outcome
-from aot.passes.partition.partition import partition
-from aot.passes.partition.pieces import Piece, piece_graph
-from aot.passes.region_goal import STAYS, RegionGoal
+from aot.passes.partition.partition import Piece, partition, piece_graph
+from aot.passes.values import fresh_name
 
 
 def form_regions(graph: Graph, goal: RegionGoal) -> Outcome:

@@ -13,7 +13,6 @@ from math import gcd, lcm, prod
 
 import numpy as np
 
-from aot.counted import counted
 from aot.errors import ModelError
 from aot.ir.graph import Graph, Node, State, Window
 from aot.ir.types import TensorType
@@ -24,10 +23,11 @@ from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.ops.spatial import NO_PADDING, Pair
-from aot.passes.names import fresh_name
 from aot.passes.outcome import Rewritten
 from aot.passes.sliding.shifts import Slides, of_rows, slides_along, with_rows
 from aot.passes.sliding.visible_rows import with_visible_rows
+from aot.passes.values import fresh_name
+from aot.wording import counted
 
 OPTION = "--slide"
 

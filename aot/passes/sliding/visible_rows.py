@@ -7,8 +7,8 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
-from aot.passes.dead_code import without_dead_code
-from aot.passes.views import behind_views, without_input_views
+from aot.passes.mutator import without_dead_code
+from aot.passes.values import behind_views, without_input_views
 
 
 def with_visible_rows(graph: Graph) -> Graph:

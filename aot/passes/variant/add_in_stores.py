@@ -10,9 +10,9 @@ from aot.ops.binary import Add
 from aot.ops.conv2d import Conv2d
 from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.requant import quant_of
+from aot.passes.goals import VariantGoal
 from aot.passes.outcome import Miss, Outcome, outcome
-from aot.passes.readers import needed_elsewhere
-from aot.passes.variant_goal import VariantGoal
+from aot.passes.values import needed_elsewhere
 
 
 def add_in_stores(graph: Graph, goal: VariantGoal) -> Outcome:

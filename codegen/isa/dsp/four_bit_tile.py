@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from aot.counted import counted
 from aot.ir.types import DType
+from aot.wording import counted
 from codegen.isa.dsp.needs import NEEDS, needs_of
 from codegen.isa.dsp.paired_vector import macro
 from codegen.isa.dsp.winograd import TWO_HALVES

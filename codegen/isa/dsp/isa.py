@@ -8,7 +8,7 @@ from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.dsp.schedules import SCHEDULES
 from codegen.isa.isa import Isa
 from codegen.isa.schedule_table import listed_schedules
-from codegen.kernels.joined_tables import with_joined_tables
+from codegen.kernels.requantised import with_joined_tables
 
 ISA = Isa(
     "dsp",

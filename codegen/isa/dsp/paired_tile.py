@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from aot.counted import counted
 from aot.ir.types import DType
+from aot.wording import counted
 from codegen.isa.dsp.dot_tile import unroll_text
 from codegen.isa.dsp.needs import NEEDS, needs_of
 from codegen.isa.dsp.paired_vector import FACTORS, FACTORS_OF_WORD, macro

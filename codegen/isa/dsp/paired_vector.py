@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from aot.counted import counted
 from aot.ir.types import DType
+from aot.wording import counted
 from codegen.isa.dsp.dot_tile import UNROLLS, unroll_text
 from codegen.isa.dsp.needs import needs_of
 from codegen.isa.dsp.winograd import TWO_HALVES

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aot.counted import counted
 from aot.ir.types import DType
+from aot.wording import counted
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
 from codegen.isa.asm_order import in_order
 from codegen.isa.dsp.dot_tile import SmladDotTile, unroll_text
-from codegen.isa.dsp.pipeline import IN_PAIRS
+from codegen.isa.dsp.needs import IN_PAIRS
 
 
 def takes_all_registers(tile: SmladDotTile) -> bool:

@@ -15,8 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from aot.counted import counted
 from aot.ir.types import Array, DType
+from aot.wording import counted
 from codegen.isa.dsp.needs import ANY_WORDS
 from codegen.isa.dsp.window import KERNEL
 from codegen.isa.few_registers import FEW_REGISTERS

@@ -6,7 +6,7 @@ from codegen.isa.fpu.needs import NEEDS
 from codegen.isa.fpu.schedules import SCHEDULES
 from codegen.isa.isa import Isa
 from codegen.isa.schedule_table import listed_schedules
-from codegen.kernels.fused_sums import with_fused_sums
+from codegen.kernels.f32_sums import with_fused_sums
 
 ISA = Isa(
     "fpu",

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from aot.counted import counted
 from aot.ir.types import DType
+from aot.wording import counted
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.depthwise_row import DepthwiseLines
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm, weight_of

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from aot.counted import counted
 from aot.ir.types import DType
+from aot.wording import counted
 from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, predicate, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS

@@ -7,6 +7,7 @@ import numpy as np
 from aot.ir.types import DType, Quant
 from aot.ops.requant import multiply_by_quantized_multiplier, quantize_multiplier
 from codegen.isa.names import mangle
+from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.scalar import DIVIDE_BY_POT
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.loops.ir import ScalarFunction
@@ -39,3 +40,19 @@ static inline {dtype.c_name} {name}(int32_t v)
 
     calls = (*([DIVIDE_BY_POT] if shift < 0 else []), *([CLAMP] if dtype is not DType.I32 else []))
     return ScalarFunction(name, dtype, definition, compute, (), calls)
+
+
+# Converts a byte between int8 and uint8 by an offset of 128.
+
+_BYTES = {
+    DType.I8: expression_function(
+        "signed_byte", DType.I8, (DType.U8,), "(int8_t)(a - 128)", lambda a: int(a) - 128
+    ),
+    DType.U8: expression_function(
+        "unsigned_byte", DType.U8, (DType.I8,), "(uint8_t)(a + 128)", lambda a: int(a) + 128
+    ),
+}
+
+
+def flipped_byte(to: DType) -> ScalarFunction:
+    return _BYTES[to]

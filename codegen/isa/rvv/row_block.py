@@ -12,11 +12,23 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from codegen.isa.plain.requantise import Requant, exact_store
-from codegen.isa.rvv.groups import Groups
 from codegen.isa.rvv.needs import INCLUDES, NEEDS
-from codegen.isa.rvv.requantise import CONSTANTS, as_bytes, constants, suffix
+from codegen.isa.rvv.requantise import CONSTANTS, Groups, as_bytes, constants, suffix
 from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Buffer, Declare, For, Instruction, Role, Stmt, Store, at, load
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Declare,
+    For,
+    Instruction,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
 
 # In a tile of several pixels, LLVM keeps all constants in registers while it stores sums, and spills sums to
 # the stack. Measured by stack painting with builds of eight models.
@@ -201,3 +213,93 @@ def _window(block: RowBlock, products: Products, count: int) -> list[str]:
         return ["const int8_t *p = x + offset;", *taps]
     row = ["const int8_t *p = x[r] + offset;", *taps]
     return [f"for (int32_t r = 0; r < {block.rows}; ++r) {{", *(f"    {line}" for line in row), "}"]
+
+
+# RISC-V vectors, depthwise windows: multiplies the channels of a pixel by contiguous weights.
+
+_DEPTHWISE_PIXEL = 3  # VLE8, VSEXT, VWMACC
+
+
+def depthwise_channels(block: RowBlock, requant: Requant) -> Instruction:
+    """Returns the instruction. The weights of a tap are contiguous, one per channel of the block."""
+    i, j, r, t = (variable(v) for v in ("i", "j", "r", "t"))
+    weight = (r * block.taps + t) * block.channels + j
+    element = load(rows_read(block), i * block.x_step + t * block.tap_step + j, r)
+    product = Accumulate(at(TOTAL), Binary("*", element, load(WEIGHTS, weight)))
+    products = Products(
+        f"depthwise_{block.rows}x{block.taps}_of_{block.channels}_channels{block.steps}",
+        f"windows of {block.rows}x{block.taps}",
+        block.groups.sums_at_once(wide=2),
+        (For("r", block.rows, (For("t", block.taps, (product,)),)),),
+        lambda pixels: _depthwise_lines(block, pixels),
+        _DEPTHWISE_PIXEL,
+    )
+    return row_block(block, products, requant)
+
+
+def _depthwise_lines(block: RowBlock, pixels: int) -> list[str]:
+    groups = block.groups
+    inner = [f"const vint{groups.halves}_t weights = {_widened(block, 'v')};"]
+    for n in range(pixels):
+        place = f"p + {n * block.x_step}" if n else "p"
+        operands = f"sum{n}, {_widened(block, place)}, weights, vl"
+        inner.append(f"sum{n} = __riscv_vwmacc_vv_i{groups.words}({operands});")
+    inner.append(f"v += {block.channels};")
+    if block.taps == 1:
+        return inner
+    body = [f"    {line}" for line in (*inner, f"p += {block.tap_step};")]
+    return [f"for (int32_t t = 0; t < {block.taps}; ++t) {{", *body, "}"]
+
+
+def _widened(block: RowBlock, place: str) -> str:
+    groups = block.groups
+    return f"__riscv_vsext_vf2_i{groups.halves}(__riscv_vle8_v_i{groups.bytes}({place}, vl), vl)"
+
+
+# RISC-V vectors, dot products: multiplies each element of a window by the weights of a block of channels.
+#
+# VWMACC multiplies a byte in a core register by the channels' weights and adds the products to 32-bit sums.
+# Neither rows nor weights are padded.
+
+_DOT_PIXEL = 2  # a byte load, VWMACC
+
+
+def dot_channels(block: RowBlock, length: int, requant: Requant) -> Instruction:
+    """Returns the instruction. A tap has `length` bytes, and that many weights per channel."""
+    i, j, r, t, k = (variable(v) for v in ("i", "j", "r", "t", "k"))
+    weight = ((r * block.taps + t) * length + k) * block.channels + j
+    element = load(rows_read(block), i * block.x_step + t * block.tap_step + k, r)
+    product = Accumulate(at(TOTAL), Binary("*", element, load(WEIGHTS, weight)))
+    window = For("r", block.rows, (For("t", block.taps, (For("k", length, (product,)),)),))
+    says = f"windows of {block.rows}x{block.taps * length}"
+    products = Products(
+        f"dots_{block.rows}x{length}_of_{block.channels}_channels{block.steps}",
+        says,
+        block.groups.sums_at_once(wide=1),
+        (window,),
+        lambda pixels: _dot_lines(block, length, pixels),
+        _DOT_PIXEL,
+    )
+    return row_block(block, products, requant)
+
+
+def _dot_lines(block: RowBlock, length: int, pixels: int) -> list[str]:
+    groups = block.groups
+    weights = f"__riscv_vle8_v_i{groups.bytes}(v, vl)"
+    inner = [
+        f"const vint{groups.halves}_t weights = __riscv_vsext_vf2_i{groups.halves}({weights}, vl);",
+        *(
+            f"sum{n} = __riscv_vwmacc_vx_i{groups.words}(sum{n}, p[{_place(n * block.x_step)}], weights, vl);"
+            for n in range(pixels)
+        ),
+        f"v += {block.channels};",
+    ]
+    lines = [f"for (int32_t k = 0; k < {length}; ++k) {{", *(f"    {line}" for line in inner), "}"]
+    if block.taps == 1:
+        return lines
+    body = [f"    {line}" for line in (*lines, f"p += {block.tap_step};")]
+    return [f"for (int32_t t = 0; t < {block.taps}; ++t) {{", *body, "}"]
+
+
+def _place(offset: int) -> str:
+    return f"k + {offset}" if offset else "k"

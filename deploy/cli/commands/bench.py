@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aot.counted import counted
 from aot.errors import DeployError, FiguresError, InputError
+from aot.wording import counted
 from boards.board import Board
 from deploy.benchmark.baseline_changes import (
     LIMIT_PERCENT,

@@ -10,7 +10,7 @@ from boards.board_text import board_file
 from boards.pack_index import chip_of, find_part
 from deploy.cli import options
 from deploy.cli.console import print_answer, print_error, print_result, table
-from deploy.cli.error_pages import shown
+from deploy.cli.docs_pages import shown
 from deploy.devices.board_filter import Wanted
 from deploy.devices.board_pages import OF_ONE_BOARD, board_page, boards_that_suit, one_board
 from platforms.board_files import broken_boards, load_board

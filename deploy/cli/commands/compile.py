@@ -21,7 +21,7 @@ from deploy.cli.print_after import print_after, printed_if_refused
 from deploy.compiler.board_or_target import require_board_or_target
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.compiler.dump_stages import dump_stages, require_free
-from deploy.compiler.open_batch import open_batch_lines
+from deploy.compiler.jobs import open_batch_lines
 from deploy.compiler.save_compiled import is_folder, require_output_place
 from deploy.compiler.several_sizes import sizes_json, sizes_page
 from deploy.inspection.placement_page import placement_facts, placement_lines

@@ -8,8 +8,7 @@ from pathlib import Path
 from deploy.cli import options
 from deploy.cli.console import print_result
 from deploy.exploring.exploration import require_exploration_place
-from deploy.exploring.run import ALL, ExploreRequest, explore
-from deploy.exploring.vary import all_options, read_varied
+from deploy.exploring.run import ALL, ExploreRequest, all_options, explore, read_varied
 from deploy.inputs.input_options import DATA
 from deploy.inputs.samples import read_arrays
 from deploy.reporting.attempt import Measuring

@@ -10,18 +10,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
-from aot.counted import counted
 from aot.errors import InputError
-from aot.printable import printable
+from aot.wording import counted, printable
 from boards.board import Board
 from deploy.cli import options
 from deploy.cli.console import print_result, table
 from deploy.devices.buildable_boards import platform_for
 from platforms.board_files import load_board
 from platforms.runners.runner import ANY_BOARD, BoardSelector, choose_runner
-from platforms.tuning.farm import farm, join
+from platforms.tuning.farm import FarmBoard, farm, farm_boards, join
 from platforms.tuning.farm_credentials import credentials_file
-from platforms.tuning.farm_status import FarmBoard, farm_boards
 
 EXAMPLE = """
 deploy farm start --board mps2-an386 --boards 4

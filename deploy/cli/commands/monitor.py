@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from aot.errors import InputError
-from aot.printable import printable
+from aot.wording import printable
 from deploy.benchmark.field_statistics import observed_text, read_observed
 from deploy.benchmark.meter import Meter
 from deploy.cli import options
 from deploy.devices.firmware import Prepared, build, build_project, project_board
 from deploy.devices.session import open_device
-from deploy.sensors.log_viewer import explain, explain_file
-from deploy.sensors.sensor_log_page import LogReader
+from deploy.sensors.sensor_log_page import LogReader, explain, explain_file
 from platforms.base import BuildChoices
 from platforms.chat_app import PROMPT_SIGN
 from platforms.folder import read_project

@@ -12,7 +12,7 @@ from deploy.cli import options
 from deploy.cli.console import print_answer, print_result
 from deploy.cli.lists import read_all_records, records
 from deploy.inputs.result_paths import require_place
-from deploy.tuner.records_plot import plot_html, plot_svg
+from deploy.tuner.records_page import plot_html, plot_svg
 from platforms.tuning.record_stats import task_stats
 
 EXAMPLE = """

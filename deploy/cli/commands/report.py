@@ -10,9 +10,9 @@ from deploy.cli import options
 from deploy.cli.console import print_result
 from deploy.inputs.input_options import DATA
 from deploy.inputs.samples import read_arrays
-from deploy.reporting.asked import Asked, read_subject, report_on
 from deploy.reporting.attempt import Measuring
 from deploy.reporting.model_report import require_report_place
+from deploy.reporting.request import Asked, read_subject, report_on
 from platforms.board_files import load_board
 
 EXAMPLE = """

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aot.counted import counted
 from aot.errors import DeployError
+from aot.wording import counted
 from deploy.benchmark.counter_check import counter_note
 from deploy.benchmark.cycle_model import ModelCycles, cycles_of_sample
 from deploy.benchmark.field_statistics import Observed, observed_text, read_observed
@@ -20,8 +20,8 @@ from deploy.devices.cartridge import load_into, read_cartridge
 from deploy.devices.firmware import Ready, on_emulator, prepare, ready_for
 from deploy.devices.session import Device, open_device
 from deploy.inputs.input_options import read_data
-from deploy.inputs.output_files import require_results_place, write_results
 from deploy.inputs.quantized_values import as_reals
+from deploy.inputs.result_paths import require_results_place, write_results
 from deploy.inputs.samples import Samples, read_arrays
 from deploy.inputs.size_choice import at_size_of
 from deploy.inputs.top_outputs import top_facts, top_text

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from aot.counted import counted
 from aot.errors import InputError
+from aot.wording import counted
 from boards.board import Board
 from codegen.job import Job, read_job
 from codegen.kernels.tuning_records import read_records

@@ -13,8 +13,7 @@ from deploy.inputs.input_options import Fill, read_data
 from deploy.inputs.samples import RANDOM_RUNS, RANDOM_SAMPLES, read_arrays
 from deploy.verification.oracles import CHOICES
 from deploy.verification.quality import Truth, read_labels
-from deploy.verification.verify_model import verify_model
-from deploy.verification.verify_sizes import verify_sizes
+from deploy.verification.verify_model import verify_model, verify_sizes
 
 EXAMPLE = """
 deploy verify kws.tflite --board mps2-an386 --layers

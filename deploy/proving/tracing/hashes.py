@@ -3,21 +3,99 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from aot.ir.graph import Graph, Node
+from aot.ir.region import DeviceRegion
 from aot.ir.text import print_graph, print_node, type_text
+from aot.ir.types import Array
 from artifact.artifact import Artifact
 from codegen.model import LayerInfo
 from codegen.version import VERSION
 from deploy.proving.c_functions import CFunctions, constants_of, functions_of, sha256_of, without_constants
+from deploy.proving.chapter import Cell, Table
 from deploy.proving.subject import Subject
 from deploy.proving.tracing.ground import Ground
-from deploy.proving.tracing.operands import constants_of_node
+
+# Constants of the graph's operators: their hashes, and the corresponding constants in the C.
+
+_CONSTANT_COLUMNS = (
+    "operator",
+    "in the model file",
+    "constant",
+    "element type and shape",
+    "bytes",
+    "SHA-256",
+    "in the C",
+)
+
+
+def constants_of_node(node: Node, graph: Graph) -> dict[str, Array]:
+    """Returns the node's constants by name in the graph, including those of a region's nodes."""
+    found = {
+        name: graph.constants[name] for name in node.inputs if name is not None and name in graph.constants
+    }
+    if isinstance(node.op, DeviceRegion):
+        found |= node.op.graph.constants
+    return found
+
+
+def operands_table(
+    graph: Graph, computed_by: Mapping[str, str], constants_of_layers: Mapping[str, Sequence[str]]
+) -> Table:
+    """Returns a row for each constant of an operator, and for each initial state."""
+    return Table(
+        "Constants of the operators",
+        _CONSTANT_COLUMNS,
+        tuple(_constant_rows(graph, computed_by, constants_of_layers)),
+    )
+
+
+def _constant_rows(
+    graph: Graph, computed_by: Mapping[str, str], constants_of_layers: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[Cell, ...]]:
+    for node in graph.nodes:
+        packed = ", ".join(constants_of_layers.get(computed_by.get(node.name, ""), ())) or "no constant"
+        for name, data in constants_of_node(node, graph).items():
+            yield node.name, node.origin, name, _kind(data, graph, name), data.nbytes, sha256_of(data), packed
+    for state in graph.states:
+        data = state.initial
+        kind = _kind(data, graph, state.name)
+        yield "", "", state.name, kind, data.nbytes, sha256_of(data), "what the state begins with"
+
+
+def _kind(data: Array, graph: Graph, name: str) -> str:
+    """Returns the type without scales, which are part of the graph's text."""
+    known = graph.types.get(name)
+    words = f"{data.dtype.name}[{','.join(map(str, data.shape))}]" if known is None else type_text(known)
+    return words.partition(" ")[0]
+
+
+# The files of the trace, from the model's file to the C, with hashes.
+
+_FILE_COLUMNS = ("file", "is", "SHA-256")
+
+
+def files_table(artifact: Artifact) -> Table:
+    return Table("Files", _FILE_COLUMNS, tuple(_file_rows(artifact)))
+
+
+def _file_rows(artifact: Artifact) -> Iterator[tuple[str, str, str]]:
+    facts = artifact.facts
+    yield facts.source_name, "the model", facts.model_hash
+    yield f"{artifact.name}.graph", "the graph of the archive", _file_hash(artifact.graph_text.encode())
+    for what, texts in (("generated source", artifact.sources), ("generated header", artifact.headers)):
+        for name, text in texts.items():
+            yield name, what, _file_hash(text.encode())
+
+
+def _file_hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
 
 _TABLES = "_weights.c"  # only constants, to which no coding standard applies
 _HASH_BYTES = 8  # of the model file's hash in the C, which only identifies it

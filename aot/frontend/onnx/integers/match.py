@@ -17,14 +17,9 @@ from aot.ops.constraints import violations
 from aot.ops.op import Op
 from aot.ops.requant import quant_of
 from aot.ops.unary import Clamp
-from aot.passes.names import fresh_name
-from aot.passes.readers import needed_elsewhere
-from aot.patterns.chains import chain
-from aot.patterns.choices import any_of
-from aot.patterns.facts import has_attr, has_type
-from aot.patterns.leaves import constant, wildcard
-from aot.patterns.nodes import is_op
-from aot.patterns.pattern import Pattern, match
+from aot.passes.values import fresh_name, needed_elsewhere
+from aot.patterns.paths import chain
+from aot.patterns.pattern import Pattern, any_of, constant, has_attr, has_type, is_op, match, wildcard
 
 _INTEGERS = any_of(*(has_type(wildcard(), dtype) for dtype in (DType.I8, DType.I16)))
 _OF_INTEGERS = is_op("dequantize")(_INTEGERS)

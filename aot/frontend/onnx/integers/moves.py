@@ -17,7 +17,7 @@ from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
 from aot.ops.requant import quant_of
 from aot.ops.reshape import Reshape
-from aot.passes.names import fresh_name
+from aot.passes.values import fresh_name
 
 
 def _same(op: Op, quant: Quant) -> Op:

@@ -10,7 +10,7 @@ from aot.ir.types import DType, Quant, TensorType
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
-from aot.passes.names import fresh_name, rename_reads
+from aot.passes.values import fresh_name, rename_reads
 
 _OFFSET = 128
 

@@ -9,8 +9,7 @@ import tflite
 
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
-from aot.frontend.tflite.importers.rearranging import rearrange, repeated
-from aot.frontend.tflite.importers.transposed import transposed_constant
+from aot.frontend.tflite.importers.rearranging import rearrange, repeated, transposed_constant
 from aot.ir.types import DType
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.dense import Dense

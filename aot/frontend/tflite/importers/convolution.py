@@ -8,10 +8,10 @@ import tflite
 
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
-from aot.frontend.tflite.importers.batches import by_images
 from aot.frontend.tflite.importers.computed_weights import import_computed_weights
 from aot.frontend.tflite.importers.groups import by_groups
 from aot.frontend.tflite.importers.hybrid_convolution import import_in_steps, takes_steps
+from aot.frontend.tflite.importers.rearranging import by_images
 from aot.frontend.tflite.tensors import DTYPES
 from aot.ir.types import DType, Quant
 from aot.ops.conv2d import Conv2d

@@ -8,8 +8,7 @@ import numpy as np
 
 from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
-from aot.frontend.tflite.importers.batches import by_images
-from aot.frontend.tflite.importers.rearranging import rearrange
+from aot.frontend.tflite.importers.rearranging import by_images, rearrange
 from aot.ir.strides import dense_strides
 from aot.ir.types import Quant, TensorType
 from aot.ops.concat import Concat

@@ -8,7 +8,7 @@ import tflite
 
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
-from aot.frontend.tflite.importers.batches import by_images
+from aot.frontend.tflite.importers.rearranging import by_images
 from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.max_pool2d import MaxPool2d
 

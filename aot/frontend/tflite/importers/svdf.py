@@ -8,7 +8,7 @@ import tflite
 
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
-from aot.frontend.tflite.importers.transposed import transposed_constant
+from aot.frontend.tflite.importers.rearranging import transposed_constant
 from aot.ir.types import DType
 from aot.ops.activation import Activation
 from aot.ops.concat import Concat

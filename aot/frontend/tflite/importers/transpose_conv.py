@@ -10,8 +10,8 @@ import tflite
 
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
-from aot.frontend.tflite.importers.batches import by_images
 from aot.frontend.tflite.importers.convolution import multiplies_in_single
+from aot.frontend.tflite.importers.rearranging import by_images
 from aot.frontend.tflite.model_file import CORRUPTED
 from aot.ir.types import DType, TensorType
 from aot.ops.conv2d import Conv2d

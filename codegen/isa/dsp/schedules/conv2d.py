@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from aot.target import Optimize
-from codegen.isa.dsp.needs import NEEDS
+from codegen.isa.dsp.needs import FINDS_WORDS, NEEDS, row_bytes
 from codegen.isa.dsp.schedules.dot_product import GROUP, smlad_dot
 from codegen.isa.dsp.schedules.four_bits import four_bit_dots, four_bit_tail
 from codegen.isa.dsp.schedules.paired_rows import paired_rows, saves_cycles
 from codegen.isa.dsp.schedules.paired_weights import can_pair
-from codegen.isa.dsp.schedules.row_bytes import row_bytes
-from codegen.isa.dsp.schedules.words import FINDS_WORDS
-from codegen.kernels.conditions import INTEGERS, NOT_FOR_SIZE
 from codegen.kernels.conv2d import (
     conv2d_schedule,
     conv_op,
@@ -25,7 +22,7 @@ from codegen.kernels.kernel import Site
 from codegen.kernels.paired_rows import in_order_of_windows
 from codegen.kernels.paired_weights import enlarged_tail
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import Condition
+from codegen.kernels.schedule import INTEGERS, NOT_FOR_SIZE, Condition
 
 
 def _is_paired(site: Site) -> bool:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from codegen.isa.dsp.needs import NEEDS
+from codegen.isa.dsp.needs import FINDS_WORDS, NEEDS, row_bytes
 from codegen.isa.dsp.schedules.dot_product import GROUP, smlad_dot
 from codegen.isa.dsp.schedules.four_bits import four_bit_dots, four_bit_tail
 from codegen.isa.dsp.schedules.paired_weights import can_pair, paired_vector
-from codegen.isa.dsp.schedules.row_bytes import row_bytes
-from codegen.isa.dsp.schedules.words import FINDS_WORDS
-from codegen.kernels.conditions import INTEGERS
 from codegen.kernels.dense import dense_schedule, dense_tail, fitted_dense_tail, sums_of_32_bits
 from codegen.kernels.dot_product import DotProblem, ScheduledDot
 from codegen.kernels.four_bit_weights import WindowOfPairs
 from codegen.kernels.kernel import Site
 from codegen.kernels.paired_weights import enlarged_tail
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import Condition
+from codegen.kernels.schedule import INTEGERS, Condition
 
 _LEAST_CHANNELS = 4  # that share the factors of the input
 _LEAST_MACS = 1024  # smaller layers gain too little for the code

@@ -26,13 +26,12 @@ from codegen.isa.dsp.window_sums import (
     window_sums,
 )
 from codegen.isa.plain.requantise import StoreQuantised
-from codegen.kernels.conditions import BYTES, NOT_FOR_SIZE
 from codegen.kernels.depthwise_blocks import op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, filters_of, fitted_tail_of
 from codegen.kernels.four_bit_weights import has_four_bits
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Space
-from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.kernels.schedule import BYTES, NOT_FOR_SIZE, Condition, RowRequests, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,

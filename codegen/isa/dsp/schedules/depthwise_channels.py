@@ -8,8 +8,7 @@ from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.dsp.channels import CHANNELS, PIXELS, ChannelsTile, window
-from codegen.isa.dsp.needs import NEEDS
-from codegen.isa.dsp.schedules.words import FINDS_WORDS
+from codegen.isa.dsp.needs import FINDS_WORDS, NEEDS
 from codegen.kernels import depthwise_blocks
 from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, fitted_tail_of, sums_of_32_bits

@@ -19,7 +19,6 @@ from codegen.isa.dsp.depthwise_text import (
 )
 from codegen.isa.dsp.needs import ANY_WORDS
 from codegen.isa.dsp.window import KERNEL, Edges, read_past
-from codegen.kernels.conditions import BYTES
 from codegen.kernels.depthwise_blocks import op_of
 from codegen.kernels.depthwise_conv2d import (
     DepthwiseRows,
@@ -33,7 +32,7 @@ from codegen.kernels.depthwise_conv2d import (
 from codegen.kernels.four_bit_weights import FOUR_BITS, has_four_bits
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
-from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.kernels.schedule import BYTES, Condition, RowRequests, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,

@@ -8,8 +8,8 @@ from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.isa.dsp.dot_tile import LDRD_OFFSET_LIMIT, UNROLLS, SmladDotTile
 from codegen.isa.dsp.dots import dot
+from codegen.isa.dsp.needs import UNROLLED_HOT, is_hot
 from codegen.isa.dsp.rows import dot_rows
-from codegen.isa.dsp.schedules.unrolling import UNROLLED_HOT, is_hot
 from codegen.kernels.dot_product import (
     MOST_PIXELS,
     DotProblem,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.isa.dsp.four_bit_tile import FourBitTile, four_bit_dot, widened
+from codegen.isa.dsp.needs import UNROLLED_HOT, is_hot
 from codegen.isa.dsp.schedules.paired_rows import scratch_limit
-from codegen.isa.dsp.schedules.unrolling import UNROLLED_HOT, is_hot
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, task_of
 from codegen.kernels.four_bit_rows import SumTile, bytes_of_pixel, channel_tiles, four_bit_nest, window_of
 from codegen.kernels.four_bit_weights import CHANNELS, FOUR_BITS, WindowOfPairs, half_words, tail_of_digits

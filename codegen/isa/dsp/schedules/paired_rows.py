@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aot.ir.types import Array
+from codegen.isa.dsp.needs import UNROLLED_HOT, is_hot
 from codegen.isa.dsp.paired_tile import UNROLLS, PairedTile, factors_of, paired_dot, rests_of
-from codegen.isa.dsp.schedules.unrolling import UNROLLED_HOT, is_hot
 from codegen.kernels.dot_product import MOST_PIXELS, DotProblem, ScheduledDot, ends_of, task_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space

@@ -11,12 +11,11 @@ from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.winograd import input_of_pair, longest_turn, products_of_pair
-from codegen.kernels.conditions import ADDS_NOTHING, INTEGERS
 from codegen.kernels.conv2d import conv_op, conv_tail, fitted_conv_tail, sums_of_32_bits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.kernels.schedule import ADDS_NOTHING, INTEGERS, Condition, RowRequests, Schedule
 from codegen.kernels.winograd import (
     COLUMNS,
     ENLARGED,

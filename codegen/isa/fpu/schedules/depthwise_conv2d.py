@@ -8,10 +8,9 @@ from dataclasses import replace
 from codegen.formats import RowFormat
 from codegen.isa.fpu.needs import NEEDS
 from codegen.isa.fpu.schedules.tiles import depthwise_tile
-from codegen.kernels.conditions import F32_INPUTS, NOT_FOR_SIZE
 from codegen.kernels.f32_sums import depthwise_rows, requests_padding
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import Schedule
+from codegen.kernels.schedule import F32_INPUTS, NOT_FOR_SIZE, Schedule
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:

@@ -12,8 +12,8 @@ from codegen.isa.helium.needs import INCLUDES
 from codegen.isa.plain.f32 import literal
 from codegen.kernels.approximate import EXP_TERMS, LEAST_RESULT, LN2, LN2_REST, PER_LN2, ROUNDS
 from codegen.kernels.attention import AttentionGroup
-from codegen.kernels.flat import flat_requests
 from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.nest import flat_requests
 from codegen.kernels.schedule import Condition, Schedule
 from codegen.kernels.transformer import attention_kernel
 from codegen.loops.ir import Instruction

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.schedules.dot_product import helium_dot
-from codegen.kernels.conditions import BYTES_AS_WEIGHTS
 from codegen.kernels.dense import dense_schedule, dense_tail
 from codegen.kernels.dot_product import stored_bytes
+from codegen.kernels.schedule import BYTES_AS_WEIGHTS
 
 SCHEDULE = dense_schedule(
     "helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES_AS_WEIGHTS,), tail_of=dense_tail

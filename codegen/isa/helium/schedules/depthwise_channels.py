@@ -10,12 +10,11 @@ from codegen.isa.helium.channels import LANES, MOST, DepthwiseChannels, depthwis
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.plain.requantise import exact_store
 from codegen.kernels import depthwise_blocks
-from codegen.kernels.conditions import BYTES, requantised_in_lanes
 from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.kernels.schedule import BYTES, Condition, RowRequests, Schedule, requantised_in_lanes
 from codegen.loops.ir import Proc
 from codegen.loops.tensorize import tensorize
 

@@ -10,11 +10,10 @@ from codegen.formats import RowFormat
 from codegen.isa.helium.f32 import FLOAT_NEEDS
 from codegen.isa.helium.f32_rows import float_row
 from codegen.kernels.binary import KERNELS
-from codegen.kernels.conditions import F32_INPUTS
 from codegen.kernels.elements import element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.pixels import is_dense
-from codegen.kernels.schedule import Condition, RowFormats, Schedule
+from codegen.kernels.row_nests import is_dense
+from codegen.kernels.schedule import F32_INPUTS, Condition, RowFormats, Schedule
 from codegen.loops.schedule import fuse
 from codegen.loops.tensorize import tensorize
 

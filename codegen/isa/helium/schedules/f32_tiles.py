@@ -9,11 +9,10 @@ from itertools import product
 import numpy as np
 
 from aot.ir.types import Array, DType
-from codegen.kernels.conditions import F32_INPUTS, NOT_FOR_SIZE
-from codegen.kernels.fused_sums import with_fused_sums
+from codegen.kernels.f32_sums import with_fused_sums
 from codegen.kernels.half_weights import is_half
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import Condition
+from codegen.kernels.schedule import F32_INPUTS, NOT_FOR_SIZE, Condition
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Instruction, Proc, map_places
 from codegen.loops.pack import pack

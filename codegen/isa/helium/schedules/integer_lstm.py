@@ -15,13 +15,12 @@ from codegen.isa.helium.lstm import lstm_units
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.schedules.dot_product import helium_dot
 from codegen.isa.plain.requantise import Requant, store_quantised
-from codegen.kernels.conditions import NOT_FOR_SIZE
 from codegen.kernels.dot_product import DotProblem
 from codegen.kernels.integer_lstm import IntegerLstmStep
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.recurrent import requests, unscheduled_steps
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import Condition, RowFormats, Schedule
+from codegen.kernels.schedule import NOT_FOR_SIZE, Condition, RowFormats, Schedule
 from codegen.loops.affine import to_affine, variable
 from codegen.loops.ir import Buffer, BufferPlace, Invoke, Role, Stmt, at, map_places
 

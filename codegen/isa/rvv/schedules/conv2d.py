@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from codegen.isa.rvv.needs import NEEDS
 from codegen.isa.rvv.schedules.dot_product import vector_dot
-from codegen.kernels.conditions import BYTES, requantised_in_lanes
 from codegen.kernels.conv2d import conv2d_schedule, conv_tail
 from codegen.kernels.dot_product import stored_bytes
+from codegen.kernels.schedule import BYTES, requantised_in_lanes
 
 SCHEDULE = conv2d_schedule(
     "rvv",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.isa.plain.requantise import exact_store
-from codegen.isa.rvv.dot_channels import dot_channels
-from codegen.isa.rvv.groups import MOST_CHANNELS
-from codegen.isa.rvv.row_block import RowBlock
+from codegen.isa.rvv.requantise import MOST_CHANNELS
+from codegen.isa.rvv.row_block import RowBlock, dot_channels
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, Tile, nest, plain_dot
 from codegen.kernels.kernel import Site
 from codegen.loops.affine import variable

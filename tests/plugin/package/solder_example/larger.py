@@ -8,8 +8,7 @@ from aot.ir.types import DType
 from aot.ops.combine import Combination, Combine
 from codegen.accelerators.accelerator import Accelerator
 from codegen.formats import RowFormat, whole
-from codegen.kernels.c_function import CFile, CFunction, CLibrary
-from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, RowAccess, Site
 from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 

@@ -15,7 +15,7 @@ from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.row_nests import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import Binary, Buffer, Proc, Role, Store, at, load
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from aot.ir.graph import Graph
-from aot.passes.names import rename_reads
 from aot.passes.outcome import Outcome, outcome
+from aot.passes.values import rename_reads
 from solder_example.median import Median
 
 TABLE, BEFORE = "MEANING", "remove-identity"

@@ -10,7 +10,7 @@ from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.isa import Isa
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.pixels import is_dense
+from codegen.kernels.row_nests import is_dense
 from codegen.kernels.schedule import Condition, RowFormats, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import Binary, Buffer, For, Instruction, Proc, Role, Stmt, Store, at, load

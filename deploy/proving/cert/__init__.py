@@ -1,1 +1,0 @@
-"""Checks C against the CERT C rules of clang-tidy."""

@@ -1,1 +1,0 @@
-"""Runs generated C under clang's integer sanitizers, and parses their reports."""

@@ -1,1 +1,0 @@
-"""Compares a model's execution on very different inputs."""
