@@ -164,6 +164,8 @@ def _shift_left(a: Interval, b: Interval) -> Interval:
 def _bits_of_both(a: Interval, b: Interval) -> Interval:
     if a is None or b is None:
         return None
+    if a[0] == a[1] and b[0] == b[1]:  # as in numbers that the loops make of a constant's bytes
+        return a[0] & b[0], a[0] & b[0]
     least = [each[1] for each in (a, b) if each[0] >= 0]
     if least:
         return 0, min(least)
