@@ -23,7 +23,7 @@ from codegen.fit.variant import CompiledPlan, Variant
 from codegen.job import ImportedModel, Job, import_model
 from codegen.lower.decisions import Decisions, all_layers
 from codegen.options import CompileOptions
-from deploy.benchmark.cycle_model import recorded_run
+from deploy.benchmark.cycle_model import random_sample, recorded_run
 from deploy.devices.connection_options import LineOptions
 from deploy.devices.firmware import build_source
 from platforms.base import BuildChoices
@@ -119,7 +119,9 @@ def _measured(planned: CompiledPlan, board_name: str) -> Iterator[tuple[str, Mea
     artifact = artifact_of(compiled, {name: text.encode() for name, text in c_files("common")})
     choices = BuildChoices(profile=True)
     ready = build_source(project_source(artifact), stand_in(board), choices)
-    layers = estimate(recorded_run(ready, LineOptions()), core_of(board), None).layers
+    layers = estimate(
+        recorded_run(ready, LineOptions(), random_sample(artifact)), core_of(board), None
+    ).layers
     for number, stage in enumerate(planned.lowered.stages):
         if number in layers:
             key = cycle_key(stage, planned.lowered.tensors)

@@ -13,7 +13,7 @@ from boards.board import Board
 from codegen.job import import_model
 from codegen.model import PlacementInRam
 from codegen.options import CompileOptions, read_options
-from deploy.benchmark.cycle_model import recorded_run
+from deploy.benchmark.cycle_model import random_sample, recorded_run
 from deploy.compiler.compile_model import compile_for
 from deploy.devices.connection_options import LineOptions
 from deploy.devices.firmware import build_source
@@ -87,7 +87,8 @@ def _program(name: str, board: Board, given: Mapping[str, object]) -> Program:
     options: CompileOptions = read_options(given)
     compiled = compile_for(import_model(model_file(name), options), board, options)
     ready = build_source(project_source(compiled.artifact), stand_in(board), BuildChoices(None))
-    trace, core, flash = recorded_run(ready, LineOptions()), core_of(board), flash_of(board)
+    trace = recorded_run(ready, LineOptions(), random_sample(compiled.artifact))
+    core, flash = core_of(board), flash_of(board)
     run, without_data = (estimate(each, core, flash).run for each in (trace, _without_data(trace)))
     waits, code_waits = (each.parts[FLASH_WAITS] for each in (run, without_data))
     return Program(run.count, waits, code_waits, compiled.artifact.facts.placement)

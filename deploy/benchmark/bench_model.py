@@ -5,13 +5,14 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from aot.errors import BoardError, InputError
+from aot.ir.tensor_spec import TensorSpec
 from artifact.archive import is_archive
 from artifact.artifact import Artifact
 from boards.board import Board
@@ -31,8 +32,8 @@ from deploy.devices.firmware import (
     prepare_compiled,
     ready_for,
 )
-from deploy.devices.session import Device, open_device
-from deploy.inputs.samples import Samples, random_samples
+from deploy.devices.session import open_device
+from deploy.inputs.samples import random_samples
 from platforms.base import BuildChoices
 from platforms.cycles.estimate import Cycles
 from platforms.cycles.model import lacks
@@ -174,7 +175,9 @@ def measure(prepared: Prepared, compile_s: float | None, choices: BenchChoices) 
         )
     ready = ready_for(prepared, choices.build, choices.line.runner)
     with open_device(ready, choices.line) as device:
-        ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, keep_quiet).ticks)
+        ticks = statistics.median_low(
+            run_series(device, random_samples(artifact.facts.inputs, 1), choices.repeat, keep_quiet).ticks
+        )
         stack_bytes = device.session.stats().stack_used_by_runs
         board, arena_bytes = device.board, device.model.arena_bytes
     meter, facts = Meter(board), artifact.facts
@@ -194,7 +197,7 @@ def measure(prepared: Prepared, compile_s: float | None, choices: BenchChoices) 
         constants_bytes=facts.constants_bytes,
         compile_s=compile_s,
         toolchain="" if is_own else str(ready.built.toolchain),
-        layers=_layer_costs(prepared, board, choices, cycles) if choices.layers else (),
+        layers=_layer_costs(prepared, facts.inputs, board, choices, cycles) if choices.layers else (),
         cycles=cycles,
         cores=facts.options.cores,
     )
@@ -215,10 +218,6 @@ def _cycles(artifact: Artifact, board: Board, choices: BenchChoices) -> ModelCyc
     return model_cycles(artifact, board, choices.build.toolchain, choices.line, choices.layers)
 
 
-def _sample(device: Device) -> Samples:
-    return random_samples(device.model.inputs, 1)
-
-
 def _code_bytes(artifact: Artifact, board: Board, build: BuildChoices) -> int:
     """Returns the code size of firmware that only runs the model, including startup and C library code."""
     ready = build_source(project_source(artifact), board, build, App.STANDALONE)
@@ -226,15 +225,19 @@ def _code_bytes(artifact: Artifact, board: Board, build: BuildChoices) -> int:
 
 
 def _layer_costs(
-    prepared: Prepared, board: Board, choices: BenchChoices, cycles: ModelCycles | None
+    prepared: Prepared,
+    inputs: Sequence[TensorSpec],
+    board: Board,
+    choices: BenchChoices,
+    cycles: ModelCycles | None,
 ) -> tuple[LayerCost, ...]:
     meter = Meter(board)
     ready = build(replace(prepared, board=board), replace(choices.build, profile=True))
     with open_device(ready, choices.line) as device:
         specs = device.model.inputs
-        (sample,) = _sample(device).each
-        inputs = [spec.to_bytes(array) for spec, array in zip(specs, sample, strict=True)]
-        profile = device.session.profile(device.model, inputs)
+        (sample,) = random_samples(inputs, 1).each
+        data = [spec.to_bytes(array) for spec, array in zip(specs, sample, strict=True)]
+        profile = device.session.profile(device.model, data)
     by_model = cycles.layers if cycles else {}
     unplaced = _unplaced_layers(prepared.compiled, board, choices) if by_model else {}
     return tuple(

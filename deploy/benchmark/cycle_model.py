@@ -52,7 +52,9 @@ def model_cycles(
     """Runs the model on random inputs in a recording emulator."""
     require_board(board)
     source, emulated = project_source(artifact), stand_in(board)
-    run = _estimate(build_source(source, emulated, BuildChoices(toolchain)), line).run
+    run = _estimate(
+        build_source(source, emulated, BuildChoices(toolchain)), line, random_sample(artifact)
+    ).run
     if not layers:
         return ModelCycles(board, run, {})
     return ModelCycles(board, run, layer_cycles(artifact, board, toolchain, line))
@@ -63,7 +65,13 @@ def layer_cycles(
 ) -> Mapping[int, Cycles]:
     """Returns the cycles by layer index, from a build that reports each row."""
     choices = BuildChoices(toolchain, profile=True)
-    return _estimate(build_source(project_source(artifact), stand_in(board), choices), line).layers
+    ready = build_source(project_source(artifact), stand_in(board), choices)
+    return _estimate(ready, line, random_sample(artifact)).layers
+
+
+def random_sample(artifact: Artifact) -> Sequence[Array]:
+    """Returns random inputs within the limits of positions, which a device does not report."""
+    return random_samples(artifact.facts.inputs, 1).each[0]
 
 
 def cycles_of_sample(ready: Ready, sample: Sequence[Array], line: LineOptions) -> ModelCycles:
@@ -71,17 +79,17 @@ def cycles_of_sample(ready: Ready, sample: Sequence[Array], line: LineOptions) -
     return ModelCycles(ready.board, _estimate(ready, line, sample).run, {})
 
 
-def _estimate(ready: Ready, line: LineOptions, sample: Sequence[Array] | None = None) -> Estimate:
+def _estimate(ready: Ready, line: LineOptions, sample: Sequence[Array]) -> Estimate:
     return estimate(recorded_run(ready, line, sample), core_of(ready.board), flash_of(ready.board))
 
 
-def recorded_run(ready: Ready, line: LineOptions, sample: Sequence[Array] | None = None) -> Trace:
-    """Records a run of built firmware in an emulator, on this sample or a random one."""
+def recorded_run(ready: Ready, line: LineOptions, sample: Sequence[Array]) -> Trace:
+    """Records a run of built firmware in an emulator, on this sample."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.npz"
         recorded = open_recorded(ready.built, ready.board, f"{ready.model_name}_run", file)
         with device_on(recorded, ready, replace(line, trace=None, port=None)) as device:
-            _run(device, sample or random_samples(device.model.inputs, 1).each[0], ready.built.profile)
+            _run(device, sample, ready.built.profile)
         return load_trace(file)
 
 

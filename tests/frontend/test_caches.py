@@ -116,6 +116,18 @@ def test_a_cache_is_written_in_place(form: str, tmp_path: Path, require_tool: Ca
     np.testing.assert_allclose(made.reshape(expected.shape), expected, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_a_benchmark_runs_at_a_position_within_the_cache(
+    tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    file = tmp_path / "attention.onnx"
+    file.write_bytes(attention("where"))
+    facts = deploy.bench(file, "mps2-an386", median_of=1, layers=True, state={"past": "present"}).facts
+    assert facts["instructions"] > 0
+
+
 def convolutions() -> bytes:
     """Two causal convolutions with dilation: a cache of the newest columns before each."""
     rng = np.random.default_rng(5)
