@@ -77,6 +77,7 @@ def fastest_variant(
     for _, placement in placements(meaning.graph, job.options, _MAX_SLOWDOWN):
         search.try_placement(placement)
     search.try_copies()
+    search.try_ordinary_code()
     planned, placement = search.best
     return in_memories(planned, job), placement
 
@@ -156,6 +157,14 @@ class _Smallest:
         is_open = not best.plan.is_least and len(best.plan.order) <= _MOST_ROWS
         if is_open and shows_views(placement.graph):
             self._planned(best.variant.decided(spread=frozenset(), copies_views=True), placement)
+
+    def try_ordinary_code(self) -> None:
+        """Tries the best plan without layers of short code, unless it is proven smallest."""
+        best, placement = self.best
+        is_open = not best.plan.is_least and len(best.plan.order) <= _MOST_ROWS
+        if is_open and best.variant.decisions.brief:
+            most = min_gain_bytes(best.plan.arena_bytes) + 1
+            self._planned(best.variant.decided(brief=frozenset()), placement, most)
 
     def _planned(
         self, variant: Variant, placement: PassRun, most: int | None = None

@@ -278,3 +278,9 @@ def test_what_budgets_buy_is_a_page_and_a_picture() -> None:
     assert f"cycles: {offers.source}" in page
     assert picture.count("<circle") == len(offers.each)
     assert len(offers_facts(offers)["plans"]) == len(offers.each)
+
+
+@pytest.mark.slow
+def test_short_code_does_not_enlarge_an_arena(shared_dir: Path) -> None:
+    """ResNet8's last layer orders all rows differently, if it is computed by plain loops on the M7."""
+    assert of_a_file("tiny_ic_resnet8_int8", shared_dir, "mps2-an500").plan().plan.arena_bytes <= 42_716
