@@ -12,7 +12,7 @@ from aot.target import Target
 from codegen.accelerators.choice import left_to_cpu
 from codegen.accelerators.table import schedules_with, without_schedules
 from codegen.isa.plain.scalar_math import ScalarMath
-from codegen.isa.table import math_of
+from codegen.isa.table import lanes_of, math_of
 from codegen.kernels.kernel import Kernel, PassedOver, Site
 from codegen.kernels.schedule import ChosenSchedule, Schedule, choose_schedule
 from codegen.lower.decisions import Decisions
@@ -94,7 +94,9 @@ class Sites:
             from codegen.kernels.nests import plain_schedules
 
             ours = (*(each for each in ours if each.device), *plain_schedules(op.name, site))
-        ours, brief = _for_brief(ours, site) if site.is_brief else (ours, ())
+        # Plain loops need some four times the time of SMLAD, but twenty times that of vectors.
+        is_brief = site.is_brief and lanes_of(site.target) is None
+        ours, brief = _for_brief(ours, site) if is_brief else (ours, ())
         left = () if isinstance(op, DeviceRegion) else left_to_cpu(ours, site)
         devices = {each.device for each in left}
         chosen = choose_schedule((*own, *(each for each in ours if each.device not in devices)), site)
