@@ -8,11 +8,11 @@ from functools import cached_property
 
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
-from aot.target import Target
+from aot.target import Feature, Target
 from codegen.accelerators.choice import left_to_cpu
 from codegen.accelerators.table import schedules_with, without_schedules
 from codegen.isa.plain.scalar_math import ScalarMath
-from codegen.isa.table import lanes_of, math_of
+from codegen.isa.table import math_of
 from codegen.kernels.kernel import Kernel, PassedOver, Site
 from codegen.kernels.schedule import ChosenSchedule, Schedule, choose_schedule
 from codegen.lower.decisions import Decisions
@@ -94,8 +94,8 @@ class Sites:
             from codegen.kernels.nests import plain_schedules
 
             ours = (*(each for each in ours if each.device), *plain_schedules(op.name, site))
-        # Plain loops need some four times the time of SMLAD, but twenty times that of vectors.
-        is_brief = site.is_brief and lanes_of(site.target) is None
+        # Plain loops need some four times the time of SMLAD, but twenty times that of Helium.
+        is_brief = site.is_brief and Feature.MVE not in site.target.features
         ours, brief = _for_brief(ours, site) if is_brief else (ours, ())
         left = () if isinstance(op, DeviceRegion) else left_to_cpu(ours, site)
         devices = {each.device for each in left}
