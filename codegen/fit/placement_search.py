@@ -85,7 +85,8 @@ def fastest_variant(
 def starts(meaning: PassRun, job: Job) -> Iterator[Start]:
     """Yields the starting points of the search for plans within budgets: every placement, fastest first."""
     for slowdown, placement in placements(meaning.graph, job.options, _ANY_SLOWDOWN):
-        first = variant_for(placement, job)
+        # Short code saves little flash, and leads to orders of rows whose neighbors are worse.
+        first = variant_for(placement, job).decided(brief=frozenset())
         for spread in spreads_tried(placement.graph, job.options):
             yield Start(first.decided(spread=spread), placement, slowdown)
 

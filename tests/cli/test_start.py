@@ -21,7 +21,7 @@ HEAVY = {
     "onnx",
     "importlib.metadata",
 }
-LINES_AND_BUILDS = {"platforms.rpc.exchange", "platforms.rpc.messages", "artifact.archive"}
+LINES_AND_BUILDS = {"platforms.rpc.exchange", "platforms.rpc.messages"}
 # Packages outside the tree are looked up, and a board's platform says which keys the board's file may have.
 ASKED_ABOUT_A_BOARD = {"numpy", "tflite", "importlib.metadata"}
 MOST_S = 0.3

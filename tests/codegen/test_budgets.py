@@ -147,7 +147,7 @@ def test_each_step_of_flash_is_met_and_makes_resnet_no_slower(shared_dir: Path) 
 
 def test_less_flash_first_merges_kernels_that_differ_in_integers() -> None:
     """Before all kernels get small and slow, twins share a function, in the same order."""
-    asked = Asked(GRAPHS["layers_alike"]())
+    asked = Asked(GRAPHS["layers_alike"](), replace(DSP, pairs_instructions=True))
     free = asked.plan()
     merged = asked.plan(flash_bytes=flash_bytes(free) - 1)
     assert merged.job.options.optimize is Optimize.SPEED

@@ -176,7 +176,11 @@ def test_the_commands_of_the_tutorial_work(
     require_tool("arm-none-eabi-gcc")
     require_tool("qemu-system-arm")
     page = (repo_root / "docs" / "tutorials" / "language-model.md").read_text(encoding="utf-8")
-    commands = [shlex.split(line) for block in _COMMANDS.findall(page) for line in block.splitlines()]
+    commands = [
+        shlex.split(line)
+        for block in _COMMANDS.findall(page)
+        for line in block.replace("\\\n", "").splitlines()
+    ]
     assert len(commands) == 7
     printed = []
     for program, *words in commands:

@@ -22,6 +22,7 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.passes.pipeline import run_meaning
 from aot.target import Target
+from codegen.isa.dsp.window_sums import RECORD_BYTES
 from codegen.kernels.four_bit_rows import ChannelTiles, channel_tiles
 from codegen.kernels.four_bit_weights import WindowOfPairs, half_words, has_four_bits, largest_sum_of_digits
 from codegen.lower.lower import lower_graph
@@ -260,7 +261,7 @@ def test_nine_weights_of_a_depthwise_layer_take_five_bytes() -> None:
     case = depthwise(6, 5, 8)
     assert [
         only_stage(graph).kernel.constants["w"].nbytes for graph in (case.graph, with_one_weight(case, 8))
-    ] == [8 * 5, 8 * 9]
+    ] == [8 * 5, 8 * RECORD_BYTES]  # a record has nine bytes of weights, and the numbers of its scale
 
 
 @pytest.mark.arm

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from drawing import Draw
 from op_case import OpCase, constant_of, float32, float32_weights, op_case
 
 from aot.ops.transformer import CachedAttention, RmsNorm, Rotary
@@ -33,3 +34,24 @@ CASES = (
     _attention("too_many", 2, 1, 5, 4, 99),
     _attention("none_yet", 2, 2, 5, 4, -1),
 )
+
+
+def _normalized(draw: Draw) -> OpCase:
+    shape = draw.shape(draw.upto(4))
+    op = RmsNorm(draw.one_of(1e-6, 1e-5))
+    return op_case("rms_norm", op, [float32(*shape)], float32(), [float32_weights(shape[-1])])
+
+
+def _rotated(draw: Draw) -> OpCase:
+    rows, half = draw.upto(4), draw.upto(4)
+    x, table = float32(*draw.shape(draw.upto(2)), rows, 2 * half), float32(rows, half)
+    return op_case("rotary", Rotary(draw.one_of(True, False)), [x, table, table], float32())
+
+
+def _attended(draw: Draw) -> OpCase:
+    shared, positions = draw.upto(3), draw.upto(6)
+    known = int(draw.rng.integers(-1, positions + 2))
+    return _attention("drawn", shared * draw.upto(3), shared, positions, draw.upto(6), known)
+
+
+SHAPES = {"cached_attention": _attended, "rms_norm": _normalized, "rotary": _rotated}

@@ -11,7 +11,7 @@ import pytest
 PASSES = Path(__file__).parents[2] / "aot" / "passes"
 FOLDERS = ("meaning", "regions", "placement", "variant")
 OF_TABLES = (file for folder in FOLDERS for file in PASSES.glob(f"{folder}/*.py"))
-FILES = sorted((*OF_TABLES, PASSES / "readers.py"))
+FILES = sorted((*OF_TABLES, PASSES / "values.py"))
 LEAST_WORDS = 4  # fewer may be a part of a name
 
 
