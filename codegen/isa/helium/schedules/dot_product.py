@@ -229,7 +229,8 @@ def _scheduled(
     like = HeliumDotTile(1, 1, p.kernel_rows, p.taps, p.length, p.x_step, p.tap_step, aligned)
     like = replace(like, x_dtype=p.x_dtype, sum_dtype=p.sum_dtype)
     dots = [dot(replace(like, pixels=i, channels=j)) for i, j in shapes]
-    if requant is None or not fits_vectors(requant):
+    is_widened = requant is not None and p.y_dtype is not requant.dtype  # for a reader of 16-bit rows
+    if requant is None or is_widened or not fits_vectors(requant):
         return unroll(unroll(tensorize(proc, "xi", dots), "xi"), "oi"), packing
     stores = [
         requantise_tile(RequantTile(i, j, p.y_pixel_step, p.y_channel_step), requant) for i, j in shapes
