@@ -87,7 +87,7 @@ def test_rows_of_wide_integers_have_no_gaps(columns: int) -> None:
 
 
 def test_more_updates_than_are_compared_must_be_known() -> None:
-    node = MAKE("ScatterND", ["x", "i", "u"], ["y"])
+    node = MAKE("ScatterND", ["x", "i", "u"], ["y"], reduction="add")
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of(node, [info("x", 99, 2), places("i", 65, 1), info("u", 65, 2)]), "net.onnx")
     assert caught.value.what.startswith("its indices of 65 updates (up to 64 may be computed by the model)")
