@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import deploy
+from aot.errors import DeployError, InputError
 from aot.frontend.onnx.llama_step import Floats, LlamaSizes, llama_step
 from aot.frontend.paired_states import usual_pairs
 from deploy.demo.story_network import Integers, StoryNetwork, train
@@ -33,12 +34,19 @@ _NAMES = ("stories.onnx", "tokenizer.json", "held_out.txt")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = _parser().parse_args(arguments)
-    if given.action == "train":
-        _train(given)
-    else:
-        for model in given.models:
-            print(f"{model}: perplexity {measured(model, given.stories):.3f}", flush=True)
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.action == "train" and (wrong := _wrong(given)):
+        parser.error(wrong)
+    try:
+        if given.action == "train":
+            _train(given)
+        else:
+            for model in given.models:
+                print(f"{model}: perplexity {measured(model, given.stories):.3f}", flush=True)
+    except (DeployError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 
@@ -58,6 +66,17 @@ def _parser() -> argparse.ArgumentParser:
     measuring.add_argument("models", nargs="+", type=Path, metavar="MODEL.onnx")
     measuring.add_argument("--stories", type=int, default=10, help="how many of held_out.txt to read [10]")
     return parser
+
+
+def _wrong(given: argparse.Namespace) -> str:
+    """Returns the first fault of the sizes, or an empty text."""
+    if small := [name for name in (*_SIZES, "steps") if getattr(given, name) < 1]:
+        return f"--{small[0]} is at least 1"
+    if given.width % (2 * given.heads):
+        return f"--width is a multiple of twice the heads, {2 * given.heads}: rotary positions turn pairs"
+    if given.heads % given.shared:
+        return f"--heads is a multiple of --shared, {given.shared}"
+    return ""
 
 
 def _train(given: argparse.Namespace) -> None:
@@ -102,6 +121,10 @@ def measured(file: Path, count: int) -> float:
     held_out = (file.parent / _NAMES[2]).read_text(encoding="utf-8").splitlines()[:count]
     model = deploy.load(file)
     pairs = dict(usual_pairs(model.graph))
+    if not pairs:
+        raise InputError(
+            "the model has no caches", str(file), "name a step that `train` or `deploy quantize` wrote"
+        )
     positions = model.graph.types[next(iter(pairs))].shape[2]
     compiled = deploy.compile(file, board="host", state=pairs)
     losses = []

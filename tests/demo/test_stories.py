@@ -12,7 +12,7 @@ from story_models import SIZES, STATES, greedy_by_onnx_runtime
 import deploy
 from aot.frontend.onnx.llama_step import LlamaSizes
 from aot.frontend.onnx.packed_products import with_packed_products
-from deploy.demo.stories import measured
+from deploy.demo.stories import main, measured
 from deploy.demo.story_network import StoryNetwork, first_weights
 from deploy.demo.story_text import StoryTokenizer, stories, train_tokenizer
 
@@ -73,3 +73,27 @@ def test_few_bits_keep_the_perplexity(trained: Path) -> None:
     assert found[0] < 20  # of 64 tokens
     assert found[1] == pytest.approx(found[0], rel=0.01)
     assert found[2] == pytest.approx(found[0], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("--heads", "5"), "--width is a multiple of twice the heads, 10"),
+        (("--shared", "4"), "--heads is a multiple of --shared, 4"),
+        (("--steps", "0"), "--steps is at least 1"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(
+    words: tuple[str, str], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", str(tmp_path / "model"), *words])
+    assert fault in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_model_without_its_tokenizer_is_not_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["measure", str(tmp_path / "stories.onnx")]) == 1
+    assert "tokenizer.json" in capsys.readouterr().err
