@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_facts import refused
 from sums_device import SUMS
 
 from aot.errors import DeployError
@@ -234,11 +235,9 @@ def test_writing_outside_its_buffers_is_found_by_a_poisoned_run(
     model = import_model(repo_root / DIGITS, CompileOptions())
     target = load_core("host").target()
     made = compile_job(Job(model, target, CompileOptions(accelerators=("outside",))))
-    with pytest.raises(DeployError) as caught:
-        require_inside(made, Samples(((np.zeros((1, 8, 8, 1), np.int8),),), is_series=False))
-    assert str(caught.value) == (
-        f'error: conv2d "{node}" of the accelerator outside writes outside its buffers: 1 byte\n  {where}\n'
-        "  hint: correct vanilla: it may write only its results, its scratch and its state"
+    refused(
+        lambda: require_inside(made, Samples(((np.zeros((1, 8, 8, 1), np.int8),),), is_series=False)),
+        f'conv2d "{node}" 1 accelerator outside writes {where} correct vanilla',
     )
 
 

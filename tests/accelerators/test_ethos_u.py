@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_facts import require_facts
 from op_case import random_values
 from tiny_models import TINY
 
@@ -274,9 +275,9 @@ def test_vela_that_is_not_installed_is_said_with_the_way_out(
     no_memory_of_runs: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vela, "find_spec", lambda _: None)
-    assert error_of(lambda: compiled("conv")) == (
-        f"error: the accelerator ethos-u needs Vela for {CONV}, and it is not installed\n"
-        "  hint: pip install 'solder-mcu[ethosu]'"
+    require_facts(
+        error_of(lambda: compiled("conv")),
+        f"ethos-u Vela {CONV} accelerator needs installed 'solder-mcu[ethosu]' install",
     )
 
 
@@ -284,11 +285,9 @@ def test_vela_that_crashes_is_named_with_its_last_words(
     no_memory_of_runs: None, needs_vela: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vela, "vela_argv", failing_with("raise MemoryError('no more')"))
-    assert error_of(lambda: compiled("conv")) == (
-        f"error: ethos-u: Vela failed on {CONV}\n"
-        "  for ethos-u55-128, exit status 1\n"
-        "  MemoryError: no more\n"
-        "  hint: check the version: python -m ethosu.vela --version; 5.2 works"
+    require_facts(
+        error_of(lambda: compiled("conv")),
+        f"ethos-u Vela {CONV} failed ethos-u55-128 1 status MemoryError ethosu.vela --version 5.2",
     )
 
 
@@ -297,9 +296,7 @@ def test_vela_that_does_not_end_is_ended(
 ) -> None:
     monkeypatch.setattr(vela, "vela_argv", failing_with("import time; time.sleep(100)"))
     monkeypatch.setattr(vela, "DEADLINE_S", 0.2)
-    assert error_of(lambda: compiled("conv")) == (
-        f"error: ethos-u: Vela did not finish within 0 s with {CONV}\n  for ethos-u55-128"
-    )
+    require_facts(error_of(lambda: compiled("conv")), f"ethos-u Vela 0 {CONV} finish within ethos-u55-128")
 
 
 @pytest.mark.slow
@@ -335,11 +332,11 @@ def test_a_configuration_that_does_not_exist_is_refused(run_deploy: Run, tmp_pat
     path = tmp_path / "net.tflite"
     path.write_bytes(TINY["conv"]())
     done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u55-127")
-    assert (done.status, done.err) == (
-        2,
-        'error: --accelerator "ethos-u:config=u55-127": config "u55-127" is not known'
-        ' - did you mean "u55-128"?\n'
-        "  hint: known: u55-32, u55-64, u55-128, u55-256, u65-256\n",
+    assert done.status == 2
+    require_facts(
+        done.err,
+        '--accelerator "ethos-u:config=u55-127" "u55-127" "u55-128"? config known mean u55-32 u55-64 '
+        "u55-128 u55-256 u65-256",
     )
 
 
@@ -347,12 +344,11 @@ def test_two_cores_are_refused_with_the_reason(run_deploy: Run, tmp_path: Path) 
     path = tmp_path / "net.tflite"
     path.write_bytes(TINY["conv"]())
     done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u65-512")
-    assert (done.status, done.err) == (
-        2,
-        'error: --accelerator "ethos-u:config=u65-512": config "u65-512" is not supported: its two '
-        "cores share "
-        "each layer, which the device model does not support, so its results cannot be checked\n"
-        "  hint: known: u55-32, u55-64, u55-128, u55-256, u65-256\n",
+    assert done.status == 2
+    require_facts(
+        done.err,
+        '--accelerator "ethos-u:config=u65-512" "u65-512" config supported cores u55-32 u55-64 '
+        "u55-128 u55-256 u65-256 known",
     )
 
 

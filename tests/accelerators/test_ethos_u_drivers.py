@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_checks import DEVICE, SANITIZERS, WARNINGS
+from error_facts import require_facts
 from npu_jobs import MODEL, STOP, long, short
 from tiny_models import TINY
 
@@ -133,11 +134,11 @@ def test_registers_without_an_address_are_refused(run_deploy: Run, tmp_path: Pat
     (tmp_path / "net.tflite").write_bytes(TINY["conv"]())
     words = ("inspect", tmp_path / "net.tflite", "--board", "mps2-an386", "--accelerator")
     done = run_deploy(*words, "ethos-u:device=registers")
-    assert (done.status, done.err) == (
-        1,
-        "error: ethos-u:device=registers has no address=ADDRESS of the NPU's registers\n"
-        "  nor does the board file\n"
-        "  hint: ethos-u:device=registers,address=0x58102000\n",
+    assert done.status == 1
+    require_facts(
+        done.err,
+        "ethos-u:device=registers address=ADDRESS NPU's registers board "
+        "ethos-u:device=registers,address=0x58102000",
     )
 
 
@@ -299,10 +300,11 @@ def test_arms_driver_comes_with_the_model_where_its_folder_is_given(
     words = ("compile", tmp_path / "net.tflite", "--board", "mps2-an386", "-o", out)
     arms = ("--accelerator", f"ethos-u:config=u55-256,path={folder}")
     lacks = run_deploy(*words, *arms)
-    assert (lacks.status, lacks.err) == (
-        2,
-        f'error: --accelerator "ethos-u": the folder "{folder}" has no include/ethosu_driver.h, which Arm\'s '
-        "driver has\n  hint: get it from https://gitlab.arm.com/artificial-intelligence/ethos-u/ethos-u-core-driver\n",
+    assert lacks.status == 2
+    require_facts(
+        lacks.err,
+        f'--accelerator "ethos-u" "{folder}" include/ethosu_driver.h Arm\'s folder driver '
+        "https://gitlab.arm.com/artificial-intelligence/ethos-u/ethos-u-core-driver",
     )
     (folder / "include/ethosu_driver.h").write_text((DEVICE / "ethosu_driver.h").read_text())
     (folder / "src/ethosu_device_u85.c").write_text("int of_another_npu;\n")

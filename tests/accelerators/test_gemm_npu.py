@@ -15,6 +15,7 @@ import pytest
 from conv2d_cases import CASES as CONVOLUTIONS
 from dense_cases import CASES as DENSE
 from depthwise_conv2d_cases import CASES as DEPTHWISE
+from error_facts import refused
 from gemm_npu_programs import FOLDER, in_c, in_python, made_of, model_in_c, outside
 from op_case import OpCase, random_values
 
@@ -163,14 +164,11 @@ def test_a_queue_that_waits_for_ever_is_named() -> None:
         STORE rows=1 columns=1 bytes=16 pop_previous
         """
     )
-    with pytest.raises(CheckError) as caught:
-        timed(program)
-    assert str(caught.value) == (
-        "error: gemm-npu: deadlock, no queue can continue\n"
-        "  EXECUTE waits at instruction 2 for a token of LOAD: GEMM pop_previous count=1 outer=1 inner=1\n"
-        "  STORE waits at instruction 3 for a token of EXECUTE: "
-        "STORE pop_previous rows=1 columns=1 bytes=16\n"
-        "  hint: an earlier instruction of the named queue must give each token that is waited for"
+    refused(
+        lambda: timed(program),
+        "gemm-npu deadlock queue continue EXECUTE 2 LOAD GEMM pop_previous count=1 outer=1 inner=1 "
+        "waits instruction STORE 3 rows=1 columns=1 bytes=16 token earlier named",
+        CheckError,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_facts import refused
 from onnx import TensorProto, helper
 
 from aot.errors import ToolError
@@ -83,12 +84,10 @@ def test_a_missing_number_is_no_small_distance() -> None:
 
 
 def test_state_is_an_error_that_names_what_is_kept() -> None:
-    with pytest.raises(ToolError) as caught:
-        judge(FakeMemory(np.negative), "PyTorch", doubling(), [SAMPLE])
-    assert str(caught.value) == (
-        "error: PyTorch returns different outputs for the same input: the model keeps state from one call "
-        "to the next\n  Net\n"
-        "  hint: take the state as one more input, and return the new one as one more output"
+    refused(
+        lambda: judge(FakeMemory(np.negative), "PyTorch", doubling(), [SAMPLE]),
+        "PyTorch returns different outputs state input",
+        ToolError,
     )
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from error_facts import refused
 
 import deploy
 
@@ -36,12 +37,10 @@ def test_a_module_is_refused_with_what_to_do(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(nn=SimpleNamespace(Module=SomeModule)))
-    with pytest.raises(deploy.DeployError) as caught:
-        FUNCTIONS[name](SomeModule(), tmp_path)
-    assert str(caught.value) == (
-        "error: this is a module of PyTorch, but a model file is needed\n"
-        "  hint: compiled = deploy.compile(module, board=..., example=torch.zeros(1, 3, 32, 32))\n"
-        "        pass `compiled`, or the archive that compiled.save(path) writes"
+    refused(
+        lambda: FUNCTIONS[name](SomeModule(), tmp_path),
+        "PyTorch module model file = deploy.compile(module board= example=torch.zeros(1 3 32 "
+        "compiled.save(path archive writes",
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_facts import refused
 
 from aot.errors import OutputError
 from aot.interpret import run_graph
@@ -171,11 +172,9 @@ def test_a_date_that_is_none_is_refused(
     value: str, compiled: CompiledModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
-    with pytest.raises(OutputError) as caught:
-        write_archive(artifact_of(compiled), tmp_path / "x.tar")
-    assert str(caught.value) == (
-        "error: SOURCE_DATE_EPOCH must be a number of seconds since 1970, at most 8589934591, "
-        f"not {value!r}\n"
-        "  hint: unset SOURCE_DATE_EPOCH, or set it to what `git log -1 --format=%ct` prints"
+    refused(
+        lambda: write_archive(artifact_of(compiled), tmp_path / "x.tar"),
+        f"SOURCE_DATE_EPOCH 1970 8589934591 {value!r} must number seconds -1 --format=%ct`",
+        OutputError,
     )
     assert not (tmp_path / "x.tar").exists()

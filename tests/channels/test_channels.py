@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 from cmsis_pack_manager import Cache
+from error_facts import require_facts
 from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 from sliding_nets import spotter
@@ -414,10 +415,7 @@ def test_a_pack_for_another_kind_of_processor_is_refused(tmp_path: Path, run_dep
 
 def test_a_name_of_another_kind_of_file_is_refused(tmp_path: Path, run_deploy: Run) -> None:
     said = run_deploy("export", DIGITS, "--board", "host", "--as", "conan", "-o", tmp_path / "x.tgz")
-    assert (
-        f"this channel writes a folder or a file *.zip, not *.tgz\n  {tmp_path}/x.tgz\n"
-        f"  hint: -o {tmp_path}/x.zip or -o {tmp_path}/x\n"
-    ) in said.err
+    require_facts(said.err, f"channel writes folder {tmp_path}/x.tgz {tmp_path}/x.zip {tmp_path}/x")
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path, run_deploy: Run) -> None:
@@ -433,10 +431,7 @@ def test_a_board_for_what_is_compiled_is_refused(tmp_path: Path, run_deploy: Run
     said = run_deploy(
         "export", tmp_path / "digits.tar", "--board", "host", "--as", "cmake", "-o", tmp_path / "x"
     )
-    assert (
-        "--board has no effect: this model is already compiled for host\n"
-        "  digits.tflite\n  hint: omit it, or give the model file\n"
-    ) in said.err
+    require_facts(said.err, "--board effect model already digits.tflite")
 
 
 @pytest.mark.parametrize(

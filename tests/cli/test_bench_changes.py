@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from error_facts import refused
 
 import deploy
 from deploy.benchmark.baseline_changes import changes_markdown, changes_page, changes_since, require_cases
@@ -55,13 +56,10 @@ def test_each_figure_is_compared_and_the_limit_counts() -> None:
         ("code", 4000, 3000),
     ]
     assert [c.figure for c in found.worse] == ["model's cycles", "arena"]
-    with pytest.raises(deploy.DeployError) as caught:
-        found.require_none_worse()
-    assert str(caught.value) == (
-        "error: 2 figures more than 1% over the baseline\n"
-        "  kws on mps2-an386: model's cycles 1,500 -> 1,516 (+1.1%)\n"
-        "  kws on mps2-an386: arena 500 -> 506 (+1.2%)\n"
-        "  hint: if this is intended, write the baseline again: deploy bench ... --json > BASELINE.json"
+    refused(
+        lambda: found.require_none_worse(),
+        "2 1% figures more over mps2-an386 model's 1,500 1,516 +1.1% cycles 500 506 +1.2% arena "
+        "deploy --json BASELINE.json",
     )
     changes_since([CASE], [now], 0.02).require_none_worse()
 

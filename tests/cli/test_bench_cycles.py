@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from error_facts import require_facts
 
 from platforms.cycles.parts import PARTS
 
@@ -120,10 +121,7 @@ def test_boards_whose_core_qemu_alone_executes_are_recorded_there(
 def test_a_core_that_nothing_executes_is_refused(model: Path, run_deploy: Run) -> None:
     outcome = run_deploy("bench", model, "--board", "feather-s2", "--emulated")
     assert outcome.status == 1
-    assert outcome.err == (
-        "error: feather-s2 cannot be emulated: neither unicorn nor QEMU supports a xtensa-lx7\n"
-        "  hint: connect the board and omit --emulated\n"
-    )
+    require_facts(outcome.err, "feather-s2 QEMU xtensa-lx7 emulated neither unicorn --emulated")
 
 
 def test_without_the_packages_the_table_says_how_to_get_them(
@@ -146,7 +144,4 @@ def test_the_clock_of_emulated_boards_can_be_said(model: Path, run_deploy: Run) 
 def test_a_board_that_is_measured_has_its_own_clock(model: Path, run_deploy: Run) -> None:
     outcome = run_deploy("bench", model, "--board", "mps2-an386", "--clock", 16_000_000)
     assert outcome.status == 1
-    assert outcome.err == (
-        "error: --clock needs --emulated: connected boards have their own clock\n"
-        "  hint: --emulated --clock HZ\n"
-    )
+    require_facts(outcome.err, "--clock --emulated needs connected boards HZ")

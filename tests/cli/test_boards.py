@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from error_facts import require_facts
 
 from artifact.facts import facts_of
 from boards.board_text import boards_table
@@ -163,9 +164,7 @@ def test_a_board_file_ends_in_toml(run_deploy: Run, tmp_path: Path) -> None:
 
 def test_a_word_that_no_part_has_is_reported(run_deploy: Run) -> None:
     outcome = run_deploy("boards", "search", "zz", "--pack", PDSC)
-    assert (
-        outcome.err == f'error: no part has "zz" in its name\n  {PDSC}\n  hint: search for a shorter word\n'
-    )
+    require_facts(outcome.err, f'"zz" part name {PDSC} search shorter')
 
 
 def test_a_broken_file_is_reported_beside_the_list(

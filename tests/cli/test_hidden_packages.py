@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from error_facts import require_facts
 
 NAMES = ("aot", "artifact", "boards", "codegen", "platforms", "project_templates")
 
@@ -38,11 +39,8 @@ def test_the_command_says_so_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "codegen.py").touch()
     argv = (sys.executable, "-m", "deploy", "--version")
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (
-        1,
-        f"error: {tmp_path / 'codegen.py'} hides Solder's package codegen: "
-        "rename it, or start Python in another folder\n",
-    )
+    assert done.returncode == 1
+    require_facts(done.stderr, f"{tmp_path / 'codegen.py'} Solder's Python hides package codegen")
 
 
 def test_a_folder_of_data_hides_nothing(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from error_facts import refused
 
 import deploy
 from codegen.accelerators.names import EXAMPLES
@@ -84,9 +85,7 @@ def test_a_name_that_cannot_be_one_is_refused(name: str, text: str, run_deploy: 
 
 
 def test_what_it_is_like_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(deploy.DeployError) as caught:
-        deploy.new_accelerator("npu_b", tmp_path / "p", "strawbery")
-    assert str(caught.value) == (
-        'error: like "strawbery" is not known - did you mean "strawberry"?\n'
-        "  hint: known: vanilla, strawberry, chocolate"
+    refused(
+        lambda: deploy.new_accelerator("npu_b", tmp_path / "p", "strawbery"),
+        '"strawbery" "strawberry"? like known mean vanilla strawberry',
     )

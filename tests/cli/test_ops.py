@@ -9,6 +9,7 @@ from typing import Any
 
 import onnx
 import pytest
+from error_facts import require_facts
 from onnx import helper
 
 import deploy
@@ -71,10 +72,7 @@ def test_an_op_of_several_functions_says_which(
 def test_an_operator_that_is_not_known_gets_the_nearest(run_deploy: Callable[..., Any]) -> None:
     outcome = run_deploy("ops", "Gem")
     assert outcome.status == 1
-    assert outcome.err == (
-        'error: operator "Gem" is not known - did you mean "Gemm"?\n'
-        "  hint: list all with deploy ops, or those of a model with deploy ops MODEL\n"
-    )
+    require_facts(outcome.err, '"Gem" "Gemm"? operator known mean deploy MODEL')
 
 
 def test_a_model_s_operators_are_counted(run_deploy: Callable[..., Any]) -> None:

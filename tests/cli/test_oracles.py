@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from error_facts import require_facts
 from onnx import TensorProto, helper, numpy_helper
 
 import deploy
@@ -192,18 +193,9 @@ def test_what_an_oracle_says_otherwise_fails_though_board_and_reference_agree(
 ) -> None:
     outcome = run_deploy("verify", model, "--board", "host", "--oracle", "tflm")
     assert outcome.status == 1
-    version = np.__version__
-    assert outcome.out.startswith(
-        "tiny on host: 3 samples, outputs equal to the reference in every bit\n"
-        f"TensorFlow Lite Micro {version} disagrees\n"
-        '  sample 0, output "softmax_4": 5 of 5 elements differ, by 1 at most; first at [0, 0]: '
-    )
-    assert outcome.err.startswith(
-        f"error: host and TensorFlow Lite Micro {version} compute tiny differently\n"
-    )
-    assert outcome.err.endswith(
-        "  hint: this may be a bug in Solder: please report it with the model and these inputs\n"
-    )
+    require_facts(outcome.out, f"3 samples, every bit TensorFlow Lite Micro {np.__version__} disagrees")
+    require_facts(outcome.out, 'sample 0, output "softmax_4": 5 of 5 differ, by 1 at [0, 0]:')
+    require_facts(outcome.err, f"error: host TensorFlow Lite Micro {np.__version__} tiny differently report")
     facts = json.loads(run_deploy("verify", model, "--board", "host", "--oracle", "tflm", "--json").out)
     assert facts["equal"] is False
     assert facts["differences"] == []
@@ -213,8 +205,8 @@ def test_what_an_oracle_says_otherwise_fails_though_board_and_reference_agree(
 @pytest.mark.usefixtures("flipping")
 def test_a_rounding_that_is_not_the_oracles_is_reported(model: Path, run_deploy: Run) -> None:
     words = ("verify", model, "--board", "host", "--oracle", "tflm", "--rounding", "litert-ref")
-    assert run_deploy(*words).err.endswith(
-        "  hint: this is compiled with --rounding litert-ref; --rounding tflm is TensorFlow Lite Micro's\n"
+    require_facts(
+        run_deploy(*words).err, "hint: --rounding litert-ref; --rounding tflm TensorFlow Lite Micro"
     )
 
 
@@ -222,45 +214,43 @@ def test_a_package_that_is_missing_is_named_before_anything_is_built(
     model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tflite_micro", None)
-    assert run_deploy("verify", model, "--board", "host", "--oracle", "tflm").err == (
-        "error: TensorFlow Lite Micro is not installed\n"
-        "  Python package tflite-micro\n"
-        "  hint: pip install 'solder-mcu[tflm]'\n"
-    )
+    told = run_deploy("verify", model, "--board", "host", "--oracle", "tflm").err
+    require_facts(told, "TensorFlow Lite Micro not installed tflite-micro pip install 'solder-mcu[tflm]'")
 
 
 def test_a_runtime_for_other_files_is_refused(model: Path, onnx_model: Path, run_deploy: Run) -> None:
-    assert run_deploy("verify", model, "--board", "host", "--oracle", "ort").err == (
-        "error: ONNX Runtime does not read TFLite models\n  tiny.tflite\n  hint: --oracle litert or tflm\n"
-    )
-    assert run_deploy("verify", onnx_model, "--board", "host", "--oracle", "litert").err == (
-        "error: LiteRT does not read ONNX models\n  product.onnx\n  hint: --oracle ort\n"
-    )
+    for path, oracle, facts in (
+        (model, "ort", "ONNX Runtime not TFLite tiny.tflite --oracle litert or tflm"),
+        (onnx_model, "litert", "LiteRT not ONNX product.onnx --oracle ort"),
+    ):
+        require_facts(run_deploy("verify", path, "--board", "host", "--oracle", oracle).err, facts)
 
 
 def test_a_front_end_is_not_part_of_the_file_that_a_runtime_reads(model: Path, run_deploy: Run) -> None:
     front = "tf.signal.log_mel:sample_rate=16000,frame_length=64,frame_step=32,num_mel_bins=8"
     outcome = run_deploy("verify", model, "--board", "host", "--oracle", "tflm", "--front", front)
-    assert outcome.err == (
-        "error: TensorFlow Lite Micro needs the inputs of the model file, not those of the front end\n"
-        f"  --front {front}\n"
-        "  hint: omit --front to compare the network alone; front ends are tested against their libraries\n"
-    )
+    require_facts(outcome.err, f"TensorFlow Lite Micro inputs file, front end {front} omit --front alone;")
 
 
-def test_a_model_that_the_runtime_refuses_is_reported_with_its_words(
-    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes "tflm" an oracle that cannot run the model."""
+
     def refuse(*_: object) -> Any:
         raise RuntimeError("Didn't find op for builtin opcode 'NEW'\nmore")
 
     fake = replace(oracles.ORACLES["tflm"], module="json", package="numpy", open=refuse)
     monkeypatch.setitem(oracles.ORACLES, "tflm", fake)
-    assert run_deploy("verify", model, "--board", "host", "--oracle", "tflm").err == (
-        "error: TensorFlow Lite Micro cannot run this model\n"
-        "  tiny.tflite\n"
-        "  Didn't find op for builtin opcode 'NEW'\n"
-    )
+
+
+REFUSED = "TensorFlow Lite Micro cannot run Didn't find op for builtin opcode 'NEW'"
+
+
+@pytest.mark.usefixtures("refusing")
+def test_a_model_that_the_runtime_refuses_is_reported_with_its_words(model: Path, run_deploy: Run) -> None:
+    told = run_deploy("verify", model, "--board", "host", "--oracle", "tflm").err
+    require_facts(told, f"error: tiny.tflite {REFUSED}")
+    assert "more" not in told
 
 
 def test_the_runtime_of_the_models_rounding_is_asked_by_itself(
@@ -291,26 +281,17 @@ def test_without_the_runtime_that_is_reported_and_nothing_fails(
     monkeypatch.setitem(oracles.ORACLES, "tflm", fake)
     outcome = run_deploy("verify", model, "--board", "host")
     assert outcome.status == 0
-    assert outcome.out.splitlines()[1] == (
-        "not compared with another runtime: TensorFlow Lite Micro is not installed"
-        " (pip install 'solder-mcu[tflm]')"
-    )
+    told = outcome.out.splitlines()[1]
+    require_facts(told, "not compared TensorFlow Lite Micro not installed pip install 'solder-mcu[tflm]'")
 
 
+@pytest.mark.usefixtures("refusing")
 def test_a_runtime_that_cannot_run_the_model_fails_nothing_where_it_was_not_asked_for(
-    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+    model: Path, run_deploy: Run
 ) -> None:
-    def refuse(*_: object) -> Any:
-        raise RuntimeError("Didn't find op for builtin opcode 'NEW'")
-
-    fake = replace(oracles.ORACLES["tflm"], module="json", package="numpy", open=refuse)
-    monkeypatch.setitem(oracles.ORACLES, "tflm", fake)
     outcome = run_deploy("verify", model, "--board", "host")
     assert outcome.status == 0
-    assert outcome.out.splitlines()[1] == (
-        "not compared with another runtime: TensorFlow Lite Micro cannot run this model: "
-        "Didn't find op for builtin opcode 'NEW'"
-    )
+    require_facts(outcome.out.splitlines()[1], f"not compared {REFUSED}")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "int16"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_facts import require_facts
 from tiny_models import TINY
 
 import deploy
@@ -104,26 +105,18 @@ def test_an_unknown_pass_is_reported_with_the_nearest(flag: str, model: Path, ru
     what = "is not a known pass" if flag == "--disable" else "is not known"
     known = KNOWN if flag == "--disable" else f"all, {KNOWN}"
     assert outcome.status == 2
-    assert (
-        outcome.err
-        == f'error: {flag} "merge-pad" {what} - did you mean "merge-pads"?\n  hint: known: {known}\n'
-    )
+    require_facts(outcome.err, f'{flag} "merge-pad" {what} "merge-pads"? mean {known} known')
 
 
 def test_a_pass_that_correctness_needs_cannot_be_disabled(model: Path, run_deploy: Run) -> None:
     outcome = run_deploy("inspect", model, "--disable", "fold-constants")
     assert outcome.status == 2
-    assert outcome.err.startswith(
-        'error: --disable "fold-constants" cannot be disabled: kernels need weights'
-    )
+    require_facts(outcome.err, '--disable "fold-constants" disabled kernels need')
 
 
 def test_an_archive_has_no_passes(archive: Path, run_deploy: Run) -> None:
     outcome = run_deploy("inspect", archive, "--explain", "all")
-    assert outcome.err == (
-        "error: an archive does not contain the changes of the passes\n  tiny.tflite\n  hint: give the "
-        "model file\n"
-    )
+    require_facts(outcome.err, "archive contain changes tiny.tflite model")
 
 
 def test_a_dump_has_each_graph_that_differs_and_what_came_of_it(
@@ -143,10 +136,7 @@ def test_a_dump_has_each_graph_that_differs_and_what_came_of_it(
     assert (folder / "layers.txt").read_text().split()[0] == "op"
     again = run_deploy(*words)
     assert again.status == 1
-    assert again.err == (
-        f"error: the folder for the dump is not empty\n  {folder}\n"
-        "  hint: choose a new folder, or empty this one\n"
-    )
+    require_facts(again.err, f"folder dump empty {folder} choose")
 
 
 def test_python_explains_and_disables_too(model: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from c_checks import failures_on_host
+from error_facts import require_facts
 from model_checks import OPTIONS, PLAIN, model_check
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
@@ -207,15 +208,14 @@ def test_the_page_says_the_bits_of_each_value(quantize: Deploy) -> None:
 
 
 def test_more_decibels_than_16_bits_give_are_reported(quantize: Deploy) -> None:
-    assert quantize("--activation-type", "mixed", "--signal-to-noise", "90").err == (
-        "error: activations of 16 bits keep the outputs 74.0 dB above the error, less than the requested "
-        "90 dB\n"
-        "  hint: --signal-to-noise 73, or weights of eight bits, or --refine\n"
+    require_facts(
+        quantize("--activation-type", "mixed", "--signal-to-noise", "90").err,
+        "16 74.0 dB 90 activations bits keep --signal-to-noise 73 --refine",
     )
 
 
 def test_mixed_activations_have_a_bound(quantize: Deploy) -> None:
-    assert quantize("--activation-type", "mixed").err == (
-        "error: mixed activations need signal_to_noise, in decibels\n"
-        "  hint: --activation-type mixed --signal-to-noise 40\n"
+    require_facts(
+        quantize("--activation-type", "mixed").err,
+        "signal_to_noise mixed activations need --activation-type --signal-to-noise 40",
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from error_facts import refused
 
 import deploy.demo
 from aot.errors import ModelError
@@ -70,13 +71,10 @@ def test_an_input_that_is_looked_at_whole_is_refused(digits: Graph) -> None:
     (name,) = digits.inputs
     vector = replace(digits.types[name], shape=(1, 64))
     flat = replace(digits, types={**digits.types, name: vector})
-    with pytest.raises(ModelError) as caught:
-        streamed_input(flat)
-    assert str(caught.value) == (
-        "error: the input cannot be streamed: it must be an image [1, rows, columns, channels] that layers "
-        "read row by row\n"
-        '  input "image" has shape [1, 64]\n'
-        "  hint: omit --stream to pass the input at once"
+    refused(
+        lambda: streamed_input(flat),
+        '[1 channels] input streamed must "image" 64] shape --stream',
+        ModelError,
     )
 
 

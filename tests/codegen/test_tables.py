@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from chain_model import chain
+from error_facts import require_facts
 from gather_cases import CASES as GATHERINGS
 from graphs import GRAPHS
 from model_checks import DSP, PLAIN, compiled
@@ -133,15 +134,9 @@ def test_what_needs_code_is_named() -> None:
         return str(caught.value)
 
     chained = graph_of(chain(2))
-    assert refused(chained, replace(TABLES, stream=True)) == (
-        "error: the model cannot be a table: its input is streamed\n"
-        "  hint: omit --stream, or make a cartridge with code: omit --tables"
-    )
+    require_facts(refused(chained, replace(TABLES, stream=True)), "model table input --stream --tables")
     gather = next(case.graph for case in GATHERINGS if case.name == "gather_rows")
-    assert refused(gather).startswith(
-        "error: the layer cannot be part of a table: its read positions are computed at run time\n"
-        "  layer 0: gather"
-    )
+    require_facts(refused(gather), "layer part table 0 gather")
     for options, said in (
         (replace(TABLES, weights_external=True), "which --weights external separates"),
         (replace(TABLES, dialect=CDialect.STRICT), "strict C has no table kernels"),

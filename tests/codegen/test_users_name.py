@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from error_facts import refused
 from tiny_models import TINY
 
 from aot.errors import InputError
@@ -27,9 +28,8 @@ def test_files_and_global_names_begin_with_it(tmp_path: Path) -> None:
     [("My-Model", "my_model"), ("string", "model_string"), ("while", "model_while"), ("8bit", "model_8bit")],
 )
 def test_a_name_that_cannot_be_is_refused(word: str, possible: str) -> None:
-    with pytest.raises(InputError) as caught:
-        import_data(TINY["classifier"](), Path("m.tflite"), CompileOptions(name=word))
-    assert str(caught.value) == (
-        f'error: "{word}" cannot be the name of generated C\n'
-        f"  hint: --name {possible} can: lower case, and the name of no header or word of C"
+    refused(
+        lambda: import_data(TINY["classifier"](), Path("m.tflite"), CompileOptions(name=word)),
+        f'"{word}" C name generated --name {possible}',
+        InputError,
     )

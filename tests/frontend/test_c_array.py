@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from error_facts import refused, require_facts
 from tiny_models import TINY
 
 from aot.errors import ModelError
@@ -43,12 +44,10 @@ def test_a_source_is_read_like_the_model(tmp_path: Path) -> None:
 
 
 def test_a_source_without_a_model_says_which_arrays_it_has() -> None:
-    with pytest.raises(ModelError) as caught:
-        model_in_c(as_c(b"\x01\x02\x03", "table").encode(), "table.h")
-    assert str(caught.value) == (
-        "error: this C source holds no array of bytes that is a TFLite model\n"
-        "  table.h: arrays of bytes: table (3 bytes)\n"
-        "  hint: create one with: xxd -i model.tflite"
+    refused(
+        lambda: model_in_c(as_c(b"\x01\x02\x03", "table").encode(), "table.h"),
+        "C TFLite source holds array table.h 3 arrays bytes model.tflite create",
+        ModelError,
     )
 
 
@@ -57,10 +56,7 @@ def test_a_source_with_two_models_names_them() -> None:
     with pytest.raises(ModelError) as caught:
         model_in_c(source.encode(), "models.cc")
     size = f"{len(MODEL):,} bytes"
-    assert str(caught.value) == (
-        f"error: the file holds 2 models: first ({size}), second ({size})\n"
-        "  models.cc\n  hint: keep only one of them in the file"
-    )
+    require_facts(caught.value, f"2 {size}) {size} file holds models models.cc")
 
 
 def test_a_source_that_ends_in_the_middle_has_no_array() -> None:

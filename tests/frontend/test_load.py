@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from error_facts import refused, require_facts
 from tiny_models import TINY
 
 from aot.errors import ModelError
@@ -44,19 +45,16 @@ def test_another_format_is_told_how_to_become_one_that_is_read(tmp_path: Path, f
     with pytest.raises(ModelError) as caught:
         load_model(path)
     hint = FORMATS[file_name].format(name=file_name)
-    assert str(caught.value) == (
-        f"error: this is neither a TFLite nor an ONNX model (14 bytes)\n  {file_name}\n  hint: {hint}"
-    )
+    require_facts(caught.value, f"TFLite ONNX 14 neither model bytes {file_name} {hint}")
 
 
 def test_a_saved_model_is_known_by_what_is_in_the_folder(tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").touch()
-    with pytest.raises(ModelError) as caught:
-        load_model(tmp_path)
-    assert str(caught.value) == (
-        f"error: this is a TensorFlow SavedModel, not a model file\n  {tmp_path}\n"
-        f'  hint: convert it: tf.lite.TFLiteConverter.from_saved_model("{tmp_path}").convert()\n'
-        "        returns the bytes of a .tflite file   (deploy docs exporting)"
+    refused(
+        lambda: load_model(tmp_path),
+        f"TensorFlow SavedModel model file {tmp_path} "
+        f'tf.lite.TFLiteConverter.from_saved_model("{tmp_path}").convert convert deploy',
+        ModelError,
     )
 
 
@@ -75,11 +73,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_not_a_model(tmp_path: Path) -> None:
-    with pytest.raises(ModelError) as caught:
-        load_model(tmp_path)
-    assert str(caught.value) == (
-        f"error: a model file is needed, this is a folder\n  {tmp_path}\n  hint: give a .tflite or .onnx file"
-    )
+    refused(lambda: load_model(tmp_path), f"model file needed {tmp_path} tflite", ModelError)
 
 
 def test_the_content_decides_not_the_name(tmp_path: Path) -> None:

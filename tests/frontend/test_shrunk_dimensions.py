@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from error_facts import refused
 from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
@@ -51,10 +52,8 @@ def test_it_is_where_the_slice_begins_or_the_first_of_an_open_one(
 
 @pytest.mark.parametrize(("begin", "step"), [(4, 1), (-5, 1), (2, -1)])
 def test_an_element_that_is_not_there_is_refused(begin: int, step: int) -> None:
-    with pytest.raises(ModelError) as caught:
-        parse_model(shrunk(begin, step), "model.tflite", "tflm")
-    assert str(caught.value) == (
-        f"error: a dimension of 4 is shrunk to element {begin} in steps of {step}\n"
-        '  at STRIDED_SLICE #0 "y" (model.tflite)\n'
-        "  hint: the file looks corrupted: get or convert it again"
+    refused(
+        lambda: parse_model(shrunk(begin, step), "model.tflite", "tflm"),
+        f'4 {begin} {step} dimension shrunk element STRIDED_SLICE #0 "y" model.tflite looks corrupted',
+        ModelError,
     )

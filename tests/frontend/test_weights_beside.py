@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from error_facts import refused
 from onnx import helper, numpy_helper
 
 from aot.errors import ModelError
@@ -55,12 +56,10 @@ def test_a_file_without_them_is_read_as_it_is(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_named(beside: Path) -> None:
     (beside.parent / "net.onnx.data").unlink()
-    with pytest.raises(ModelError) as caught:
-        load_model(beside)
-    assert str(caught.value) == (
-        "error: the model stores its weights in separate files, which are missing: net.onnx.data\n"
-        f"  {beside}\n"
-        "  hint: copy them to the model's folder, or export it as one file (external_data=False in PyTorch)"
+    refused(
+        lambda: load_model(beside),
+        f"net.onnx.data model stores weights {beside} model's external_data=False PyTorch folder export",
+        ModelError,
     )
 
 

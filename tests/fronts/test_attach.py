@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from error_facts import require_facts
 
 from aot.errors import ModelError
 from aot.fronts.attach import with_front
@@ -83,19 +84,17 @@ def _refusal(graph: Graph, front: str) -> str:
 
 
 def test_other_features_are_refused_with_both_numbers() -> None:
-    assert _refusal(model(1, 49, 10, 1), FRONT) == (
-        "error: the front end computes 9 features for each frame, "
-        'but the model\'s input "x" has shape [1, 49, 10, 1]\n'
-        f"  --front {FRONT}\n"
-        "  hint: one dimension must be the features, the product of the others the frames"
+    require_facts(
+        _refusal(model(1, 49, 10, 1), FRONT),
+        f'9 model\'s "x" [1 49 10 1] front computes features --front {FRONT} dimension product',
     )
 
 
 def test_other_frames_are_refused_with_both_numbers() -> None:
-    assert _refusal(model(1, 49, 9, 1), f"{FRONT},samples=16000") == (
-        'error: 16,000 samples give 499 frames, but the model\'s input "x" has 49: [1, 49, 9, 1]\n'
-        f"  --front {FRONT},samples=16000\n"
-        "  hint: set samples to 1,600 to 1,631, or change the step between frames"
+    require_facts(
+        _refusal(model(1, 49, 9, 1), f"{FRONT},samples=16000"),
+        f'16,000 499 model\'s "x" 49 [1 9 1] samples give frames --front {FRONT},samples=16000 1,600 '
+        "1,631 change between",
     )
 
 
@@ -104,13 +103,11 @@ def test_a_model_of_two_inputs_is_refused() -> None:
     graph = Graph(
         "two", ("a", "b"), ("y",), (Node("sum", Add(), ("a", "b"), ("y",)),), dict.fromkeys("aby", kind)
     )
-    assert _refusal(graph, FRONT) == (
-        f"error: a front end provides one input, the model has 2: a, b\n  --front {FRONT}"
-    )
+    require_facts(_refusal(graph, FRONT), f"2 front provides input --front {FRONT}")
 
 
 def test_integers_without_a_scale_are_refused() -> None:
-    assert _refusal(model(1, 4, 9, dtype=DType.I32), FRONT) == (
-        'error: the model\'s input "x" holds i32 without a scale, '
-        f"which front ends cannot produce\n  --front {FRONT}"
+    require_facts(
+        _refusal(model(1, 4, 9, dtype=DType.I32), FRONT),
+        f'model\'s "x" i32 input holds without --front {FRONT}',
     )

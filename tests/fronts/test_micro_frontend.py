@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_facts import refused
 from front_cases import signal
 from library_bounds import features, negating
 from tflite_builder import ModelBuilder
@@ -172,12 +173,10 @@ def test_runs_go_on_with_the_sound_and_the_noise_of_those_before() -> None:
 
 def test_a_front_end_that_begins_anew_is_refused_before_a_model_that_remembers(shared_dir: Path) -> None:
     path = shared_dir / "models" / "mww_okay_nabu_v2_int8" / "model.tflite"
-    with pytest.raises(ModelError) as caught:
-        deploy.load(path, front=WORDS)
-    assert str(caught.value) == (
-        "error: the model keeps state between runs, but this front end starts fresh with each run\n"
-        f"  --front {WORDS}\n"
-        "  hint: micro_frontend:continuous=true continues with the sound of the previous run"
+    refused(
+        lambda: deploy.load(path, front=WORDS),
+        f"model keeps state --front {WORDS} micro_frontend:continuous=true continues sound",
+        ModelError,
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from error_facts import require_facts
 
 ARM = {"gcc", "clang", "arm-none-eabi-gcc", "qemu-system-arm"}
 RISC_V = {"riscv64-unknown-elf-gcc", "qemu-system-riscv32"}
@@ -96,8 +97,8 @@ def test_packages_are_named_where_apt_cannot_install_them(
 ) -> None:
     give_programs(monkeypatch, EVERYTHING - {"arm-none-eabi-gcc", "qemu-system-arm"})
     assert not prepare.install_programs(prepare.missing_packages())
-    assert capsys.readouterr().err == (
-        "missing on this machine: gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm\n"
-        "  hint: sudo apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
-        "   (the names are Debian's)\n"
+    require_facts(
+        capsys.readouterr().err,
+        "gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm missing machine apt-get Debian's "
+        "install names",
     )

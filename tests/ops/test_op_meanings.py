@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from error_facts import require_facts
 from op_meanings import STORED, examples, meanings_text, procs_of
 
 import deploy
@@ -36,8 +37,4 @@ def test_a_meaning_is_shown_of_one_operator() -> None:
     for named in (None, "model.tflite"):
         with pytest.raises(InputError) as caught:
             deploy.ops(named, meaning=True)
-        assert str(caught.value) == (
-            "error: --meaning needs an operator\n"
-            "  hint: for example deploy ops conv2d --meaning; for a layer: deploy inspect MODEL --layer N "
-            "--meaning"
-        )
+        require_facts(caught.value, "--meaning needs operator deploy conv2d MODEL --layer N")

@@ -8,6 +8,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from error_facts import refused
 from plan_requests import Net
 
 from aot.errors import FitError
@@ -302,11 +303,10 @@ def test_a_pool_of_exactly_the_size_is_enough() -> None:
 def test_one_byte_less_than_needed_says_how_much_is_missing_and_which_stage_is_at_the_peak() -> None:
     request = line(16, 64, 16).request()
     needed = make_plan(request).arena_bytes
-    with pytest.raises(FitError) as caught:
-        make_plan(in_pools(request, Pool("ram", needed - 1)))
-    assert str(caught.value) == (
-        "error: the arena does not fit: 1 more bytes needed, pool 'ram' has 191\n"
-        "  peak at 'y1': 192 bytes live at once, most of them 'x', 'y1'"
+    refused(
+        lambda: make_plan(in_pools(request, Pool("ram", needed - 1))),
+        "1 'ram' 191 arena more bytes 'y1' 192 'x'",
+        FitError,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_facts import require_facts
 from every_board import EVERY_BOARD
 from tiny_models import TINY
 
@@ -118,11 +119,8 @@ def test_every_arduino_board_has_a_port(board: Any, tiny: ProjectSource) -> None
 def test_constants_beyond_16_bits_of_address_are_refused(tiny: ProjectSource) -> None:
     with pytest.raises(FitError) as caught:
         PLATFORM.files(replace(tiny, constants_bytes=70_000), UNO, App.RPC)
-    assert str(caught.value) == (
-        "error: the constants of tiny need 70,000 bytes, but an AVR's 16-bit addresses reach only 61,440 of "
-        "its flash\n"
-        "  arduino-uno\n"
-        "  hint: use a smaller model, or a board with a 32-bit core"
+    require_facts(
+        caught.value, "70,000 AVR's 16-bit 61,440 constants tiny need arduino-uno 32-bit smaller model"
     )
 
 
@@ -150,12 +148,10 @@ def test_no_tool_at_all_is_reported_with_the_way_to_get_one(monkeypatch: pytest.
     monkeypatch.setattr("shutil.which", lambda _program: None)
     with pytest.raises(ToolError) as caught:
         find_arduino_tool("arduino:avr")
-    assert str(caught.value) == (
-        "error: no program to build sketches was found\n"
-        "  looked for arduino-cli, arduino-builder\n"
-        "  hint: arduino-cli is at arduino.github.io/arduino-cli; "
-        "then: arduino-cli core install PACKAGE:ARCHITECTURE\n"
-        "        for AVR on Debian: apt install arduino-builder arduino-core-avr"
+    require_facts(
+        caught.value,
+        "program build sketches arduino-cli arduino-builder looked arduino.github.io/arduino-cli "
+        "PACKAGE:ARCHITECTURE install AVR Debian arduino-core-avr",
     )
 
 
@@ -167,11 +163,10 @@ def test_a_core_that_is_not_installed_is_reported_and_its_board_is_not_ready(
     (tmp_path / "arduino/avr").mkdir(parents=True)
     with pytest.raises(ToolError) as caught:
         PLATFORM.toolchain(load_board("feather-s2"))
-    assert str(caught.value) == (
-        "error: the Arduino core esp32:esp32 is not installed\n"
-        "  asked arduino-builder\n"
-        "  hint: arduino-cli core install esp32:esp32; "
-        "its maker's package index comes first if it is not Arduino's"
+    require_facts(
+        caught.value,
+        "Arduino esp32:esp32 core installed arduino-builder asked arduino-cli maker's Arduino's "
+        "install package",
     )
 
 
@@ -185,11 +180,7 @@ def test_installed_cores_are_the_first_words_that_arduino_cli_lists() -> None:
 def test_tuning_on_an_arduino_is_refused_with_the_way_out() -> None:
     with pytest.raises(BoardError) as caught:
         compiler_platform_of(UNO)
-    assert str(caught.value) == (
-        "error: kernels cannot be tuned on arduino-uno\n"
-        "  platforms: arduino\n"
-        "  hint: tune on an emulated board with the same core: its records apply to this board too"
-    )
+    require_facts(caught.value, "arduino-uno kernels tuned platforms arduino emulated board")
 
 
 @pytest.mark.cc

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from error_facts import refused
 from every_board import EVERY_BOARD
 
 from aot.errors import ToolError
@@ -119,12 +120,10 @@ def test_uf2_is_copied_to_the_drive_of_the_boards_bootloader(monkeypatch: pytest
 
 
 def test_a_drive_that_is_not_there_is_reported_with_those_that_are() -> None:
-    with pytest.raises(ToolError) as caught:
-        find_drive("RPI-RP2", [(Path("/media/B"), "SAMD51J19A")])
-    assert str(caught.value) == (
-        "error: no bootloader drive of RPI-RP2 is mounted\n"
-        "  /media/B: SAMD51J19A\n"
-        "  hint: start the bootloader: press reset twice, or hold BOOTSEL while connecting the board"
+    refused(
+        lambda: find_drive("RPI-RP2", [(Path("/media/B"), "SAMD51J19A")]),
+        "RPI-RP2 bootloader drive mounted /media/B SAMD51J19A BOOTSEL start press",
+        ToolError,
     )
 
 
@@ -151,23 +150,19 @@ def test_a_serial_number_is_enough_for_a_board_behind_another_adapter() -> None:
 
 
 def test_equal_boards_without_a_choice_are_listed() -> None:
-    with pytest.raises(LineBusyError) as caught:
-        port_of(UNO, [ONE, TWO], None)
-    assert str(caught.value) == (
-        "error: 2 connected boards match arduino-uno\n"
-        "  /dev/ttyACM0: serial number A1\n"
-        "  /dev/ttyACM1: serial number B2\n"
-        "  hint: choose one with --serial NUMBER or --port PORT"
+    refused(
+        lambda: port_of(UNO, [ONE, TWO], None),
+        "2 arduino-uno connected boards match /dev/ttyACM0 A1 serial number /dev/ttyACM1 B2 --serial "
+        "NUMBER --port PORT",
+        LineBusyError,
     )
 
 
 def test_a_board_that_is_not_there_is_reported_with_the_ports_that_are() -> None:
-    with pytest.raises(LineClosedError) as caught:
-        port_of(UNO, [OTHER], "Z9")
-    assert str(caught.value) == (
-        "error: no serial port of arduino-uno with serial number Z9 was found\n"
-        "  /dev/ttyUSB0: 0403:6001, serial number C3\n"
-        "  hint: connect the board, or name its port: --port PORT"
+    refused(
+        lambda: port_of(UNO, [OTHER], "Z9"),
+        "arduino-uno Z9 serial port serial /dev/ttyUSB0 0403:6001 C3 number --port PORT",
+        LineClosedError,
     )
 
 

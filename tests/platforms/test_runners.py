@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from error_facts import refused
 
 from aot.errors import BoardError, ToolError
 from aot.trust import module_argv
@@ -84,12 +85,10 @@ def test_the_wanted_runner_goes_before_all(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_no_emulator_at_all_is_reported_with_both(without: None) -> None:
-    with pytest.raises(ToolError) as caught:
-        choose_runner(AN386)
-    assert str(caught.value) == (
-        "error: no program on this machine runs firmware for mps2-an386. Install one of:\n"
-        "  qemu: needs qemu-system-arm\n"
-        "  unicorn: needs unicorn"
+    refused(
+        lambda: choose_runner(AN386),
+        "mps2-an386 Install program machine runs qemu-system-arm needs unicorn",
+        ToolError,
     )
 
 
@@ -101,9 +100,8 @@ def test_without_a_probe_the_emulator_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_runner_that_the_board_does_not_have_is_reported() -> None:
-    with pytest.raises(BoardError) as caught:
-        choose_runner(AN386, "qemuu")
-    assert str(caught.value) == (
-        'error: board "mps2-an386" has no runner "qemuu" - did you mean "qemu"?\n'
-        "  hint: runners of mps2-an386: qemu, unicorn"
+    refused(
+        lambda: choose_runner(AN386, "qemuu"),
+        '"mps2-an386" "qemuu" "qemu"? board runner mean mps2-an386 runners unicorn',
+        BoardError,
     )

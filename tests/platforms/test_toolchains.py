@@ -7,6 +7,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
+from error_facts import refused
 
 from aot.errors import ToolError
 from aot.target import Feature, Target
@@ -61,12 +62,8 @@ def test_a_core_without_dsp_is_compiled_without_it() -> None:
 
 
 def test_a_core_without_options_of_a_compiler_is_reported() -> None:
-    with pytest.raises(ToolError) as caught:
-        cpu_flags(Target("avr"), "clang")
-    assert str(caught.value) == (
-        "error: no gcc options are known for avr\n"
-        "  compilers with known options: none\n"
-        "  hint: add them to boards/core/avr.toml"
+    refused(
+        lambda: cpu_flags(Target("avr"), "clang"), "options known compilers boards/core/avr.toml", ToolError
     )
 
 
@@ -75,11 +72,8 @@ def test_no_compiler_of_another_machine_is_taken_for_a_core(
     core: str, machine_with: Callable[..., None]
 ) -> None:
     machine_with("arm-none-eabi-gcc", "zig", "gcc", "clang", "riscv64-unknown-elf-gcc")
-    with pytest.raises(ToolError) as caught:
-        find_toolchain(Target(core))
-    assert str(caught.value) == (
-        f"error: no C compiler for {core} can be called directly\n"
-        "  hint: use a board with the platform arduino, whose tools compile for it"
+    refused(
+        lambda: find_toolchain(Target(core)), f"C {core} compiler called directly board platform", ToolError
     )
 
 
@@ -111,22 +105,20 @@ def test_the_environment_names_a_preference_where_it_fits(
 
 def test_no_compiler_at_all_is_reported_with_the_way_out(machine_with: Callable[..., None]) -> None:
     machine_with("gcc")
-    with pytest.raises(ToolError) as caught:
-        find_toolchain(M4)
-    assert str(caught.value) == (
-        "error: no C compiler for cortex-m4 was found\n"
-        "  looked for arm-none-eabi-gcc, zig\n"
-        "  hint: install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: pip install 'solder-mcu[zig]'"
+    refused(
+        lambda: find_toolchain(M4),
+        "C cortex-m4 compiler found arm-none-eabi-gcc looked gcc-arm-none-eabi "
+        "libnewlib-arm-none-eabi 'solder-mcu[zig]' install",
+        ToolError,
     )
 
 
 def test_an_unknown_preference_is_reported(machine_with: Callable[..., None]) -> None:
     machine_with("zig")
-    with pytest.raises(ToolError) as caught:
-        find_toolchain(M4, prefer="arm-none-eabi-gc")
-    assert str(caught.value) == (
-        'error: toolchain "arm-none-eabi-gc" is not known - did you mean "arm-none-eabi-gcc"?\n'
-        "  hint: known for cortex-m4: arm-none-eabi-gcc, zig"
+    refused(
+        lambda: find_toolchain(M4, prefer="arm-none-eabi-gc"),
+        '"arm-none-eabi-gc" "arm-none-eabi-gcc"? toolchain known mean cortex-m4 arm-none-eabi-gcc',
+        ToolError,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_facts import refused
 from every_board import EVERY_BOARD
 from tiny_models import TINY
 
@@ -283,14 +284,11 @@ def test_a_tree_that_is_too_old_is_reported(tmp_path: Path, monkeypatch: pytest.
 def test_no_tree_is_reported_with_the_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
-    with pytest.raises(ToolError) as caught:
-        find_west()
-    assert str(caught.value) == (
-        "error: cannot build for Zephyr\n"
-        "  ZEPHYR_BASE is not set\n"
-        "  hint: pip install west; get Zephyr 3.7 or newer and a toolchain: "
-        "docs.zephyrproject.org, Getting Started\n"
-        "        and set its path: export ZEPHYR_BASE=.../zephyr"
+    refused(
+        lambda: find_west(),
+        "Zephyr build ZEPHYR_BASE 3.7 docs.zephyrproject.org Getting Started install newer "
+        "ZEPHYR_BASE=.../zephyr export",
+        ToolError,
     )
 
 

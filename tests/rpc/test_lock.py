@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from error_facts import refused
 
 from aot.errors import InputError
 from platforms.rpc.failures import LineKeyError, RequestRefusedError
@@ -201,12 +202,10 @@ def test_a_key_is_32_bytes_or_their_digits(tmp_path: Path) -> None:
 def test_what_is_not_a_key_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "line.key"
     path.write_bytes(content)
-    with pytest.raises(InputError) as caught:
-        read_line_key(path)
-    assert str(caught.value) == (
-        f"error: a line key must have 32 bytes, or 64 hexadecimal digits, not {len(content)} bytes\n"
-        f"  {path}\n"
-        "  hint: create one with: openssl rand -hex 32 > line.key"
+    refused(
+        lambda: read_line_key(path),
+        f"32 64 {len(content)} line must bytes {path} line.key create openssl",
+        InputError,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from error_facts import require_facts
 from fake_line import FakeTransport
 from test_failure_texts import DEADLINES, NONCE, TOKEN, greeted, hello_payload, reply_to, text_of
 
@@ -85,8 +86,8 @@ def rambling(notice: int, payload: bytes, runs: int) -> tuple[Session, Rambling,
 def test_a_device_that_says_for_ever_that_it_computes_is_given_up(repeat: int) -> None:
     session, line, _ = rambling(Notice.WORKING, b"", repeat)
     before_s = line.now_s
-    assert text_of(lambda: session.time(MODEL, 1, repeat)).splitlines()[0] == (
-        'error: device did not answer within 120 s (timing of "m")'
+    require_facts(
+        text_of(lambda: session.time(MODEL, 1, repeat)).splitlines()[0], '120 "m" device answer within'
     )
     # All runs begin in the first seconds here, and the last of them has its whole time.
     assert line.now_s - before_s < DEADLINES.run_s + repeat + 3
@@ -158,17 +159,16 @@ def head(inputs: int, outputs: int, name: bytes = b"m") -> bytes:
     ],
 )
 def test_a_description_of_what_cannot_be_is_refused(answers: dict[int, bytes], reason: str) -> None:
-    assert text_of(describing(answers).describe) == (
-        f"error: device's reply to describe has an unexpected format: {reason}{MALFORMED_HINT}"
+    require_facts(
+        text_of(describing(answers).describe), f"device's {reason}{MALFORMED_HINT} reply describe unexpected"
     )
 
 
 def test_more_models_than_have_numbers_are_refused() -> None:
     payload = hello_payload()[: -2 - 8] + struct.pack("<H", 300) + b"\1" * 64
     session, _ = session_with(lambda request: [reply_to(request, payload)])
-    assert text_of(session.hello) == (
-        "error: device's reply to hello has an unexpected format: "
-        f"at most 256 models expected, 300 are announced{MALFORMED_HINT}"
+    require_facts(
+        text_of(session.hello), f"device's 256 300 announced{MALFORMED_HINT} reply hello unexpected"
     )
 
 
@@ -189,17 +189,17 @@ def timing(hz: int, bits: int, *ticks: int) -> bytes:
 def test_a_measurement_that_measures_nothing_is_refused(reply: bytes, reason: str) -> None:
     session, _ = session_with(lambda request: greeted(request) or [reply_to(request, reply)])
     session.hello()
-    assert text_of(lambda: session.run(MODEL)) == (
-        f"error: device's reply to run has an unexpected format: {reason}{MALFORMED_HINT}"
+    require_facts(
+        text_of(lambda: session.run(MODEL)), f"device's {reason}{MALFORMED_HINT} reply unexpected format"
     )
 
 
 def test_a_piece_of_another_size_than_was_asked_for_is_refused() -> None:
     session, _ = session_with(lambda request: greeted(request) or [reply_to(request, b"x" * 41)])
     session.hello()
-    assert text_of(lambda: session.read_output(MODEL, 0)) == (
-        'error: device\'s reply to read of "row" has an unexpected format: '
-        f"40 bytes expected, 41 came{MALFORMED_HINT}"
+    require_facts(
+        text_of(lambda: session.read_output(MODEL, 0)),
+        f'device\'s "row" 40 41 came{MALFORMED_HINT} reply read unexpected',
     )
 
 
@@ -273,8 +273,9 @@ def with_functions(texts: list[bytes], result: bytes = b"") -> Session:
     ],
 )
 def test_a_table_of_functions_that_cannot_be_is_refused(texts: list[bytes], reason: str) -> None:
-    assert text_of(with_functions(texts).functions) == (
-        f"error: device's reply to functions has an unexpected format: {reason}{MALFORMED_HINT}"
+    require_facts(
+        text_of(with_functions(texts).functions),
+        f"device's {reason}{MALFORMED_HINT} reply functions unexpected",
     )
 
 
@@ -282,15 +283,15 @@ def test_a_table_of_functions_that_cannot_be_is_refused(texts: list[bytes], reas
 def test_a_result_of_another_type_than_the_functions_is_refused(result: bytes) -> None:
     session = with_functions([b"f i32()"], result)
     (function,) = session.functions()
-    assert text_of(lambda: session.invoke(function, ())) == (
-        "error: device's reply to call of f has an unexpected format: "
-        f"a result of f: i32(void) expected, {result!r} came{MALFORMED_HINT}"
+    require_facts(
+        text_of(lambda: session.invoke(function, ())),
+        f"device's i32(void {result!r} came{MALFORMED_HINT} reply call unexpected",
     )
 
 
 def test_an_array_comes_back_with_as_many_bytes_as_it_has() -> None:
     session = with_functions([], b"x" * 41)
     array = DeviceArrayType(DType.I8, 40, 1)
-    assert text_of(lambda: session.get(array)) == (
-        f"error: device's reply to array has an unexpected format: 40 bytes expected, 41 came{MALFORMED_HINT}"
+    require_facts(
+        text_of(lambda: session.get(array)), f"device's 40 41 came{MALFORMED_HINT} reply array unexpected"
     )

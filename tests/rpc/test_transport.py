@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from error_facts import require_facts
 from fake_line import FakeTransport
 
 from aot.errors import MachineError
@@ -193,10 +194,7 @@ def test_a_serial_port_in_use_names_the_process_that_has_it(terminal: Any) -> No
     other = subprocess.run(
         [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60
     )
-    assert other.stdout == (
-        f"error: {path} is in use by process {os.getpid()}\n"
-        "  hint: only one program can use a port: end the other one, or choose another port"
-    )
+    require_facts(other.stdout, f"{path} {os.getpid()} process program other")
     held.close()
     SerialTransport(str(path), 115200).close()
 

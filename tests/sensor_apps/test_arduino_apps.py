@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_facts import require_facts
 from listener import records
 from small_apps import HEARD, HEARD_LABELS, MOVED, MOVED_LABELS, model_for, recording_for
 
@@ -85,10 +86,10 @@ def test_a_camera_s_sketch_is_made_of_sizes_that_its_library_knows(
     assert [row for row, _, _ in runs(found)] == [120, 240]
     with pytest.raises(InputError) as refused:
         sketch("image", tmp_path / "other", model, SEEN.replace("width=160", "width=128"), labels)
-    assert str(refused.value) == (
-        "error: the front end needs images of 128x120, rgb565_high_first; Arduino's camera gives 640x480, "
-        "352x288, 320x240, 176x144, 160x120, gray or rgb565_high_first\n"
-        "  hint: deploy compile --front tf.image:width=160,height=120,format=rgb565_high_first,..."
+    require_facts(
+        refused.value,
+        "128x120 rgb565_high_first Arduino's 640x480 352x288 320x240 176x144 160x120 front needs "
+        "images deploy --front tf.image:width=160,height=120,format=rgb565_high_first,...",
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from error_facts import refused, require_facts
 from tiny_models import TINY
 
 import deploy
@@ -42,108 +43,72 @@ def archives(model: Path) -> Mapping[str, Compiled]:
     }
 
 
+# By what is wrong: the archive, the choices, and the facts of the error.
 WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
-    "input at once": (
-        "at once",
-        {},
-        "the app kws pushes the input row by row, but this model was compiled without --stream\n"
-        "  tiny.tflite\n  hint: deploy compile --stream",
-    ),
-    "no decision": (
-        "without a back end",
-        {},
-        "the app kws needs the back end classes, but this model has no back end\n"
-        "  tiny.tflite\n  hint: deploy compile --back classes:...",
-    ),
-    "another sensor": (
-        "of pictures",
-        {},
-        "the app kws needs sound or numbers, but this model has the front end tf.image\n"
-        "  tiny.tflite\n  hint: see deploy docs apps for what each app needs",
-    ),
+    "input at once": ("at once", {}, "kws row --stream tiny.tflite deploy compile --stream"),
+    "no decision": ("without a back end", {}, "kws back end classes, no tiny.tflite --back classes:..."),
+    "another sensor": ("of pictures", {}, "kws sound or numbers, tf.image tiny.tflite deploy docs apps"),
     "a window that slides over a picture": (
         "of parts of pictures",
         {"app": "image"},
-        "the app image takes whole pictures, and this model's window slides over rows\n"
-        "  tiny.tflite\n  hint: deploy compile without --slide",
+        "image whole pictures, slides tiny.tflite without --slide",
     ),
     "too few labels": (
         "for this computer",
         {"class_names": "a,b"},
-        "2 class names for 5 classes\n  a,b\n"
-        "  hint: give one for each class, separated by commas, or a file with one per line",
+        "2 class names 5 classes a,b one per line",
     ),
     "a label that the log cannot hold": (
         "for this computer",
         {"class_names": "a,b,c,d,e*"},
-        "the class name 'e*' is empty or has a character that the log cannot hold\n  a,b,c,d,e*\n"
-        "  hint: use ASCII without comma, star, dollar, backslash and quotes",
+        "'e*' log a,b,c,d,e* ASCII comma, star, dollar, backslash quotes",
     ),
     "a recording for this computer": (
         "for this computer",
         {"recording": "in.csv"},
-        "programs for this computer read recordings themselves\n  in.csv\n"
-        "  hint: run build/firmware in.csv in the project's folder",
+        "recordings in.csv build/firmware in.csv folder",
     ),
     "labels for another app": (
         "for this computer",
         {"class_names": LABELS, "app": "standalone"},
-        "class names, a rate and a recording apply to sensor apps, not to standalone\n"
-        "  hint: --app kws, image, detect, motion, anomaly",
+        "class names, rate recording standalone --app kws, image, detect, motion, anomaly",
     ),
-    "cartridges": (
-        "for this computer",
-        {"slots": 4096},
-        "functions, cartridges and a line key need the server, which the app kws does not have\n"
-        "  hint: use --app rpc",
-    ),
+    "cartridges": ("for this computer", {"slots": 4096}, "functions, cartridges key server, kws --app rpc"),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_it_is_reported(name: str, archives: Mapping[str, Compiled], tmp_path: Path) -> None:
-    archive, words, text = WRONG[name]
-    with pytest.raises(deploy.DeployError) as caught:
-        deploy.new(archives[archive], tmp_path / "p", **{"app": "kws", **words})
-    assert str(caught.value) == f"error: {text}"
+    archive, words, facts = WRONG[name]
+    refused(lambda: deploy.new(archives[archive], tmp_path / "p", **{"app": "kws", **words}), facts)
     assert not (tmp_path / "p").exists()
 
 
 def test_a_platform_without_templates_for_sensors_is_reported(archives: Mapping[str, Compiled]) -> None:
-    compiled = archives["for a board"]
-    source, board = project_source(compiled.artifact), compiled.board
-    with pytest.raises(deploy.DeployError) as caught:
-        with_pipeline(source, compiled.artifact, App.KWS, board, "kitchen", SensorChoices())
-    assert str(caught.value) == (
-        "error: the app kws supports the platforms arduino, baremetal, host and zephyr, not kitchen\n"
-        "  hint: use a board with one of these, or start from --app standalone"
+    made, board = archives["for a board"].artifact, archives["for a board"].board
+    refused(
+        lambda: with_pipeline(project_source(made), made, App.KWS, board, "kitchen", SensorChoices()),
+        "kws arduino, baremetal, host zephyr, kitchen --app standalone",
     )
 
 
 RECORDINGS: dict[str, tuple[bytes, str]] = {
-    "too few numbers": (b"1,2,3\n", "the line has 3 numbers, a row of the model has 8\n  {}, line 1"),
-    "no number": (
-        b"head\n1,2,3,4,5,6,7,x\n",
-        "the line contains something that is not a number\n  {}, line 2",
-    ),
-    "too large": (b"1,2,3,4,5,6,7,128\n", "the line has a number outside of -128 to 127\n  {}, line 1"),
-    "not whole": (b"1,2,3,4,5,6,7,0.5\n", "the line has a number that is not whole\n  {}, line 1"),
-    "nothing": (
-        b"a,b\n\n",
-        "the recording has no rows\n  {}\n  hint: a row of the model's input has 8 elements",
-    ),
+    "too few numbers": (b"1,2,3\n", "3 numbers, row 8 line 1"),
+    "no number": (b"head\n1,2,3,4,5,6,7,x\n", "not a number line 2"),
+    "too large": (b"1,2,3,4,5,6,7,128\n", "outside -128 127 line 1"),
+    "not whole": (b"1,2,3,4,5,6,7,0.5\n", "not whole line 1"),
+    "nothing": (b"a,b\n\n", "no rows 8 elements"),
 }
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_a_recording_is_refused(name: str, archives: Mapping[str, Compiled], tmp_path: Path) -> None:
-    data, text = RECORDINGS[name]
+    data, facts = RECORDINGS[name]
     path = tmp_path / "in.csv"
     path.write_bytes(data)
-    with pytest.raises(deploy.DeployError) as caught:
-        deploy.new(archives["for a board"], tmp_path / "p", app="kws", recording=path)
-    assert str(caught.value) == f"error: {text.format(path)}"
+    made = archives["for a board"]
+    refused(lambda: deploy.new(made, tmp_path / "p", app="kws", recording=path), f"{path} {facts}")
 
 
 def test_labels_may_stand_in_a_file(archives: Mapping[str, Compiled], tmp_path: Path) -> None:
@@ -159,7 +124,4 @@ def test_a_project_without_a_log_is_not_decoded(
     deploy.new(archives["for this computer"], tmp_path / "p", app="standalone")
     outcome = run_deploy("monitor", tmp_path / "p", "--decode")
     assert outcome.status == 1
-    assert outcome.err == (
-        f"error: the app standalone of this project writes no log to decode\n  {tmp_path}/p\n"
-        "  hint: deploy new --app kws, image, detect, motion, anomaly\n"
-    )
+    require_facts(outcome.err, f"standalone no log {tmp_path}/p --app kws, image, detect, motion, anomaly")

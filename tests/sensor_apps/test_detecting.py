@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from error_facts import refused
 from listener import built, records
 from make_shapes import BACK, CLASSES, PLACE, SIZE, Shape, drawn
 
@@ -138,10 +139,8 @@ def test_a_camera_of_another_size_is_refused(told_here: list[Record], recording:
 
 def test_a_model_with_another_back_end_is_refused(tmp_path: Path) -> None:
     compiled = deploy.compile(PLACE, board="host", front=FRONT, stream=True)
-    with pytest.raises(deploy.DeployError) as caught:
-        deploy.new(compiled, tmp_path / "p", **WORDS)
-    assert str(caught.value) == (
-        "error: the app detect needs the back end ultralytics.yolov8 or ultralytics.yolov5 or "
-        f"torchvision.ssd or edge_impulse.fomo, but this model has no back end\n  {PLACE.name}\n"
-        "  hint: deploy compile --back ultralytics.yolov8:..."
+    refused(
+        lambda: deploy.new(compiled, tmp_path / "p", **WORDS),
+        "ultralytics.yolov8 ultralytics.yolov5 torchvision.ssd edge_impulse.fomo detect needs back "
+        f"{PLACE.name} deploy --back ultralytics.yolov8:...",
     )

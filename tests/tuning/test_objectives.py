@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from error_facts import refused, require_facts
 
 import deploy.demo
 from aot.errors import InputError
@@ -35,15 +36,11 @@ def test_the_boards_own_counter_is_the_objective_where_none_is_given() -> None:
 def test_an_objective_that_nothing_tells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError) as caught:
         cost_unit_for(REAL, "instructions")
-    assert str(caught.value) == (
-        "error: nucleo-l4r5zi counts cycles, not instructions\n  hint: --objective cycles, or size"
-    )
-    with pytest.raises(InputError) as caught:
-        cost_unit_for(load_board("qemu-riscv32"), "cycles")
-    assert str(caught.value) == (
-        "error: cycles on qemu-riscv32 are not known: there is no table of instruction cycles for a "
-        "rv32imac\n"
-        "  hint: --objective instructions, or size"
+    require_facts(caught.value, "nucleo-l4r5zi counts cycles instructions --objective")
+    refused(
+        lambda: cost_unit_for(load_board("qemu-riscv32"), "cycles"),
+        "qemu-riscv32 rv32imac cycles known there --objective",
+        InputError,
     )
     monkeypatch.setattr("platforms.cycles.model.find_spec", lambda _name: None)
     with pytest.raises(InputError, match=r"not known: needs the Python packages unicorn and capstone"):
@@ -110,10 +107,7 @@ def test_what_is_computed_here_is_not_timed_elsewhere(
     )
     outcome = run_deploy(*words)
     where = word[0] if word[0] == "--farm" else " ".join(word)
-    assert outcome.err == (
-        f"error: {where} times candidates on a board, but this objective is computed on this computer\n"
-        f"  hint: leave out {where}, or --objective size\n"
-    )
+    require_facts(outcome.err, f"{where} times candidates board {where} --objective")
 
 
 def test_bytes_count_once_however_often_a_kernel_runs(require_tool: Callable[..., None]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from error_facts import refused
 
 from aot.errors import ToolError
 from codegen.kernels.knobs import Knob, Point, Space
@@ -93,9 +94,8 @@ def test_ten_thousand_points_are_ranked_within_a_second(require_package: Callabl
 
 def test_the_model_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platforms.tuning.tuners.model.find_spec", lambda _name: None)
-    with pytest.raises(ToolError) as caught:
-        make_tuner("model", SPACE, 0)
-    assert str(caught.value) == (
-        'error: tuner "model" needs the Python package lightgbm\n'
-        "  hint: pip install 'solder-mcu[tune]', or use --tuner ga"
+    refused(
+        lambda: make_tuner("model", SPACE, 0),
+        "\"model\" Python tuner needs package 'solder-mcu[tune]' --tuner",
+        ToolError,
     )
