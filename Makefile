@@ -7,15 +7,13 @@ FAST := not cc and not arm and not qemu and not slow
 # Bytecode is kept even where a user keeps none: each process of the tests would compile all of Solder for itself.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Where ccache is, compilers go through it: most firmware of the tests has the same runtime. Objects may then name
-# the folder of another test as theirs, which only a debugger reads. zig keeps the libraries that it has compiled,
-# mypy what it has found of files, and tests whole programs (tests/programs/kept_programs.py), for a fresh clone
-# too. Tests have a folder for caches of their own: compilers would look there, too, and find nothing.
+# Compilers go through ccache if it is there: most firmware of the tests has the same runtime. Objects may then name
+# the folder of another test as theirs, which only a debugger reads. zig and mypy keep what they have found of files.
+# Tests have their own folder for caches: compilers would look there, too, and find nothing.
 test check golden mutants: export PATH := /usr/lib/ccache:$(PATH)
 test check golden mutants: export CCACHE_NOHASHDIR := 1
 test check golden mutants: export CCACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ccache
 test check golden mutants: export ZIG_GLOBAL_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/zig
-test check golden mutants: export SOLDER_KEPT_PROGRAMS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/solder/programs
 lint: export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/solder/mypy
 
 .PHONY: demo test check lint golden docs bench fuzz fuzz-graphs fuzz-long coverage mutants newcomer release dist

@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from kept_programs import kept_or_built
 from tiny_models import TINY
 
 import deploy
-from aot.target import Target
-from platforms.toolchains import find_toolchain
 
 Run = Callable[..., Any]
 PEDANTIC = ("-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Wconversion", "-Werror")
@@ -38,11 +34,8 @@ def made_folder(name: str, model: bytes, tmp_path: Path, run_deploy: Run) -> Pat
 
 def require_same(folder: Path, name: str) -> None:
     """Builds with each compiler and each set of flags, and runs the test program."""
-    texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.[ch]")}
     for compiler, flags in product(("gcc", "clang"), FLAGS):
-        options = (*PEDANTIC, *flags.split())
-        toolchain = find_toolchain(Target("host"), compiler)
-        program = kept_or_built(texts, toolchain, options, partial(built, folder, (compiler, *options)))
+        program = built(folder, (compiler, *PEDANTIC, *flags.split()))
         done = subprocess.run([program], capture_output=True, text=True, check=False)
         assert done.stdout == f"{name}: right\n", f"{compiler} {flags}: {done.stdout}{done.stderr}"
 

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 from c_sheets import sheets
-from kept_programs import kept_or_built
 from processor_time import run_limited
 
 from aot.ir.types import Array
-from aot.target import Target
 from codegen.c.arenas import Arena
 from codegen.isa.plain.f32 import literal
 from platforms.baremetal import PLATFORM
@@ -23,7 +21,6 @@ from platforms.folder import write_project
 from platforms.project import App, ProjectSource
 from platforms.runners import qemu, qemu_riscv32
 from platforms.templates import template_text
-from platforms.toolchains import find_toolchain
 
 DEVICE = Path(__file__).parent / "device"
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
@@ -44,21 +41,15 @@ def failures_on_host(checks: Sequence[Check], directory: Path, compiler: str = "
     """Name -> number of each check that fails. What a sanitizer finds fails with its report."""
     files = {**check_files(checks), "host.c": device_file("host.c")}
     flags = (*WARNINGS, "-O1", "-g1", *SANITIZERS)
-
-    def build() -> Path:
-        directory.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (directory / name).write_text(text, encoding="utf-8")
-        sources = [name for name in files if name.endswith(".c")]
-        for source in sources:  # each by itself: ccache keeps single objects
-            _require_built([compiler, *flags, "-c", source, "-o", f"{source}.o"], directory)
-        objects = [f"{source}.o" for source in sources]
-        _require_built([compiler, *SANITIZERS, *objects, "-o", "checks"], directory)
-        return directory / "checks"
-
-    return _failures(
-        [str(kept_or_built(files, find_toolchain(Target("host"), compiler), flags, build))], checks
-    )
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (directory / name).write_text(text, encoding="utf-8")
+    sources = [name for name in files if name.endswith(".c")]
+    for source in sources:  # each by itself: ccache keeps single objects
+        _require_built([compiler, *flags, "-c", source, "-o", f"{source}.o"], directory)
+    objects = [f"{source}.o" for source in sources]
+    _require_built([compiler, *SANITIZERS, *objects, "-o", "checks"], directory)
+    return _failures([str(directory / "checks")], checks)
 
 
 def _require_built(argv: Sequence[str], directory: Path) -> None:
@@ -93,12 +84,8 @@ def failures_on_board(
     )
     files = {**PLATFORM.files(source, board, App.STANDALONE), "src/model/board.c": device_file("board.c")}
     del files["src/main.c"]
-
-    def build() -> Path:
-        write_project(directory, files)
-        return PLATFORM.build(directory, board, BuildChoices(toolchain=compiler)).elf
-
-    elf = kept_or_built(files, find_toolchain(board.target, compiler), (), build)
+    write_project(directory, files)
+    elf = PLATFORM.build(directory, board, BuildChoices(toolchain=compiler)).elf
     emulator = qemu if "qemu" in board.runners else qemu_riscv32
     return _failures(emulator.argv(elf, board), checks)
 

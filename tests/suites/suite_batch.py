@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from c_sheets import sheets
-from kept_programs import kept_or_built
 
 from aot.target import Target
 from codegen.model import CompiledModel
@@ -72,18 +71,11 @@ def _including(files: Sequence[str]) -> str:
 
 
 def _build(toolchain: Toolchain, level: str, files: Sequence[str], library: str, folder: Path) -> Path:
-    """Each file by itself where optimising takes its time: ccache keeps single objects, but none of zig."""
+    """Each file by itself where optimizing takes its time: ccache keeps single objects, but none of zig."""
     argv = (*toolchain.argv, *_FLAGS, level)
-
-    def build_at_once() -> Path:
+    if toolchain.family == "zig" or level == _FAST:
         _run([*argv, "-shared", *files, "-o", library, "-lm"], folder)
         return folder / library
-
-    if toolchain.family == "zig":
-        texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.[ch]")}
-        return kept_or_built(texts, toolchain, (*_FLAGS, level, *files), build_at_once)
-    if level == _FAST:
-        return build_at_once()
     for file in files:
         _run([*argv, "-c", file, "-o", f"{file}.o"], folder)
     _run([*argv, "-shared", *(f"{file}.o" for file in files), "-o", library, "-lm"], folder)
