@@ -1,4 +1,7 @@
-"""The doors: most things are a file or a folder and at most a line elsewhere, an op its files and four."""
+"""Most additions are a file or a folder and at most a line elsewhere.
+
+Those that have a page docs/adding-*.md are counted in tests/docs/test_adding_pages.py.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from adding_pages import blocks_of, write
 from source_trees import nodes_of
-from tflite_builder import ModelBuilder
 from tree_copies import copy_folders
 
-from aot.frontend.tflite.write_file import FileTensor
 from boards.cores import MACHINES, core_names
 
 CORE = """\
@@ -84,50 +84,6 @@ def deploy(tree: Path, *words: str) -> str:
     done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
-
-
-@pytest.mark.slow
-def test_an_op_is_its_own_files_and_at_most_four_lines(repo_root: Path, tree: Path) -> None:
-    """As its page says it; the page has an importer of one format."""
-    changes = [block for block in blocks_of(repo_root / "docs/adding-an-op.md") if block.file_name]
-    for block in changes:
-        if not block.file_name.startswith("tests/"):  # the copy is of packages
-            write(block, tree)
-    lines_elsewhere = [line for block in changes for line in block.added]
-    assert len(lines_elsewhere) + 1 <= 4, "with one for the other format"
-    build = ModelBuilder()
-    names = tuple(build.input(name, (1, 4), scale=0.5) for name in ("x1", "x2", "x3"))
-    result = FileTensor("middle", (1, 4), "int8", (0.5,), (0,))
-    model = build.finish(build.operator("CUSTOM MedianOfThree", 1, names, [result]))
-    (tree / "median.tflite").write_bytes(model)
-    deploy(tree, "compile", "median.tflite", "--board", "mps2-an386", "-o", "out")
-    assert "static KERNEL void median_" in (tree / "out/median.c").read_text(encoding="utf-8")
-
-
-PASS = '''\
-"""Nothing is ever rewritten."""
-
-from __future__ import annotations
-
-from aot.ir.graph import Graph
-from aot.passes.outcome import Outcome, Unchanged
-
-
-def do_nothing(graph: Graph) -> Outcome:
-    return Unchanged("it does nothing")
-'''
-
-
-@pytest.mark.slow
-def test_a_pass_is_one_file_and_one_line(tree: Path) -> None:
-    last = '        "fold-constants": "first: later passes look for constants",'
-    table = {"aot/passes/__init__.py": (last, '        "do-nothing": "anywhere",')}
-    make(Change({"aot/passes/meaning/do_nothing.py": PASS}, table), tree)
-    code = "from aot.passes.table import meaning_passes as m; print(m()[1].name, m()[1].run(None).because)"
-    environment = {**os.environ, "PYTHONPATH": str(tree)}
-    argv = (sys.executable, "-c", code)
-    done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "do-nothing it does nothing\n"
 
 
 ISA = '''\
@@ -294,61 +250,23 @@ def missing() -> str:
 def flash_commands(elf: Path, board: Board, _selector: BoardSelector) -> tuple[Argv, ...]:
     return (("nothing", str(board.runners["nothing"]["channel"]), elf.name),)
 '''
-PLATFORM = '''\
-"""Bare metal under another name."""
-
-from __future__ import annotations
-
-from boards.board_keys import Section
-from boards.schema import Key, text
-from platforms.baremetal import Baremetal
-
-SECTION = Section({"colour": Key(text)})
-
-
-class Other(Baremetal):
-    name = "other"
-
-
-PLATFORM = Other()
-'''
 TABLES = """
-[platforms.other]
-colour = "blue"
-
 [runners.nothing]
 channel = 3
 """
 
 
 @pytest.mark.slow
-def test_a_runner_and_a_platform_are_a_file_and_a_line_each(tree: Path) -> None:
-    board = BOARD.replace("CORE", "cortex-m33").partition("[platforms.baremetal]")[0]
-    make(
-        Change(
-            {
-                "platforms/other.py": PLATFORM,
-                "platforms/runners/nothing.py": RUNNER,
-                "boards/new.toml": board + TABLES,
-            },
-            {
-                "platforms/__init__.py": (
-                    '    "baremetal": "platforms.baremetal",',
-                    '    "other": "platforms.other",',
-                ),
-                "platforms/runners/__init__.py": (
-                    '    "uf2": "platforms.runners.uf2",',
-                    '    "nothing": "platforms.runners.nothing",',
-                ),
-            },
-        ),
-        tree,
-    )
-    assert "other" in deploy(tree, "boards", "show", "new")
+def test_a_runner_is_one_file_and_one_line(tree: Path) -> None:
+    files = {
+        "platforms/runners/nothing.py": RUNNER,
+        "boards/new.toml": BOARD.replace("CORE", "cortex-m33") + TABLES,
+    }
+    line = ('    "uf2": "platforms.runners.uf2",', '    "nothing": "platforms.runners.nothing",')
+    make(Change(files, {"platforms/runners/__init__.py": line}), tree)
     deploy(tree, "compile", "deploy/demo/digits.tflite", "--board", "new", "-o", "model.tar")
     deploy(tree, "new", "model.tar", "project", "--board", "new")
-    assert json.loads((tree / "project/project.json").read_text())["platform"] == "other"
-    assert "nothing 3 firmware.elf" in deploy(tree, "flash", "project", "--dry-run")
+    assert "nothing 3 firmware.elf" in deploy(tree, "flash", "project", "--dry-run", "--runner", "nothing")
 
 
 def test_no_module_knows_a_core_by_name(package_modules: tuple[Path, ...], repo_root: Path) -> None:
