@@ -87,8 +87,8 @@ newcomer:  ## the first hours of newcomers, from the wheel, in fresh environment
 	$(PYTHON) .ci/prepare.py check
 	.venv/bin/python tests/newcomer/newcomer_run.py
 
-release:  ## make release VERSION=1.2.3: the fragments of changes become a version; read it, `make golden`, commit
-	$(PYTHON) .ci/release.py gather $(VERSION)
+release:  ## make release VERSION=1.2.3: the changelog's summary becomes a version; then `make golden`, commit
+	$(PYTHON) .ci/release.py name $(VERSION)
 
 dist:  ## wheel and sdist in build/dist, checked by twine and tried in fresh environments outside the tree
 	$(PYTHON) .ci/prepare.py dist

@@ -1,9 +1,10 @@
-"""Prepares a release: `gather VERSION` writes the changelog, `check` tries the packages.
+"""Prepares a release: `name VERSION` gives the changelog's summary its version, `check` tries the packages.
 
-Gathering moves the fragments of docs/changes into CHANGELOG.md and gives the package its number; then
-`make golden` renews the generated C, which names it. Checking builds wheel and sdist into build/dist, holds
-them to the index's rules, and compiles, runs and verifies the bundled model from each, in a fresh
-environment, outside the tree. Nothing is uploaded.
+A person folds the fragments of docs/changes into the section "Unreleased" of CHANGELOG.md and deletes them;
+naming refuses what is not folded in yet and a summary that is too long. Then `make golden` renews the
+generated C, which names the version. Checking builds wheel and sdist into build/dist, holds them to the
+index's rules, and compiles, runs and verifies the bundled model from each, in a fresh environment, outside
+the tree. Nothing is uploaded.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TITLE = "# Changelog\n\nChanges that users notice, by version.\n"
+UNRELEASED = "## Unreleased\n"
+MOST_LINES = 80  # of a version: two screens
 _NUMBER = re.compile(r"\d+\.\d+\.\d+")
 _CITED = re.compile(r"(?m)^version: \S+$")
 _VERSION_LINE = re.compile(r'(?m)^VERSION = "([^"]+)"')
@@ -29,38 +31,34 @@ class ReleaseError(Exception):
     """A release that cannot be prepared; the text says why, and the way out."""
 
 
-def with_section(changelog: str, new: str) -> str:
-    """The changelog with its newest version first."""
-    older = changelog.removeprefix(TITLE) if changelog else ""
-    return TITLE + new + older
-
-
-def gather(root: Path, version: str, day: date) -> None:
-    """Moves the fragments into the changelog and sets the version."""
-    place, changelog = root / "docs" / "changes", root / "CHANGELOG.md"
-    paths = [path for path in place.glob("*.md") if path.name != "README.md"]
-    version_file = root / "codegen" / "version.py"
-    text = version_file.read_text(encoding="utf-8")
+def name_version(root: Path, version: str, day: date) -> None:
+    """Gives the summary of unreleased changes the version's heading, and the package its number."""
+    changelog, version_file = root / "CHANGELOG.md", root / "codegen" / "version.py"
+    before, text = changelog.read_text(encoding="utf-8"), version_file.read_text(encoding="utf-8")
     _require_newer(version, _VERSION_LINE.findall(text)[0])
-    if not paths:
-        raise ReleaseError(f"{place} has no fragments: nothing has changed that a user can notice")
-    before = changelog.read_text(encoding="utf-8") if changelog.exists() else ""
-    section = f"\n## {version} ({day.isoformat()})\n{_by_kind(place)}"
-    changelog.write_text(with_section(before, section), encoding="utf-8")
+    _require_summary(before, root / "docs" / "changes")
+    heading = f"## {version} ({day.isoformat()})\n"
+    changelog.write_text(before.replace(UNRELEASED, heading, 1), encoding="utf-8")
     version_file.write_text(_VERSION_LINE.sub(f'VERSION = "{version}"', text), encoding="utf-8")
     citation = root / "CITATION.cff"
     cited = _CITED.sub(f"version: {version}", citation.read_text(encoding="utf-8"))
     citation.write_text(cited, encoding="utf-8")
-    for path in paths:
-        path.unlink()
 
 
-def _by_kind(folder: Path) -> str:
-    """The fragments as the site shows them."""
-    sys.path.insert(0, str(ROOT / "docs" / "site"))
-    from pages import by_kind
-
-    return by_kind(folder)
+def _require_summary(changelog: str, fragments: Path) -> None:
+    left = sorted(path.name for path in fragments.glob("*.md") if path.name != "README.md")
+    if left:
+        raise ReleaseError(
+            f"fold {len(left)} fragments of docs/changes into CHANGELOG.md and delete them: {', '.join(left)}"
+        )
+    _, found, after = changelog.partition(UNRELEASED)
+    if not found:
+        raise ReleaseError(f'CHANGELOG.md has no section "{UNRELEASED.strip()}": summarize what users notice')
+    lines = after.partition("\n## ")[0].count("\n")
+    if lines > MOST_LINES:
+        raise ReleaseError(
+            f"the summary in CHANGELOG.md has {lines} lines, the limit is {MOST_LINES}: shorten it"
+        )
 
 
 def _require_newer(version: str, today: str) -> None:
@@ -107,14 +105,14 @@ def _run(*words: object, cwd: Path) -> None:
 
 
 COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
-    "gather": lambda words: gather(ROOT, words[0], date.today()),
+    "name": lambda words: name_version(ROOT, words[0], date.today()),
     "check": lambda words: check(ROOT),
 }
 
 
 def main(words: list[str]) -> int:
-    if not words or words[0] not in COMMANDS or len(words) != (2 if words[0] == "gather" else 1):
-        sys.stderr.write("release.py gather VERSION | release.py check\n")
+    if not words or words[0] not in COMMANDS or len(words) != (2 if words[0] == "name" else 1):
+        sys.stderr.write("release.py name VERSION | release.py check\n")
         return 2
     try:
         COMMANDS[words[0]](words[1:])

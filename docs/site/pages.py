@@ -29,7 +29,6 @@ _FOUND_FIRST = {
     "troubleshooting.md",
     "zephyr.md",
 }
-_KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed"}
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
 
@@ -127,25 +126,11 @@ def with_links(markdown: str, depth: int) -> str:
 
 
 def changes_page(folder: Path, changelog: Path) -> str:
-    """What has changed since the last release, by kind, and then the versions."""
-    changes = by_kind(folder)
-    new = f"\n## Not yet released\n{changes}" if changes else ""
+    """The changelog, with what its summary of unreleased changes does not hold yet."""
     title, versions, rest = changelog.read_text(encoding="utf-8").partition("\n## ")
-    return title + new + versions + rest
-
-
-def by_kind(folder: Path) -> str:
-    """The fragments of changes in a folder, gathered under the kinds; empty where there are none.
-
-    Their links, which lead from docs/changes, lead from the root then.
-    """
-    parts = []
-    for kind, head in _KINDS.items():
-        texts = [path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob(f"{kind}-*.md"))]
-        if texts:
-            items = "\n".join(map(_as_item, texts)).replace("](../", "](docs/")
-            parts.append(f"\n### {head}\n\n{items}\n")
-    return "".join(parts)
+    notes = [path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob("*-*.md"))]
+    latest = "".join(f"\n{_as_item(note)}" for note in notes).replace("](../", "](docs/")
+    return f"{title}\n## Latest changes\n{latest}\n{versions}{rest}" if notes else title + versions + rest
 
 
 def _as_item(text: str) -> str:

@@ -1,8 +1,9 @@
-"""A release: the fragments become a version of the changelog, once, and only what comes after is taken."""
+"""A release: the summary of unreleased changes gets its version, once, and only if it is whole and short."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from datetime import date
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +11,19 @@ from types import ModuleType
 import pytest
 
 DAY = date(2031, 2, 3)
+BEFORE = """\
+# Changelog
+
+## Unreleased
+
+### Added
+
+- Wasps are known.
+
+## 0.9.0 (2030-01-01)
+
+- Ants are counted.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -29,45 +43,39 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "codegen").mkdir()
     (tmp_path / "codegen" / "version.py").write_text('VERSION = "0.9.0"  # the package\'s\n')
     (tmp_path / "CITATION.cff").write_text("cff-version: 1.2.0\nversion: 0.9.0\n")
-    for name, text in {
-        "README.md": "How to write one.",
-        "fixed-b.md": "Bees are counted.\n",
-        "added-wasps.md": "Wasps are known,\nall of them.\n",
-        "fixed-a.md": "Ants are counted.\n",
-    }.items():
-        (tmp_path / "docs" / "changes" / name).write_text(text)
+    (tmp_path / "docs" / "changes" / "README.md").write_text("How to write one.")
+    (tmp_path / "CHANGELOG.md").write_text(BEFORE)
     return tmp_path
 
 
-def test_fragments_become_a_version_by_kind_and_leave_their_folder(release: ModuleType, tree: Path) -> None:
-    release.gather(tree, "0.10.0", DAY)
-    assert (tree / "CHANGELOG.md").read_text() == (
-        "# Changelog\n\nChanges that users notice, by version.\n"
-        "\n## 0.10.0 (2031-02-03)\n"
-        "\n### Added\n\n- Wasps are known,\n  all of them.\n"
-        "\n### Fixed\n\n- Ants are counted.\n- Bees are counted.\n"
-    )
-    assert [path.name for path in (tree / "docs" / "changes").iterdir()] == ["README.md"]
+def test_the_summary_becomes_a_version(release: ModuleType, tree: Path) -> None:
+    release.name_version(tree, "0.10.0", DAY)
+    after = BEFORE.replace("## Unreleased", "## 0.10.0 (2031-02-03)")
+    assert (tree / "CHANGELOG.md").read_text() == after
     assert (tree / "CITATION.cff").read_text() == "cff-version: 1.2.0\nversion: 0.10.0\n"
     assert (tree / "codegen" / "version.py").read_text() == 'VERSION = "0.10.0"  # the package\'s\n'
 
 
-def test_a_fragment_may_be_a_list_and_its_links_lead_from_the_root(release: ModuleType, tree: Path) -> None:
-    text = "- Ladybirds [too](../boards.md#beetles).\n- Moths.\n"
-    (tree / "docs" / "changes" / "changed-others.md").write_text(text)
-    release.gather(tree, "0.10.0", DAY)
-    section = "\n### Changed\n\n- Ladybirds [too](docs/boards.md#beetles).\n- Moths.\n"
-    assert section in (tree / "CHANGELOG.md").read_text()
+def test_a_fragment_that_is_not_folded_in_is_named(release: ModuleType, tree: Path) -> None:
+    (tree / "docs" / "changes" / "added-wasps.md").write_text("Wasps are known.\n")
+    require_refused(
+        release, tree, "1 fragments of docs/changes into CHANGELOG.md and delete them: added-wasps.md"
+    )
 
 
-def test_the_newest_version_comes_first(release: ModuleType, tree: Path) -> None:
-    release.gather(tree, "0.10.0", DAY)
-    (tree / "docs" / "changes" / "removed-c.md").write_text("Caterpillars are gone.")
-    release.gather(tree, "1.0.0", DAY)
-    changelog = (tree / "CHANGELOG.md").read_text()
-    assert changelog.count("# Changelog\n") == 1
-    heads = [line for line in changelog.splitlines() if line.startswith("## ")]
-    assert heads == ["## 1.0.0 (2031-02-03)", "## 0.10.0 (2031-02-03)"]
+def test_a_version_needs_a_summary_of_two_screens(release: ModuleType, tree: Path) -> None:
+    (tree / "CHANGELOG.md").write_text(BEFORE.replace("Wasps are known.", "Wasps.\n" * 100))
+    require_refused(release, tree, "has 104 lines, the limit is 80")
+    (tree / "CHANGELOG.md").write_text(BEFORE.replace("## Unreleased", "## 0.9.1"))
+    require_refused(release, tree, 'no section "## Unreleased"')
+
+
+def require_refused(release: ModuleType, tree: Path, facts: str, version: str = "0.10.0") -> None:
+    before = (tree / "CHANGELOG.md").read_text()
+    with pytest.raises(release.ReleaseError, match=re.escape(facts)):
+        release.name_version(tree, version, DAY)
+    assert (tree / "CHANGELOG.md").read_text() == before
+    assert '"0.9.0"' in (tree / "codegen" / "version.py").read_text()
 
 
 @pytest.mark.parametrize(
@@ -81,24 +89,20 @@ def test_the_newest_version_comes_first(release: ModuleType, tree: Path) -> None
 def test_a_version_that_is_not_the_next_changes_nothing(
     release: ModuleType, tree: Path, version: str, says: str
 ) -> None:
-    with pytest.raises(release.ReleaseError, match=f"^{says}$"):
-        release.gather(tree, version, DAY)
-    assert not (tree / "CHANGELOG.md").exists()
-    assert len(list((tree / "docs" / "changes").iterdir())) == 4
+    require_refused(release, tree, says, version)
 
 
-def test_a_release_without_a_change_is_none(release: ModuleType, tree: Path) -> None:
-    release.gather(tree, "0.10.0", DAY)
-    with pytest.raises(release.ReleaseError, match="has no fragments: nothing has changed"):
-        release.gather(tree, "0.11.0", DAY)
-
-
-def test_the_changelog_begins_as_a_release_expects_it(repo_root: Path, release: ModuleType) -> None:
-    assert (repo_root / "CHANGELOG.md").read_text(encoding="utf-8").startswith(release.TITLE)
+def test_the_changelog_is_one_that_a_release_takes(
+    repo_root: Path, release: ModuleType, tmp_path: Path
+) -> None:
+    changelog = (repo_root / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert changelog.startswith("# Changelog\n")
+    if release.UNRELEASED in changelog:
+        release._require_summary(changelog, tmp_path)
 
 
 def test_words_that_are_not_a_command_are_reported(
     release: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert release.main(["gather"]) == 2
-    assert capsys.readouterr().err == "release.py gather VERSION | release.py check\n"
+    assert release.main(["name"]) == 2
+    assert capsys.readouterr().err == "release.py name VERSION | release.py check\n"
