@@ -67,12 +67,9 @@ def as_details(parser: argparse.ArgumentParser, *flags: str) -> None:
 def help_page(parser: argparse.ArgumentParser, is_complete: bool) -> str:
     """Returns the help of a command, complete or with its main options only."""
     columns = min(MAX_COLUMNS, shutil.get_terminal_size().columns)
-    parts = [_usage(parser), "\n".join(wrap(parser.description or "", columns))]
-    for title, actions in _groups(parser):
-        visible = [each for each in actions if each.help is not argparse.SUPPRESS]
-        shown = [each for each in visible if is_complete or not getattr(each, _DETAIL, False)]
-        if shown:
-            parts.append("\n".join((title, *_rows(shown, columns, is_complete))))
+    parts = [f"Usage: {usage(parser)}", "\n".join(wrap(parser.description or "", columns))]
+    for title, rows in help_rows(parser, is_complete):
+        parts.append("\n".join((title, *(line for row in rows for line in _row(*row, columns)))))
     examples = (parser.epilog or "").splitlines()
     if examples:
         title = "Example" if len(examples) == 1 else "Examples"
@@ -82,10 +79,22 @@ def help_page(parser: argparse.ArgumentParser, is_complete: bool) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _usage(parser: argparse.ArgumentParser) -> str:
+def help_rows(
+    parser: argparse.ArgumentParser, is_complete: bool
+) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yields each group of options: its title, and rows of an option as it is written and its meaning."""
+    for title, actions in _groups(parser):
+        visible = [each for each in actions if each.help is not argparse.SUPPRESS]
+        shown = [each for each in visible if is_complete or not getattr(each, _DETAIL, False)]
+        if shown:
+            yield title, list(_rows(shown, is_complete))
+
+
+def usage(parser: argparse.ArgumentParser) -> str:
+    """Returns how the command is written: its name, and what it takes in order."""
     has_options = any(each.option_strings for each in parser._actions if each.dest != "help")
     words = [parser.prog, *(["[OPTIONS]"] if has_options else []), *map(_place, _places(parser))]
-    return f"Usage: {' '.join(words)}"
+    return " ".join(words)
 
 
 def _places(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
@@ -118,14 +127,13 @@ def _groups(parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[argpars
         yield title, [each for each in group._group_actions if each.option_strings]
 
 
-def _rows(actions: Iterable[argparse.Action], columns: int, is_complete: bool) -> Iterator[str]:
+def _rows(actions: Iterable[argparse.Action], is_complete: bool) -> Iterator[tuple[str, str]]:
     for action in actions:
         if isinstance(action, argparse._SubParsersAction):
-            for choice in action._choices_actions:
-                yield from _row(choice.dest, choice.help or "", columns)
+            yield from ((choice.dest, choice.help or "") for choice in action._choices_actions)
         else:
             text = action.help or ""
-            yield from _row(_form(action), text if is_complete else _first_sentence(text), columns)
+            yield _form(action), text if is_complete else _first_sentence(text)
 
 
 def _form(action: argparse.Action) -> str:

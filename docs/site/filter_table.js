@@ -16,7 +16,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const field = document.createElement("input");
     field.type = "search";
     field.className = "filter-table";
-    field.placeholder = `Filter ${rows.length} rows: cortex-m33 zephyr`;
+    field.placeholder = `Filter ${rows.length} rows by words`;
     field.setAttribute("aria-label", "Filter the table below");
     field.addEventListener("input", () => {
       const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);

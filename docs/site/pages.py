@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,9 +73,15 @@ def _functions() -> list[str]:
 def command_page(name: str) -> str:
     """Returns the complete help of a command as a page."""
     from deploy.cli.command import command_parser, load_command
+    from deploy.cli.help_page import help_rows, usage
 
-    help_text = command_parser(name, load_command(name)).format_help()
-    return f"# deploy {name}\n\n```text\n{help_text}```\n"
+    parser = command_parser(name, load_command(name))
+    parts = [f"# deploy {name}", parser.description or "", _fenced(usage(parser))]
+    for title, rows in help_rows(parser, is_complete=True):
+        parts += [f"## {title}", _table("argument" if title == "Arguments" else "option", rows)]
+    if parser.epilog:
+        parts += ["## Examples", _fenced(parser.epilog)]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def function_page(name: str) -> str:
@@ -84,9 +92,33 @@ def function_page(name: str) -> str:
     own = [
         each for each in inspect.signature(function).parameters.values() if each.kind is not each.KEYWORD_ONLY
     ]
-    shown = ", ".join(str(each).partition(":")[0] for each in own)
-    call = f"deploy.{name}({shown}, ...)"
-    return f"# deploy.{name}\n\n```python\n{call}\n```\n\n```text\n{inspect.getdoc(function)}\n```\n"
+    call = f"deploy.{name}({', '.join(str(each).partition(':')[0] for each in own)}, ...)"
+    paragraphs = map(_paragraph, (inspect.getdoc(function) or "").split("\n\n"))
+    return "\n\n".join((f"# deploy.{name}", _fenced("\n    ".join(wrap(call, 76))), *paragraphs)) + "\n"
+
+
+def _paragraph(text: str) -> str:
+    """A paragraph of a docstring; a list of parameters becomes a table."""
+    head, *rows = text.splitlines()
+    if not head.endswith(":") or not all(row.startswith("    ") for row in rows):
+        return text
+    return (
+        f"## {head.rstrip(':')}\n\n{_table('parameter', (row.strip().partition(': ')[::2] for row in rows))}"
+    )
+
+
+def _table(head: str, rows: Iterable[tuple[str, str]]) -> str:
+    cells = [f"| `{form}` | {_escaped(meaning)} |" for form, meaning in rows]
+    return "\n".join((f"| {head} | meaning |", "|---|---|", *cells))
+
+
+def _escaped(text: str) -> str:
+    """Help is plain text: what Markdown would read as marks is shown."""
+    return re.sub(r"([|*_<\[\]])", r"\\\1", text)
+
+
+def _fenced(text: str) -> str:
+    return f"```text\n{text.strip()}\n```"
 
 
 def from_the_root(text: str) -> str:
@@ -103,6 +135,8 @@ def on_page_markdown(markdown: str, page: Any, **_more: Any) -> str:
     """Leads links to pages of the root to their copies; links to files that are not pages keep their name
     only.
     """
+    if page.file.src_uri == "index.md":
+        page.meta["hide"] = ["navigation"]  # it has the room
     if page.file.src_uri == CHANGES:
         page.meta["search"] = {"exclude": True}  # everything was a change once
     elif page.file.src_uri in _FOUND_FIRST:
