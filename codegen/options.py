@@ -108,6 +108,14 @@ class CompileOptions:
         "Limit the flash for constants and kernels (estimated): 65536, 64KB, 1MB",
         group="Memory",
     )
+    is_thorough: bool = option(
+        False,
+        Choice({"quick": False, "thorough": True}),
+        "--search",
+        "How long to search for plans within --ram and --flash [quick]. thorough takes minutes and often "
+        "saves some cycles",
+        group="Memory",
+    )
     rows: bool = option(
         True,
         Choice({"with rows": True, "without rows": False}),

@@ -20,7 +20,6 @@ from codegen.fit.layer_cycles import CycleTable
 from codegen.fit.placement_search import Start
 from codegen.fit.variant import PlannedVariant, Variant
 
-PLANNED_ROWS = 90_000  # most rows in the orders of all plans of an archive
 _ROWS_OF_A_CHANGE = 3_000  # of them, for each single change of a state
 _RUNGS = 24  # arena sizes between the smallest and largest for which states are proposed
 _FLASH_RUNGS = 8
@@ -138,7 +137,8 @@ class ArchiveSearch:
     archive: Archive
     start: Start
     table: CycleTable
-    most_rows: int = PLANNED_ROWS
+    most_rows: int
+    times: int = 1  # as many rows, for a thorough search
     tried: set[State] = field(default_factory=set)
     expanded: set[State] = field(default_factory=set)
     choices: Choices = field(init=False)
@@ -171,7 +171,7 @@ class ArchiveSearch:
 
     def run(self) -> None:
         self.choices = choices_of(self.variant, self.table)
-        most_rows = min(self.most_rows, _ROWS_OF_A_CHANGE * self.choices.count)
+        most_rows = self.times * min(self.most_rows, _ROWS_OF_A_CHANGE * self.choices.count)
         whole = self.archive.rows + most_rows
         self.last_row = whole - most_rows // _PART_FOR_CARE
         self.archive.choices.append(self.choices)

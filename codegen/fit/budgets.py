@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from codegen.fit.layer_cycles import CycleTable
 
 
+PLANNED_ROWS = 90_000  # in the orders of all plans of an archive
+_SMALL_ROWS = 22_500  # of plans with small kernels, which differ less
+_THOROUGH_TIMES = 8
 _KEPT = 4  # archives of the models compiled last
 _MAX_SLOWDOWN_FOR_RAM = 0.03  # estimated, for short rows if the arena is not limited; below 0.05 when counted
 _SHOWN = 3  # buffers at the peak that an error names
@@ -62,12 +65,35 @@ def _constant_bytes(lowered: Lowered, job: Job) -> int:
 
 def plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | None:
     """Returns the fastest accepted plan within the budgets; if RAM is the goal, the smallest."""
-    found = (_plan_within(meaning, each, accepts) for each in _goals(meaning, job))
-    return next((plan for plan in found if plan is not None), None)
+    limit = arena_limit(job)
+    for own, member in _best_first(meaning, job):
+        if limit is not None and member.arena_bytes > limit:
+            continue
+        try:
+            planned = in_memories(member.planned, own)
+        except FitError:
+            continue
+        plan = checked_plan(meaning, member.placement, planned, own)
+        if _keeps_to_flash(plan) and accepts(plan):
+            return plan
+    return None
+
+
+def _best_first(meaning: PassRun, job: Job) -> Iterator[tuple[Job, Member]]:
+    """Yields plans, fastest first; if RAM is the goal, smallest first, among those that cost little time."""
+    if job.options.optimize is Optimize.RAM:
+        for own in _goals(meaning, job):
+            archive = archive_of(meaning, own)
+            assert archive.least is not None
+            most = archive.least.cycles * (1 + _MAX_SLOWDOWN_FOR_RAM)
+            yield from ((own, m) for m in archive.by_arena if m.cycles <= most)
+        return
+    found = [(own, m) for own in _goals(meaning, job) for m in archive_of(meaning, own).members]
+    yield from sorted(found, key=lambda each: each[1].rank)
 
 
 def _goals(meaning: PassRun, job: Job) -> Iterator[Job]:
-    """Yields the job, unless its fast kernels need more flash than there is; then the job with small ones."""
+    """Yields the job, if its kernels can fit the flash; if flash is limited, also the job with small ones."""
     limit = job.options.flash_bytes
     if limit is None or job.options.optimize is Optimize.SIZE:
         yield job
@@ -86,30 +112,6 @@ def _least_flash(graph: Graph, job: Job) -> int:
     kernels = (kernel_library(each.stages, Sharing.ALIKE) for each in lowered)
     constants = min(_constant_bytes(each, job) for each in lowered)
     return constants + min(estimate_kernel_bytes(each, job.target) for each in kernels)
-
-
-def _plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | None:
-    limit = arena_limit(job)
-    for member in _best_first(archive_of(meaning, job), job):
-        if limit is not None and member.arena_bytes > limit:
-            continue
-        try:
-            planned = in_memories(member.planned, job)
-        except FitError:
-            continue
-        plan = checked_plan(meaning, member.placement, planned, job)
-        if _keeps_to_flash(plan) and accepts(plan):
-            return plan
-    return None
-
-
-def _best_first(archive: Archive, job: Job) -> Sequence[Member]:
-    """Returns plans, fastest first; if RAM is the goal, smallest first, among those that cost little time."""
-    if job.options.optimize is not Optimize.RAM:
-        return archive.by_cycles
-    assert archive.least is not None
-    most = archive.least.cycles * (1 + _MAX_SLOWDOWN_FOR_RAM)
-    return [m for m in archive.by_arena if m.cycles <= most]
 
 
 def _keeps_to_flash(plan: CompiledPlan) -> bool:
@@ -149,8 +151,7 @@ def _without_budgets(options: CompileOptions) -> CompileOptions:
 
 def _searched(meaning: PassRun, job: Job) -> Archive:
     """Searches plans of every placement; the plan without a budget is the first."""
-    from codegen.fit.archive import PLANNED_ROWS, Archive, ArchiveSearch, Member, extra_bytes
-    from codegen.fit.layer_cycles import cycle_table
+    from codegen.fit.archive import Archive, ArchiveSearch, Member, extra_bytes
 
     table = cycle_table(job.kernel_target)
     first, placement = fastest_variant(meaning, job)
@@ -158,8 +159,10 @@ def _searched(meaning: PassRun, job: Job) -> Archive:
     archive = Archive(fastest=0 if table.measured else cycles)
     archive.add(Member(first, placement, cycles, extra_bytes(first.variant), (), 0))
     begins = list(starts(meaning, job))
+    rows = _SMALL_ROWS if job.options.optimize is Optimize.SIZE else PLANNED_ROWS
+    times = _THOROUGH_TIMES if job.options.is_thorough else 1
     for start in begins:
-        ArchiveSearch(archive, start, table, PLANNED_ROWS // len(begins)).run()
+        ArchiveSearch(archive, start, table, rows // len(begins), times).run()
         if start.slowdown == begins[0].slowdown:
             archive.least = archive.by_arena[0]
     for member in list(archive.members):

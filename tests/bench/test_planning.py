@@ -15,7 +15,7 @@ from aot.plan.order import SEARCH_STEPS, DraftOrder, draft
 from aot.plan.steps import Steps
 from aot.target import Optimize
 from benchmarks.planning import plan_model
-from codegen.fit.archive import PLANNED_ROWS
+from codegen.fit.budgets import PLANNED_ROWS
 
 
 def _planning(root: Path, *names: str) -> subprocess.CompletedProcess[str]:

@@ -15,10 +15,12 @@ from row_machine import run_lowered
 from aot.errors import FitError
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
+from aot.passes.pipeline import run_meaning
 from aot.target import Optimize, Target
-from codegen.fit.budgets import flash_bytes, offers_for
+from codegen.fit.budgets import archive_of, flash_bytes, offers_for
 from codegen.fit.layer_cycles import cycle_table
 from codegen.fit.merged_kernels import predicted_cycles
+from codegen.fit.placement_search import checked_plan
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import ImportedModel, Job, import_model
@@ -113,18 +115,15 @@ def test_a_larger_arena_never_means_more_cycles_of_a_file(name: str, shared_dir:
     require_more_arena_is_no_slower(of_a_file(name, shared_dir))
 
 
-@EVERY
+@pytest.mark.parametrize("name", [*NETWORKS, "long_skip"])
 def test_flash_is_kept_to_and_more_of_it_never_means_more_cycles(name: str) -> None:
-    asked = Asked(NETWORKS[name]())
+    """Fast kernels and small ones are one offer: of both, the fastest within the flash."""
+    asked = Asked((NETWORKS.get(name) or GRAPHS[name])())
     least, most = (flash_bytes(asked.plan(optimize=goal)) for goal in (Optimize.SIZE, Optimize.SPEED))
     budgets = [least + (most - least) * n // 10 for n in range(11)]
     found = [(budget, asked.plan(flash_bytes=budget)) for budget in budgets]
     assert all(flash_bytes(plan) <= budget for budget, plan in found)
-    cycles = [
-        predicted_cycles(plan, asked.table)
-        for _, plan in found
-        if plan.job.options.optimize is Optimize.SPEED
-    ]
+    cycles = [predicted_cycles(plan, asked.table) for _, plan in found]
     assert cycles == sorted(cycles, reverse=True)
 
 
@@ -145,15 +144,16 @@ def test_each_step_of_flash_is_met_and_makes_resnet_no_slower(shared_dir: Path) 
     assert cycles == sorted(cycles, reverse=True)
 
 
-def test_less_flash_first_merges_kernels_that_differ_in_integers() -> None:
-    """Before all kernels get small and slow, twins share a function, in the same order."""
+def test_kernels_that_differ_in_integers_are_merged_for_less_flash() -> None:
+    """Twins share a function, in the same order of rows."""
     asked = Asked(GRAPHS["layers_alike"](), replace(DSP, pairs_instructions=True))
-    free = asked.plan()
-    merged = asked.plan(flash_bytes=flash_bytes(free) - 1)
-    assert merged.job.options.optimize is Optimize.SPEED
-    assert merged.merged
-    assert merged.plan.order == free.plan.order
-    assert len(merged.library.kernels) < len(free.library.kernels)
+    meaning, free = run_meaning(asked.job.model.graph), asked.plan()
+    alike = [m for m in archive_of(meaning, asked.job).members if m.planned.plan.order == free.plan.order]
+    merged = [checked_plan(meaning, m.placement, m.planned, asked.job) for m in alike]
+    least = min(merged, key=flash_bytes)
+    assert least.merged
+    assert len(least.library.kernels) < len(free.library.kernels)
+    assert flash_bytes(least) < flash_bytes(free)
 
 
 def test_the_flash_that_a_refusal_names_is_enough() -> None:
@@ -206,6 +206,15 @@ def test_the_archive_is_the_same_whatever_was_asked_first() -> None:
         for each, order in zip(asked, (budgets, budgets[::-1]), strict=True)
     ]
     assert found[0] == found[1][::-1]
+
+
+def test_a_thorough_search_finds_what_the_quick_one_finds_and_more() -> None:
+    job = Asked(light_behind_heavy()).job
+    searched = (replace(CompileOptions(), is_thorough=is_thorough) for is_thorough in (False, True))
+    quick, thorough = (offers_for(replace(job, options=options)) for options in searched)
+    for each in quick.each:
+        assert any(its.arena_bytes <= each.arena_bytes and its.cycles <= each.cycles for its in thorough.each)
+    assert len(thorough.each) > len(quick.each)
 
 
 def test_a_larger_budget_makes_more_layers_wide_until_all_are() -> None:
