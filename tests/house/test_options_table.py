@@ -40,7 +40,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "rounding": ("litert-ref", "litert-ref"),
     "ram": ("64KB", 65536),
     "flash": ("100KB", 102400),
-    "is_thorough": ("thorough", True),
+    "search": ("thorough", "thorough"),
     "exact": ("", True),
     "pool": ("DTCM=64K", {"DTCM": "64K"}),
     "constants": ("conv2d=ITCM", {"conv2d": "ITCM"}),
