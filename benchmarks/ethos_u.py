@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from aot.errors import DeployError
-from aot.ir.region import regions_of
+from aot.ir.region import subgraphs_of
 from aot.ir.types import Array
 from aot.target import Target
 from benchmarks.results import read_results
@@ -64,10 +64,10 @@ def ethos_u_rows(name: str) -> Iterator[str]:
         made = compile_job(read_job(model_file(name), Target("host"), _options()))
     except DeployError:
         return  # the model is not read, with or without an NPU
-    programs = tuple(program_of(region.graph, CONFIG) for region in regions_of(made.graph))
+    programs = tuple(program_of(region.graph, CONFIG) for region in subgraphs_of(made.graph))
     if not programs:
         return
-    taken = sum(len(region.graph.nodes) for region in regions_of(made.graph))
+    taken = sum(len(region.graph.nodes) for region in subgraphs_of(made.graph))
     nodes = taken + sum(node.op.name != "region" for node in made.graph.nodes)
     equal, results = _compared(made, model_file(name).with_name("golden.npz"))
     yield str(NpuRow(name, taken, nodes, programs, equal, results, _cpu_cycles(name)))

@@ -27,7 +27,7 @@ import numpy as np
 
 from aot.errors import InputError, did_you_mean
 from aot.ir.graph import Graph, Node, State, Window
-from aot.ir.region import DeviceRegion
+from aot.ir.region import DeviceRegion, Subgraph
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops import OPS
 from aot.ops.op import Op
@@ -109,7 +109,7 @@ def _quant(quant: Quant) -> dict[str, Any]:
 
 
 def _node(node: Node, elements: Elements) -> dict[str, Any]:
-    region = {"graph": _graph(node.op.graph, elements)} if isinstance(node.op, DeviceRegion) else {}
+    region = {"graph": _graph(node.op.graph, elements)} if isinstance(node.op, Subgraph) else {}
     return {
         "name": node.name,
         **_op(node.op),
@@ -180,15 +180,16 @@ class _GraphReader:
 
     def _op(self, document: Mapping[str, Any]) -> Op:
         word, attributes = document["op"], document["attributes"]
-        if word == DeviceRegion.name:
-            return DeviceRegion(attributes["device"], self.graph(document["graph"]))
-        if word not in OPS:
+        graph = {"graph": self.graph(document["graph"])} if "graph" in document else {}
+        kind = DeviceRegion if word == DeviceRegion.name else OPS.get(word)
+        if kind is None:
             raise InputError(f'there is no op "{word}"{did_you_mean(word, OPS)}')
-        hints = get_type_hints(OPS[word])
+        hints = get_type_hints(kind)
         unknown = next((name for name in attributes if name not in hints), None)
         if unknown is not None:
             raise InputError(f'{word} has no attribute "{unknown}"{did_you_mean(unknown, hints)}')
-        return OPS[word](**{name: self._attribute(given, hints[name]) for name, given in attributes.items()})
+        read = {name: self._attribute(given, hints[name]) for name, given in attributes.items()}
+        return kind(**read, **graph)
 
     def _attribute(self, given: Any, hint: Any) -> Any:
         kind = next((each for each in get_args(hint) if each is not type(None)), hint)  # X of X | None

@@ -1,4 +1,4 @@
-"""The op of a region: nodes that run together on another device, as a separate graph."""
+"""Ops with a graph, and that of a region: nodes that run together on another device."""
 
 from __future__ import annotations
 
@@ -10,6 +10,18 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array, TensorType
 from aot.ops.op import Constraint, Cost, Op, Types, required
+
+
+class Subgraph(Op):
+    """An op that its graph computes."""
+
+    graph: Graph
+
+    @property
+    def graph_cost(self) -> Cost:
+        """Returns the cost of a run of the graph."""
+        each = [n.op.cost(self.graph.input_types(n), self.graph.output_types(n)) for n in self.graph.nodes]
+        return Cost(sum(cost.macs for cost in each), sum(cost.elementwise for cost in each))
 
 
 def _border(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -24,7 +36,7 @@ def _border(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceRegion(Op):
+class DeviceRegion(Subgraph):
     """A subgraph that a device runs. Inputs and outputs are those of its graph, in order.
 
     Compares by identity. It computes the same as its nodes, so every device must match them bit for bit.
@@ -50,10 +62,9 @@ class DeviceRegion(Op):
         return tuple(made[name] for name in self.graph.outputs)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        each = [n.op.cost(self.graph.input_types(n), self.graph.output_types(n)) for n in self.graph.nodes]
-        return Cost(sum(cost.macs for cost in each), sum(cost.elementwise for cost in each))
+        return self.graph_cost
 
 
-def regions_of(graph: Graph) -> Iterator[DeviceRegion]:
-    """Yields the regions of a graph, in graph order."""
-    return (node.op for node in graph.nodes if isinstance(node.op, DeviceRegion))
+def subgraphs_of(graph: Graph) -> Iterator[Subgraph]:
+    """Yields the ops that have a graph, in graph order."""
+    return (node.op for node in graph.nodes if isinstance(node.op, Subgraph))

@@ -12,8 +12,8 @@
 A window has its rows, the new rows of each run, the MACs of all rows, and the number of states for it. Braces
 hold scales, zero points and axis. Attributes with their default value are omitted; an attribute that is an op
 or a quantization uses the same syntax as these. A constant of more than INLINE_ELEMENTS elements is
-`external`: a separate dictionary holds its elements. The graph of a region follows its node, indented by two
-spaces.
+`external`: a separate dictionary holds its elements. The graph of a region or loop follows its node, indented
+by two spaces.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from aot.ir.graph import Graph, Node, State, Window
-from aot.ir.region import DeviceRegion, regions_of
+from aot.ir.region import DeviceRegion, Subgraph, subgraphs_of
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops import OPS
 from aot.ops.op import Op
@@ -102,8 +102,8 @@ class Line:
 
 
 INLINE_ELEMENTS = 64
-_INSIDE = "  "  # indents the lines of a region's graph
-_REGION = f"= {DeviceRegion.name}("
+_INSIDE = "  "  # indents the lines of an op's graph
+_WITH_GRAPH = tuple(f"= {name}(" for name in (DeviceRegion.name, "loop"))
 _Numbered = tuple[int, str]  # a line with its number
 
 
@@ -128,8 +128,8 @@ def print_graph(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
 def external_constants(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> dict[str, Array]:
     """Returns the constants and initial states that the text of the graph omits, by name."""
     arrays = {**graph.constants, **{state.name: state.initial for state in graph.states}}
-    for region in regions_of(graph):
-        arrays |= region.graph.constants
+    for op in subgraphs_of(graph):
+        arrays |= op.graph.constants
     return {name: array for name, array in arrays.items() if array.size > inline_elements}
 
 
@@ -158,12 +158,12 @@ def _elements(array: Array, inline_elements: int) -> str:
 
 
 def print_node(node: Node, graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
-    """Returns the line of a node, followed by the graph if it is a region."""
+    """Returns the line of a node, followed by the graph of its op, if it has one."""
     inputs = ", ".join("none" if name is None else _quoted(name) for name in node.inputs)
     outputs = ", ".join(_declared(name, graph) for name in node.outputs)
     origin = f" # {node.origin.encode('unicode_escape').decode('ascii')}" if node.origin else ""
     line = f"{_quoted(node.name)} = {_op(node.op)} {inputs} -> {outputs}{origin}"
-    if not isinstance(node.op, DeviceRegion):
+    if not isinstance(node.op, Subgraph):
         return line
     return "\n".join([line, indent(print_graph(node.op.graph, inline_elements).rstrip("\n"), _INSIDE)])
 
@@ -199,13 +199,14 @@ def parse_graph(text: str, constants: Mapping[str, Array] | None = None) -> Grap
 
 
 def _parsed(lines: Sequence[_Numbered], constants: Mapping[str, Array]) -> Graph:
-    """Parses the lines of a graph. Lines indented below a region belong to that region."""
+    """Parses the lines of a graph. Lines indented below a node belong to its op."""
     parser = _Parser(constants)
     left = list(lines)
     while left:
         number, text = left.pop(0)
         inside: list[_Numbered] = []
-        while left and _REGION in text and _depth(left[0]) > _depth((number, text)):
+        has_graph = any(begin in text for begin in _WITH_GRAPH)
+        while left and has_graph and _depth(left[0]) > _depth((number, text)):
             inside.append(left.pop(0))
         _read(parser, Line(text.strip(), number), inside)
     return parser.graph()
@@ -304,7 +305,7 @@ class _Parser:
     def _node(self, line: Line, inside: Sequence[_Numbered]) -> Node:
         name = line.name()
         line.take("=")
-        op = _parse_region(line, _parsed(inside, self._external)) if inside else _parse_op(line)
+        op = _parse_op(line, _parsed(inside, self._external) if inside else None)
         inputs = tuple(_separated(line, self._operand, "->"))
         outputs = tuple(_separated(line, self._declaration, "#"))
         origin = line.rest().encode("ascii").decode("unicode_escape")
@@ -360,21 +361,14 @@ def _parse_quant(line: Line) -> Quant:
     return Quant(tuple(scales), tuple(zero_points), axis)
 
 
-def _parse_region(line: Line, graph: Graph) -> Op:
-    for word in (DeviceRegion.name, "(", "device", "="):
-        line.take(word)
-    device = line.name()
-    line.take(")")
-    return DeviceRegion(device, graph)
-
-
-def _parse_op(line: Line) -> Op:
+def _parse_op(line: Line, graph: Graph | None = None) -> Op:
     word = line.take()
-    if word not in OPS:
+    kind = DeviceRegion if word == DeviceRegion.name and graph is not None else OPS.get(word)
+    if kind is None:
         raise line.error(f"{word} is not an op ({', '.join(sorted(OPS))})")
     line.take("(")
-    hints = get_type_hints(OPS[word])
-    attributes: dict[str, Any] = {}
+    hints = get_type_hints(kind)
+    attributes: dict[str, Any] = {} if graph is None else {"graph": graph}
     while not line.takes(")"):
         name = line.take()
         line.take("=")
@@ -382,7 +376,7 @@ def _parse_op(line: Line) -> Op:
             raise line.error(f"{word} has no attribute {name}")
         attributes[name] = _parse_attribute(line, hints[name])
         line.takes(",")
-    return OPS[word](**attributes)
+    return kind(**attributes)
 
 
 def _parse_attribute(line: Line, hint: Any) -> Any:

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from aot.ir.graph import Graph
-from aot.ir.region import regions_of
+from aot.ir.region import subgraphs_of
 from aot.ir.types import Quant, TensorType
 from aot.ops.constraints import violations
 
@@ -136,10 +136,10 @@ def _inferred_types(graph: Graph) -> Iterator[str]:
             yield f'"{node.name}" ({node.op.name}) infers {inferred}, declared {declared}'
 
 
-def _regions(graph: Graph) -> Iterator[str]:
-    for region in regions_of(graph):
+def _subgraphs(graph: Graph) -> Iterator[str]:
+    for op in subgraphs_of(graph):
         for rule, facts in RULES.items():
-            yield from (f'inside "{region.graph.name}": {rule}: {fact}' for fact in facts(region.graph))
+            yield from (f'inside "{op.graph.name}": {rule}: {fact}' for fact in facts(op.graph))
 
 
 RULES: dict[str, Rule] = {
@@ -153,6 +153,6 @@ RULES: dict[str, Rule] = {
     "constants have their declared type": _constants,
     "a state, its initial value and its next value have one type": _states,
     "every node satisfies the constraints of its op": _op_constraints,
-    "the graphs of regions satisfy all rules": _regions,
+    "the graphs of regions and loops satisfy all rules": _subgraphs,
     "declared types are those that the ops infer": _inferred_types,
 }

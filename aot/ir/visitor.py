@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from aot.ir.graph import Graph, Node
-from aot.ir.region import DeviceRegion
+from aot.ir.region import Subgraph
 
 Visiting = TypeVar("Visiting", bound="Visitor")
 
@@ -22,10 +22,10 @@ class Visitor:
     graph: Graph
 
     def visit(self: Visiting, graph: Graph) -> Visiting:
-        """Visits all nodes in order, those inside a region before the region itself. Returns the visitor."""
+        """Visits all nodes in order, those of an op's graph before the op itself. Returns the visitor."""
         self.graph = graph
         for node in graph.nodes:
-            if isinstance(node.op, DeviceRegion):
+            if isinstance(node.op, Subgraph):
                 self.visit(node.op.graph)
                 self.graph = graph
             method_for(node, self)(node)

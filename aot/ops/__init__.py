@@ -50,6 +50,7 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "log_softmax": "log_softmax.LogSoftmax",
         "logistic": "unary.Logistic",
         "lookup": "lookup.Lookup",
+        "loop": "step_loop.StepLoop",
         "max_pool2d": "max_pool2d.MaxPool2d",
         "mean": "mean.Mean",
         "measured_range": "own_steps.MeasuredRange",

@@ -178,6 +178,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "log_softmax": _table(_of(FixedRounding.FIXED_POINT, "i8"), _REAL),
         "logistic": _table(_of(FixedRounding.FIXED_POINT, "i8"), _of(FixedRounding.LINES, "i16"), _REAL),
         "lookup": _of(FixedRounding.TABLE, "i8", "u8"),
+        "loop": _REAL,
         "max_pool2d": _of(FixedRounding.EXACT, *_BOTH, "f32"),
         "measured_range": _REAL,
         "mean": _table(dict.fromkeys(_BOTH, _TWICE_IN_TFLITE), _REAL),

@@ -44,7 +44,7 @@ def axes_of(index: Affine, extents: Extents, buffer: Buffer) -> tuple[TensorAxis
     """Returns the axes of a tensor that has one loop per axis, largest stride first."""
     axes = [TensorAxis(var, extents[var], factor) for var, factor in index.terms if extents.get(var, 0) > 1]
     axes.sort(key=lambda axis: -axis.stride)
-    inner = [*axes[1:], None]
+    inner = [*axes, None][1:]
     is_dense = all(
         axis.stride >= (after.stride * after.extent if after else 1)
         for axis, after in zip(axes, inner, strict=True)

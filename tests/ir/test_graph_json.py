@@ -16,7 +16,7 @@ from aot.errors import DeployError, InputError
 from aot.frontend.load import load_model
 from aot.ir.graph import Graph, Node
 from aot.ir.graph_json import from_json, to_json
-from aot.ir.region import DeviceRegion, regions_of
+from aot.ir.region import DeviceRegion, subgraphs_of
 from aot.ir.text import parse_graph, print_graph
 from aot.ir.types import Array
 
@@ -57,7 +57,8 @@ def test_a_region_is_read_back_with_its_graph() -> None:
     types = {name: inside.types[name] for name in (*inside.inputs, *inside.outputs)}
     node = Node("npu", DeviceRegion("npu", inside), inside.inputs, inside.outputs)
     graph = Graph("outside", inside.inputs, inside.outputs, (node,), types)
-    (read,) = regions_of(from_json(to_json(graph)))
+    (read,) = subgraphs_of(from_json(to_json(graph)))
+    assert isinstance(read, DeviceRegion)
     assert read.device == "npu"
     assert same(read.graph, inside)
 

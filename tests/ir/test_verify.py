@@ -66,7 +66,7 @@ BROKEN = {
         replace(GOOD, nodes=(Node("twice", Reshape((3,)), ("x",), ("y",)), SECOND)),
         '"twice" (reshape): the number of elements must stay the same: 4 would become 3',
     ),
-    "the graphs of regions satisfy all rules": (
+    "the graphs of regions and loops satisfy all rules": (
         replace(GOOD, nodes=(REGION,), types={"x": X, "z": X}, constants={}),
         'inside "good": a value is read after it is computed: "more" reads "y"',
     ),

@@ -110,6 +110,12 @@ def test_a_tensor_without_sums_is_computed_where_it_is_read() -> None:
     assert "twice" not in s.show()
 
 
+def test_a_tensor_of_one_element_is_computed_where_it_is_read() -> None:
+    s = of_text(ONE_ELEMENT)
+    s.compute_inline("b")
+    assert "b" not in room(s)
+
+
 def test_steps_on_tensors_are_done_again_on_another_shape() -> None:
     s = pool()
     s.split("j2", 5)
@@ -183,6 +189,11 @@ def overwritten(x: input(i8[4]), a: scratch(i8[4]), b: scratch(i8[4]), y: output
         a[i3] = 1
     for i4 in range(4):
         y[i4] = b[i4]
+"""
+ONE_ELEMENT = """\
+def one_element(x: input(i8[4]), b: scratch(i8[1]), y: output(i8[1])):
+    b[0] = x[3]
+    y[0] = b[0]
 """
 RUNNING = """\
 def running(x: input(i8[4]), a: scratch(i32[4]), y: output(i32[5])):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -76,6 +77,27 @@ class OnnxDraft(GraphBuilder):
     def __post_init__(self) -> None:
         numbers: dict[str, int] = {}
         self.value_names, self.node_names = Names(numbers), Names(numbers)
+
+    def checkpoint(self) -> Callable[[], None]:
+        """Returns a function that removes everything that was added after this call."""
+        nodes, names = self.nodes.copy(), (self.value_names, self.node_names)
+        tables: list[Any] = [
+            self.types,
+            self.constants,
+            self.integers,
+            self._moved,
+            *vars(self.counts).values(),
+        ]
+        tables += [table for each in names for table in vars(each).values()]
+        kept = [table.copy() for table in tables]
+
+        def undo() -> None:
+            self.nodes = nodes
+            for table, before in zip(tables, kept, strict=True):
+                table.clear()
+                table.update(before)
+
+        return undo
 
     def add_input(self, name: str, tensor: TensorType) -> None:
         self._add(name, tensor)

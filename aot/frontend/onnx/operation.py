@@ -26,6 +26,8 @@ _AGAIN = "get or export the file again"
 # Runs other nodes on behalf of one: expansions, and unrolled bodies.
 RunNode = Callable[[NodeProto, Sequence[Item | None], NodePlace], tuple[Item | None, ...]]
 RunGraph = Callable[[onnx.GraphProto, Sequence[Item], NodePlace], tuple[Item, ...]]
+# Returns what a function returns; None if it cannot read a node, and then removes what it has added.
+Attempt = Callable[[Callable[[], Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class OnnxOperator:
     place: NodePlace
     run: RunNode
     run_graph: RunGraph
+    attempt: Attempt
     names_read: frozenset[str]  # by nodes of the file, or as outputs
 
     def fail(self, what: str, hint: str = "") -> ModelError:
@@ -246,6 +249,6 @@ class OnnxOperator:
         return element_name(value.element)
 
 
-Results = Item | Sequence[Item]
+Results = Item | Sequence[Item | None]
 # None: this form of the operator is read by ONNX's definition of it as a function.
 Importer = Callable[[OnnxOperator], Results | None]

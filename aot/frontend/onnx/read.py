@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 import onnx
@@ -366,6 +367,7 @@ class _FileReader:
                 place,
                 self.run,
                 self.run_graph,
+                self.attempt,
                 self.names_read,
             )
             if any(isinstance(v, Value) and self.draft.types[v.name].quant is not None for v in operands):
@@ -389,6 +391,21 @@ class _FileReader:
         finally:
             self.in_bfloat16 = outer
 
+    def attempt(self, read: Callable[[], Any]) -> Any:
+        """Returns what the function returns; None if it cannot read a node. Then nothing of it remains."""
+        undo, refused = self.draft.checkpoint(), self.refused
+        self.refused = Refused(self.file_name)
+        made = None
+        try:
+            made = read()
+        except ModelError:
+            pass
+        finally:
+            self.refused = refused
+        if made is None:
+            undo()
+        return made
+
     def _types(self, operands: Sequence[Item | None]) -> list[onnx.TypeProto]:
         return [onnx.TypeProto() if item is None else self._type(item) for item in operands]
 
@@ -406,6 +423,10 @@ class _FileReader:
         scope = {name: v for name, v in zip(body.inputs, operands, strict=False) if v is not None}
         absent = set(body.inputs) - set(scope)
         outer, self.scopes = self.scopes, [scope]  # a function sees its operands only
+        read_outside, self.names_read = (
+            self.names_read,
+            frozenset(body.outputs).union(*map(reads, body.nodes)),
+        )
         self.versions.append(body.version or self.versions[-1])
         try:
             for node in body.nodes:
@@ -416,7 +437,7 @@ class _FileReader:
             return tuple(scope.get(name) for name in body.outputs)
         finally:
             self.versions.pop()
-            self.scopes = outer
+            self.scopes, self.names_read = outer, read_outside
 
     def run_graph(self, graph: GraphProto, operands: Sequence[Item], place: NodePlace) -> tuple[Item, ...]:
         """Returns the outputs of a body, which can read the values around it."""

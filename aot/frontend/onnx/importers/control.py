@@ -1,4 +1,4 @@
-"""Control flow: branches are selected, at run time if necessary; loops of known length are unrolled."""
+"""Control flow: branches are selected, at run time if necessary; loops become one op, or are unrolled."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from onnx import TensorProto
+from onnx import GraphProto, TensorProto, numpy_helper
 
 from aot.frontend.onnx.draft import Item, Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
+from aot.frontend.onnx.importers.step_loop import LoopBody, as_step_loop
 from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
 
 MAX_TURNS = 4096
@@ -45,12 +46,15 @@ def _chosen_by_the_run(node: OnnxOperator, condition: Value) -> list[Value]:
 
 
 def _loop(node: OnnxOperator) -> Results:
-    """Unrolls the loop and stacks the results of its iterations."""
+    """Reads a loop as one op, or unrolls it and stacks the results of its iterations."""
     body = node.graph("body")
     carried: Sequence[Item] = [node.item(i) for i in range(2, len(node.operands))]
     turns = int(node.known_scalar(0, "trip count")) if node.has(0) else MAX_TURNS + 1
     stacks: list[list[Value]] = [[] for _ in body.output[1 + len(carried) :]]
     may_end = node.has(0) and not stacks  # depends on the run
+    whole = node.attempt(lambda: _whole_loop(node, turns, carried)) if node.has(0) else None
+    if whole is not None:
+        return list(whole)
     goes_on = node.operand(1) if node.has(1) else node.number(True, TensorProto.BOOL)
     for turn in range(turns):
         if (node.draft.array(goes_on) is not None or not may_end) and not _known(node, goes_on):
@@ -64,6 +68,54 @@ def _loop(node: OnnxOperator) -> Results:
         after = results[: len(carried)]
         carried, goes_on = _after_turn(node, goes_on, node.tensor_of(condition), carried, after)
     return [*carried, *(_stacked(node, stack, 0) for stack in stacks)]
+
+
+def _whole_loop(node: OnnxOperator, turns: int, carried: Sequence[Item]) -> list[Value | None] | None:
+    """Returns the results of the loop as one op; None if that is not possible.
+
+    If the run may end the loop, a state is 1 until then, and the others keep their values afterwards.
+    """
+    body, count = node.graph("body"), len(carried)
+    goes_on = node.operand(1) if node.has(1) else node.number(True, TensorProto.BOOL)
+    states = [item for item in carried if isinstance(item, Value)]
+    known = node.draft.array(goes_on)
+    if len(states) < count or turns > MAX_TURNS or known is None or not known.all():
+        return None
+    numbers = node.number(np.arange(turns), TensorProto.INT64)
+    are_all_run = _ends_by_count(body)
+    if not are_all_run and len(body.output) > 1 + count:
+        return None  # the number of results depends on the run
+    flag = [] if are_all_run else [node.number(1.0, TensorProto.FLOAT)]
+
+    def read(rows: Sequence[Value], before: Sequence[Value]) -> list[Value]:
+        given = (*rows, node.number(True, TensorProto.BOOL), *before[:count])
+        condition, *made = map(node.tensor_of, node.run_graph(body, given, node.place))
+        if are_all_run:
+            return made
+        goes = node.do("Cast", before[count], to=TensorProto.BOOL)
+        kept = [node.do("Where", goes, after, old) for after, old in zip(made, before[:count], strict=True)]
+        still = node.do(
+            "Cast", node.do("Reshape", condition, node.number([], TensorProto.INT64)), to=TensorProto.FLOAT
+        )
+        return [*kept, node.do("Mul", before[count], still)]
+
+    keeps = [node.is_read(position) for position in range(count)] + [False] * len(flag)
+    loop = LoopBody(turns, [numbers], [*states, *flag], read, keeps)
+    made = as_step_loop(node, loop)
+    return None if made is None else [*made[:count], *made[count + len(flag) :]]
+
+
+def _ends_by_count(body: GraphProto) -> bool:
+    """Returns whether the body passes its condition on, or has a constant one."""
+    condition, given = body.output[0].name, body.input[1].name
+    for node in reversed(body.node):
+        if condition in node.output and node.op_type in ("Identity", "Cast"):
+            condition = node.input[0]
+    constants = {each.name: each for each in body.initializer}
+    constants |= {n.output[0]: n.attribute[0].t for n in body.node if n.op_type == "Constant"}
+    return condition == given or (
+        condition in constants and bool(numpy_helper.to_array(constants[condition]).all())
+    )
 
 
 def _known(node: OnnxOperator, condition: Value) -> bool:
@@ -133,8 +185,8 @@ class _Scan:
     turned: tuple[int, ...]
 
 
-def _scanned(node: OnnxOperator, ways: _Scan, operands: list[Value]) -> list[Value]:
-    """Unrolls along the scanned dimension."""
+def _scanned(node: OnnxOperator, ways: _Scan, operands: list[Value]) -> list[Value | None]:
+    """Reads the scan as one op, or unrolls it along the scanned dimension."""
     body, count = node.graph("body"), len(ways.axes)
     state, scanned = operands[: len(operands) - count], operands[len(operands) - count :]
     sizes = {node.shape(v)[node.axis(a, len(v.order))] for v, a in zip(scanned, ways.axes, strict=True)}
@@ -142,6 +194,9 @@ def _scanned(node: OnnxOperator, ways: _Scan, operands: list[Value]) -> list[Val
         raise node.fail(f"scans over {sorted(sizes)} steps are not supported")
     stacks: list[list[Value]] = [[] for _ in ways.places]
     (steps,) = sizes
+    whole = node.attempt(lambda: _whole_scan(node, ways, state, scanned, steps))
+    if whole is not None:
+        return list(whole)
     for step in range(steps):
         rows = [
             _row(node, v, a, steps - 1 - step if b else step)
@@ -155,6 +210,40 @@ def _scanned(node: OnnxOperator, ways: _Scan, operands: list[Value]) -> list[Val
     stacks = [s[::-1] if t else s for s, t in zip(stacks, ways.turned, strict=True)]
     pairs = zip(stacks, ways.places, strict=True)
     return [*state, *(_stacked(node, s, node.axis(a, len(s[0].order) + 1)) for s, a in pairs)]
+
+
+def _whole_scan(
+    node: OnnxOperator, ways: _Scan, states: list[Value], scanned: list[Value], steps: int
+) -> list[Value | None] | None:
+    """Returns the results of the scan as one op; None if that is not possible."""
+    body, count = node.graph("body"), len(states)
+    rows = [
+        _turned(node, _moved(node, v, a, 0), b)
+        for v, a, b in zip(scanned, ways.axes, ways.backwards, strict=True)
+    ]
+
+    def read(rows: Sequence[Value], before: Sequence[Value]) -> list[Value]:
+        return [node.tensor_of(item) for item in node.run_graph(body, (*before, *rows), node.place)]
+
+    keeps = [node.is_read(position) for position in range(count)]
+    made = as_step_loop(node, LoopBody(steps, rows, states, read, keeps))
+    if made is None:
+        return None
+    stacks = zip(made[count:], ways.places, ways.turned, strict=True)
+    return [*made[:count], *(_moved(node, _turned(node, v, t), 0, a) for v, a, t in stacks if v is not None)]
+
+
+def _moved(node: OnnxOperator, value: Value, axis: int, to: int) -> Value:
+    """Moves a dimension to another position."""
+    rank = len(value.order)
+    order = [d for d in range(rank) if d != node.axis(axis, rank)]
+    order.insert(node.axis(to, rank), node.axis(axis, rank))
+    return value if order == sorted(order) else node.do("Transpose", value, perm=order)
+
+
+def _turned(node: OnnxOperator, value: Value, is_turned: int) -> Value:
+    """Reverses the first dimension."""
+    return sliced(node, value, {0: range(node.shape(value)[0] - 1, -1, -1)}) if is_turned else value
 
 
 def _row(node: OnnxOperator, value: Value, axis: int, step: int) -> Value:
