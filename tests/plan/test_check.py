@@ -26,10 +26,6 @@ def moved(plan: Plan, name: str, **changes: object) -> Plan:
     )
 
 
-def test_a_small_chain_is_accepted() -> None:
-    check_plan(*chain())
-
-
 def chain() -> tuple[PlanRequest, Plan]:
     """Two windows of three rows, planned by hand: y is a ring of three rows."""
     net = Net()
@@ -42,20 +38,6 @@ def chain() -> tuple[PlanRequest, Plan]:
     )
     plan = Plan((0, 0, 0, 1, 0, 1), {b.name: b for b in buffers}, {"arena": 88}, 0, 0)
     return net.request(), plan
-
-
-def test_a_row_overwritten_before_it_is_read_is_named_with_what_overwrote_it() -> None:
-    request, plan = chain()
-    with pytest.raises(PlanError, match=r"row \d of tensor '\w' .* was overwritten by row \d of tensor '\w'"):
-        check_plan(request, moved(plan, "y", offset=plan.buffers["x"].offset))
-
-
-def test_a_ring_one_row_too_short_is_caught() -> None:
-    request, plan = chain()
-    with pytest.raises(
-        PlanError, match=r"row 0 of tensor 'y' read by stage 'z' \(step 3\) was overwritten by row 2 of"
-    ):
-        check_plan(request, moved(plan, "y", rows_held=2))
 
 
 def summing() -> tuple[PlanRequest, Plan]:
@@ -77,10 +59,6 @@ def summing() -> tuple[PlanRequest, Plan]:
     return net.request(), plan
 
 
-def test_a_sum_beside_other_rows_is_accepted() -> None:
-    check_plan(*summing())
-
-
 def joining() -> tuple[PlanRequest, Plan]:
     """Rows of two inputs, one behind the other, in z: its parts are written by turns and read in order."""
     net = Net()
@@ -96,26 +74,10 @@ def joining() -> tuple[PlanRequest, Plan]:
     return net.request(), plan
 
 
-def test_parts_that_two_stages_write_by_turns_are_accepted() -> None:
-    check_plan(*joining())
-
-
-def test_parts_in_a_ring_too_short_for_both_are_caught() -> None:
-    request, plan = joining()
-    with pytest.raises(PlanError, match=r"row \d of tensor 'z' .* was overwritten by row \d of tensor 'z'"):
-        check_plan(request, moved(plan, "z", rows_held=3))
-
-
 def test_parts_in_order_make_a_ring() -> None:
     request, plan = joining()
     in_order = replace(plan, order=(0, 2, 0, 2, 1, 2, 1, 2))
     check_plan(request, moved(in_order, "z", rows_held=1))
-
-
-def test_a_part_read_before_its_stage_has_written_it_is_caught() -> None:
-    request, plan = joining()
-    with pytest.raises(PlanError, match=r"row 2 of tensor 'z' read by stage 'y' .* by no stage yet, not"):
-        check_plan(request, replace(plan, order=(0, 0, 2, 2, 2, 2, 1, 1)))
 
 
 def test_the_part_of_another_stage_written_over_is_caught() -> None:
@@ -130,27 +92,6 @@ def test_the_part_of_another_stage_written_over_is_caught() -> None:
         check_plan(replace(request, stages=stages), plan)
 
 
-def test_state_on_a_row_that_its_own_stage_reads_is_caught() -> None:
-    request, plan = summing()
-    wrong = r"row 0 of tensor 'y' read by stage 'z' \(step 1\) was overwritten by the state of stage 'z'"
-    with pytest.raises(PlanError, match=wrong):
-        check_plan(request, moved(plan, "z.state", offset=plan.buffers["y"].offset))
-
-
-def test_state_on_the_row_its_own_stage_writes_is_caught() -> None:
-    request, plan = summing()
-    wrong = r"the state of stage 'z' used by stage 'z' \(step 10\) was overwritten by row 0 of tensor 'z'"
-    with pytest.raises(PlanError, match=wrong):
-        check_plan(request, moved(plan, "z", offset=plan.buffers["z.state"].offset))
-
-
-def test_state_written_over_between_two_steps_is_caught() -> None:
-    request, plan = summing()
-    wrong = r"the state of stage 'z' kept for stage 'z' .* was overwritten by row 0 of tensor 'v'"
-    with pytest.raises(PlanError, match=wrong):
-        check_plan(request, moved(plan, "z.state", offset=plan.buffers["v"].offset))
-
-
 def working() -> tuple[PlanRequest, Plan]:
     """Two windows, each of which works in the same bytes while it runs."""
     request, plan = chain()
@@ -160,35 +101,96 @@ def working() -> tuple[PlanRequest, Plan]:
     return replace(request, stages=stages), replace(plan, buffers=buffers, pool_bytes={"arena": 104})
 
 
-def test_scratch_that_two_stages_use_by_turns_is_accepted() -> None:
-    check_plan(*working())
+Made = Callable[[], tuple[PlanRequest, Plan]]
 
 
-def test_scratch_on_a_row_that_its_own_stage_reads_is_caught() -> None:
-    request, plan = working()
-    wrong = r"row 0 of tensor 'x' read by stage 'y' \(step 0\) was overwritten by the scratch of stage 'y'"
+@pytest.mark.parametrize("made", [chain, summing, joining, working])
+def test_a_right_plan_is_accepted(made: Made) -> None:
+    check_plan(*made())
+
+
+# A plan, a buffer that is put where another one is, or has other numbers, and what is overwritten by what.
+COLLISIONS: dict[str, tuple[Made, str, str | dict[str, int], str]] = {
+    "a row before it is read": (chain, "y", "x", r"row \d of tensor '\w' .* by row \d of tensor '\w'"),
+    "a ring one row too short": (
+        chain,
+        "y",
+        {"rows_held": 2},
+        r"row 0 of tensor 'y' read by stage 'z' \(step 3\) was overwritten by row 2 of",
+    ),
+    "parts in a ring too short for both": (
+        joining,
+        "z",
+        {"rows_held": 3},
+        r"row \d of tensor 'z' .* was overwritten by row \d of tensor 'z'",
+    ),
+    "state on a row that its own stage reads": (
+        summing,
+        "z.state",
+        "y",
+        r"row 0 of tensor 'y' read by stage 'z' \(step 1\) was overwritten by the state of stage 'z'",
+    ),
+    "state on the row that its own stage writes": (
+        summing,
+        "z",
+        "z.state",
+        r"the state of stage 'z' used by stage 'z' \(step 10\) was overwritten by row 0 of tensor 'z'",
+    ),
+    "state between two steps": (
+        summing,
+        "z.state",
+        "v",
+        r"the state of stage 'z' kept for stage 'z' .* was overwritten by row 0 of tensor 'v'",
+    ),
+    "scratch on a row that its own stage reads": (
+        working,
+        "y.scratch",
+        "x",
+        r"row 0 of tensor 'x' read by stage 'y' \(step 0\) was overwritten by the scratch of stage 'y'",
+    ),
+    "scratch on a row that its own stage writes": (
+        working,
+        "z.scratch",
+        "z",
+        r"the scratch of stage 'z' used by stage 'z' \(step 3\) was overwritten by row 0 of tensor 'z'",
+    ),
+    "scratch on a row that is read later": (
+        working,
+        "y.scratch",
+        {"offset": 32},
+        r"row 4 of tensor 'x' read by stage 'y' \(step 2\) was overwritten by the scratch of stage 'y'",
+    ),
+    "scratch smaller than its stage needs": (
+        working,
+        "y.scratch",
+        {"row_bytes": 8},
+        r"buffer 'y\.scratch' has 8 bytes, its stage needs 16",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COLLISIONS)
+def test_a_collision_is_named_with_both_sides(name: str) -> None:
+    made, buffer, change, wrong = COLLISIONS[name]
+    request, plan = made()
+    changes = {"offset": plan.buffers[change].offset} if isinstance(change, str) else change
     with pytest.raises(PlanError, match=wrong):
-        check_plan(request, moved(plan, "y.scratch", offset=plan.buffers["x"].offset))
+        check_plan(request, moved(plan, buffer, **changes))
 
 
-def test_scratch_on_a_row_that_its_own_stage_writes_is_caught() -> None:
-    request, plan = working()
-    wrong = r"the scratch of stage 'z' used by stage 'z' \(step 3\) was overwritten by row 0 of tensor 'z'"
+@pytest.mark.parametrize(
+    ("made", "order", "wrong"),
+    [
+        (chain, (0, 0, 0, 1, 0), "stage 'z' runs 1 times in the order, not 2"),
+        (chain, (1, 0, 0, 0, 1, 0), r"row 0 of tensor 'y' read by stage 'z' .* was written by no stage yet"),
+        (joining, (0, 0, 2, 2, 2, 2, 1, 1), r"row 2 of tensor 'z' read by stage 'y' .* by no stage yet, not"),
+    ],
+    ids=["a dropped step", "a reader before its writer", "a part before its stage has written it"],
+)
+def test_a_wrong_order_is_named(made: Made, order: tuple[int, ...], wrong: str) -> None:
+    request, plan = made()
     with pytest.raises(PlanError, match=wrong):
-        check_plan(request, moved(plan, "z.scratch", offset=plan.buffers["z"].offset))
-
-
-def test_scratch_on_a_row_that_is_read_later_is_caught() -> None:
-    request, plan = working()
-    wrong = r"row 4 of tensor 'x' read by stage 'y' \(step 2\) was overwritten by the scratch of stage 'y'"
-    with pytest.raises(PlanError, match=wrong):
-        check_plan(request, moved(plan, "y.scratch", offset=plan.buffers["x"].offset + 32))
-
-
-def test_scratch_smaller_than_its_stage_needs_is_caught() -> None:
-    request, plan = working()
-    with pytest.raises(PlanError, match=r"buffer 'y\.scratch' has 8 bytes, its stage needs 16"):
-        check_plan(request, moved(plan, "y.scratch", row_bytes=8))
+        check_plan(request, replace(plan, order=order))
 
 
 @pytest.mark.parametrize("name", ["y", "y.scratch"])
@@ -211,20 +213,6 @@ def test_two_inputs_in_one_place_are_caught() -> None:
         PlanError, match="row 0 of tensor 'a' present before the run was overwritten by row 0 of tensor 'b'"
     ):
         check_plan(request, moved(plan, "b", offset=plan.buffers["a"].offset))
-
-
-def test_a_dropped_step_is_caught() -> None:
-    request, plan = chain()
-    with pytest.raises(PlanError, match="stage 'z' runs 1 times in the order, not 2"):
-        check_plan(request, replace(plan, order=plan.order[:-1]))
-
-
-def test_a_reader_before_its_writer_is_caught() -> None:
-    request, plan = chain()
-    with pytest.raises(
-        PlanError, match=r"row 0 of tensor 'y' read by stage 'z' .* was written by no stage yet"
-    ):
-        check_plan(request, replace(plan, order=(1, *plan.order[:-1])))
 
 
 def test_state_replaced_before_its_old_rows_are_read_is_caught() -> None:
