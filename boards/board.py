@@ -75,6 +75,20 @@ class UsbId:
 
 
 @dataclass(frozen=True, slots=True)
+class RunCurrent:
+    """The supply current while the core runs, as the chip's maker states it: for estimates of energy."""
+
+    microamps_per_mhz: float
+    volts: float
+    conditions: str  # clock, code, regulator, temperature of the statement
+    source: str
+
+    def joules(self, cycles: float) -> float:
+        """Returns the energy of this many cycles. One microampere per megahertz is 1e-12 coulombs a cycle."""
+        return cycles * self.microamps_per_mhz * 1e-12 * self.volts
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
     name: str  # the TOML file's name without its extension
     title: str
@@ -97,6 +111,7 @@ class Board:
     # accelerator -> default option values on this board
     accelerators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     second_core: SecondCore | None = None  # if the two can compute a model together
+    run_current: RunCurrent | None = None  # None: no source states it, so no energy is estimated
     is_target: bool = False  # made from --target: a core and memories without a board
 
     @property

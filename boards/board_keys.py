@@ -17,6 +17,7 @@ from boards.schema import (
     boolean,
     features,
     one_of,
+    positive,
     power_of_two,
     sixteen_bits,
     tables_of_texts,
@@ -56,6 +57,12 @@ SECOND_CORE = {
     "shares_memory": Key(boolean),
     "start": Key(text, ""),
     "reason": Key(text, ""),
+}
+RUN_CURRENT = {
+    "microamps_per_mhz": Key(positive),
+    "volts": Key(positive),
+    "conditions": Key(text),
+    "source": Key(text),
 }
 COUNTER = {
     "driver": Key(one_of(("register", "dwt", "systick", "timer1", "ccount", "clock", "still"))),
@@ -123,6 +130,7 @@ _BOARD = {
     "counter": Key(OneTable(COUNTER), None),
     "console": Key(OneTable(CONSOLE), None),
     "second_core": Key(OneTable(SECOND_CORE), None),
+    "run_current": Key(OneTable(RUN_CURRENT), None),
     "usb": Key(ListOfTables(USB), ()),
     "flash_algorithm": Key(text, ""),
     "status": Key(one_of(tuple(status.value for status in BoardStatus)), BoardStatus.DATA_ONLY.value),

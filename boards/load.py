@@ -12,7 +12,7 @@ from typing import Any
 
 from aot.errors import BoardFileError, DeployError, UnknownBoardError, did_you_mean
 from aot.target import Feature, MemoryRegion
-from boards.board import Board, BoardStatus, Console, Counter, Uart, UsbId
+from boards.board import Board, BoardStatus, Console, Counter, RunCurrent, Uart, UsbId
 from boards.board_keys import Sections, board_keys
 from boards.cores import Core, load_core
 from boards.files import OURS, file_names, find_file, is_there, read_toml
@@ -144,6 +144,7 @@ def _read_board(file: Path, sections: Sections) -> Board:
             "uart": values["uart"] and Uart(**values["uart"]),
             "console": values["console"] and Console(**values["console"]),
             "second_core": values["second_core"] and _second_core(values["second_core"], place),
+            "run_current": values["run_current"] and RunCurrent(**values["run_current"]),
             "usb": tuple(UsbId(**usb) for usb in values["usb"]),
             "status": BoardStatus(values["status"]),
         },

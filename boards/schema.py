@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -132,6 +133,13 @@ def at_least(least: int) -> Read:
         return value
 
     return read
+
+
+def positive(value: Any, name: str, place: FilePlace) -> float:
+    """Reads a number above zero."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
+        raise _bad(name, "a number above zero", value, place)
+    return float(value)
 
 
 def one_of(legal: tuple[str, ...]) -> Read:

@@ -6,7 +6,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,14 @@ class BoardCost:
             return "measured"
         return "cycle model" if self.cycles else "unknown"
 
+    @property
+    def joules(self) -> float | None:
+        """The energy of a run, estimated from the stated current of the board; None without a statement."""
+        current = self.board.run_current
+        if current is None or self.time_s is None or self.cores > 1:
+            return None
+        return current.joules(self.time_s * self.board.clock_hz)
+
     def as_json(self) -> dict[str, Any]:
         unit = Meter(self.board).unit
         facts: dict[str, Any] = {
@@ -107,6 +115,8 @@ class BoardCost:
             "toolchain": self.toolchain,
         }
         facts |= {"cycle_model": self.cycles.as_json()} if self.cycles else {}
+        if self.joules is not None and (current := self.board.run_current):
+            facts["energy"] = {"joules": self.joules, "is_estimate": True, **asdict(current)}
         return facts | ({"layers": [_layer_json(cost, unit) for cost in self.layers]} if self.layers else {})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from deploy.benchmark.bench_model import BoardCost, LayerCost
 from deploy.benchmark.cycle_model import ModelCycles
@@ -46,6 +46,7 @@ def bench_page(costs: Sequence[BoardCost]) -> str:
     compared = [(cost, cycles.run.count) for cost, cycles in modelled if _measured_cycles(cost)]
     if compared:
         parts.append("\n" + table(_OFF_HEADS, [_off(cost, cycles) for cost, cycles in compared]))
+    parts += _energy_lines(costs)
     parts += [
         f"\n{cost.model} on {cost.board.name} {_LAYERS_NOTE}\n{_layers(cost)}"
         for cost in costs
@@ -73,6 +74,18 @@ def _row(cost: BoardCost) -> tuple[str, ...]:
         *sizes,
         "" if cost.compile_s is None else f"{cost.compile_s:.2f}",
     )
+
+
+def _energy_lines(costs: Sequence[BoardCost]) -> Iterator[str]:
+    """Yields the estimated energy of boards whose current is stated, with its source."""
+    for cost in costs:
+        current = cost.board.run_current
+        if current is not None and cost.joules is not None:
+            yield (
+                f"\nenergy of {cost.model} on {cost.board.name}: about {cost.joules * 1e3:.3g} mJ a run, an "
+                f"estimate from the time ({cost.time_source}) and {current.microamps_per_mhz:g} uA/MHz at "
+                f"{current.volts:g} V\n  stated for: {current.conditions}\n  source: {current.source}"
+            )
 
 
 def _measured_cycles(cost: BoardCost) -> int | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from aot.errors import BoardError, did_you_mean
 from aot.target import MemoryRegion
-from boards.board import Board
+from boards.board import Board, RunCurrent
 from boards.board_text import boards_table, size_text
 from boards.cores import core_names, short_name
 from codegen.fit.memory_use import MemoryUse
@@ -116,6 +117,7 @@ def board_facts(board: Board) -> dict[str, Any]:
         "platforms": {name: dict(names) for name, names in board.platforms.items()},
         "flash_algorithm": board.flash_algorithm or None,
         "accelerators": {name: dict(options) for name, options in board.accelerators.items()},
+        "run_current": board.run_current and asdict(board.run_current),
         "runners": {name: dict(settings) for name, settings in board.runners.items()},
         "status": board.status.value,
         "reason": board.reason,
@@ -143,6 +145,7 @@ def board_page(board: Board) -> str:
         *((region.name, _region(region)) for region in board.regions),
         *([("console", f"{console.port}, {console.baud:,} baud, {_LINES[console.line]}")] if console else []),
         *([("algorithm", board.flash_algorithm)] if board.flash_algorithm else []),
+        *([("current", _current(board.run_current))] if board.run_current else []),
         *(("USB", f"{usb.vid:04x}:{usb.pid:04x} ({usb.role})") for usb in board.usb),
         *(("accelerator", f"{name}: {_options(values)}") for name, values in board.accelerators.items()),
         ("platforms", ", ".join(_named(board.platforms)) or "none"),
@@ -175,6 +178,11 @@ def _features(board: Board) -> list[str]:
 
 def _region(region: MemoryRegion) -> str:
     return f"{region.role}, {region.bytes:,} bytes at {region.origin:#010x}"
+
+
+def _current(current: RunCurrent) -> str:
+    stated = f"{current.microamps_per_mhz:g} uA/MHz at {current.volts:g} V"
+    return f"{stated}: {current.conditions} ({current.source})"
 
 
 def _clock(board: Board) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -47,3 +47,17 @@ def test_a_measured_time_stays_where_cycles_are_modelled_too() -> None:
     measured = cost_on(load_board("nucleo-f446re"), 0.0125, MODELLED)
     assert (measured.time_s, measured.time_source) == (0.0125, "measured")
     assert replace(measured, seconds=None).time_s == MODELLED.seconds
+
+
+def test_energy_is_an_estimate_with_its_source_and_only_where_a_board_states_its_current() -> None:
+    board = load_board("metro-m4")
+    cost = cost_on(board, 0.010)
+    energy = cost.as_json()["energy"]
+    assert energy.pop("joules") == pytest.approx(137e-6 * 120 * 0.010 * 3.3)  # A/MHz, MHz, s, V
+    assert energy.pop("is_estimate")
+    assert energy == asdict(board.run_current)
+    assert all(word in bench_page([cost]) for word in ("0.543 mJ a run, an estimate", energy["source"]))
+    without = cost_on(replace(board, run_current=None), 0.010)
+    for other in (without, cost_on(board, None), replace(cost, cores=2), cost_on(EMULATED, None, MODELLED)):
+        assert "energy" not in other.as_json()
+        assert "energy" not in bench_page([other])

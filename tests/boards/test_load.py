@@ -205,6 +205,9 @@ def test_a_board_to_compile_for_is_a_chip_and_its_memory(folder: Path) -> None:
     refused(lambda: board.counter, "least [counter], run firmware deploy docs adding-a-board", BoardError)
 
 
+CURRENT = (
+    "run_current = {{ microamps_per_mhz = {}, volts = 3, conditions = 'at 1 MHz', source = 'a datasheet' }}"
+)
 KEYS = " known keys: title, regions, uart, platforms, runners"
 PAGE = " deploy docs adding-a-board"
 # A change of the file, and the facts of the error that it gives: keys, values, tables, and what is known.
@@ -220,6 +223,17 @@ MISTAKES = {
     "unknown keys of several tables": (
         ('machine = "x"\n\n[runners.unicorn]', 'machina = "x"\n\n[runners.unicorn]\ncpu = 1'),
         '2 keys [runners.qemu]: "machina" "machine"? [runners.unicorn]: "cpu" keys: machine keys: none',
+    ),
+    "a current that is none": (
+        ("clock_hz = 1000\nstatus", f"clock_hz = 1000\n{CURRENT.format(0)}\nstatus"),
+        '"microamps_per_mhz" 0 [run_current]',
+    ),
+    "a current without a source": (
+        (
+            "clock_hz = 1000\nstatus",
+            f"clock_hz = 1000\n{CURRENT.format(9).replace('source', 'title')}\nstatus",
+        ),
+        '"title" [run_current] microamps_per_mhz, volts, conditions, source',
     ),
     "a missing key": (('mcu = "X1"\n', ""), '"mcu" missing' + PAGE),
     "many missing keys, in several tables": (

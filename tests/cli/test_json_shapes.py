@@ -33,6 +33,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
         ["bench", DIGITS, "--board", "mps2-an386"],
         ["bench", DIGITS, "--board", "mps2-an386", "--baseline", "said_0.json"],
         ["bench", DIGITS, "--board", "mps2-an386", "--layers"],
+        ["bench", DIGITS, "--board", "metro-m4", "--emulated"],
         ["bench", DIGITS, "--board", "host"],
         ["bench", DIGITS, "--board", "host", "--cores", "2"],
         ["bench", DIGITS, "--board", "host", "--runner", "attach", "--port", OWN_FIRMWARE],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from boards.board_keys import CONSOLE, COUNTER, REGION, UART, USB, board_keys
+from boards.board_keys import CONSOLE, COUNTER, REGION, RUN_CURRENT, UART, USB, board_keys
 from boards.board_text import boards_table
 from boards.cores import CORE
 from boards.load import board_names
@@ -48,7 +48,7 @@ def test_the_page_shows_every_board(repo_root: Path, generated: Callable[[Path, 
 def test_the_page_on_boards_lists_every_key(repo_root: Path) -> None:
     page = (repo_root / "docs" / "adding-a-board.md").read_text()
     sections = (*SECTIONS.platforms.items(), *SECTIONS.runners.items())
-    tables = (board_keys(SECTIONS), CONSOLE, COUNTER, REGION, UART, USB, CORE)
+    tables = (board_keys(SECTIONS), CONSOLE, COUNTER, REGION, RUN_CURRENT, UART, USB, CORE)
     keys = {key for table in (*tables, *(section.keys for _, section in sections)) for key in table}
     keys |= {name for name, _ in sections}
     assert not [key for key in keys if f"`{key}`" not in page]
