@@ -247,6 +247,56 @@ def test_the_class_adds_no_function_of_a_library_on_a_board(
     assert called("arm-none-eabi-nm", "-u", "use.o", folder=tmp_path).stdout.split() == ["U", "digits_run"]
 
 
+# The part of Mbed OS's header that the example uses; a program of a test ends after its second run.
+MBED = """\
+#pragma once
+#include <stdio.h>
+#include <stdlib.h>
+struct Milliseconds { unsigned long long count; };
+constexpr Milliseconds operator""s(unsigned long long count) { return {count * 1000}; }
+namespace ThisThread {
+inline void sleep_for(Milliseconds time)
+{
+    static int calls;
+    if (time.count == 1000 && ++calls == 2) exit(0);
+}
+}
+"""
+MBED_FLAGS = ("-std=gnu++14", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror", "-isystem", ".")
+
+
+@pytest.mark.arm
+@pytest.mark.cc
+@pytest.mark.parametrize("case", CASES)
+def test_the_example_for_mbed_compiles_and_runs(
+    case: str, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("g++", "gcc", "arm-none-eabi-g++")
+    name, options = CASES[case]
+    (tmp_path / "mbed.h").write_text(MBED)
+    package = exported(name, tmp_path, board="mps2-an386", **options)
+    assert {"examples/*", "test/*"} == {*(package / ".mbedignore").read_text().split()}
+    example = package / "examples/mbed/main.cpp"
+    include = f"-I{package / 'include'}"
+    core = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
+    made = called("arm-none-eabi-g++", *core, *MBED_FLAGS, include, "-c", example, folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    example.rename(tmp_path / "main.cpp")
+    package.rename(tmp_path / "of the board")
+    sources = sorted((exported(name, tmp_path, **options) / "src").glob("*.c"))
+    cc = called("gcc", "-std=c99", include, f"-I{package / 'src'}", "-c", *sources, folder=tmp_path)
+    assert cc.returncode == 0, cc.stderr
+    objects = [f"{source.stem}.o" for source in sources]
+    made = called("g++", *MBED_FLAGS, include, "main.cpp", *objects, "-lm", "-o", "program", folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    lines = called("./program", folder=tmp_path).stdout.splitlines()
+    assert len(lines) == 2
+    assert not any("failed" in line for line in lines)
+    if case == "plain":
+        expected = deploy.in_process(DIGITS).run({"image": np.zeros((1, 8, 8, 1), np.int8)})["digit"]
+        assert lines == [f"digit: {' '.join(map(str, expected.reshape(-1)))}"] * 2
+
+
 def test_names_of_classes_differ_as_names_of_models_do() -> None:
     names = ("kws", "keyword_spotting", "kws_v2_1", "kws_v21", "kws_v2x1", "span", "inputs")
     assert [class_name(name) for name in names] == [
