@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 from aot.errors import FiguresError, InputError
 from aot.wording import counted
-from deploy.cli.console import table
+from deploy.cli.console import count_text, table
 from deploy.cli.markdown_table import LEFT, RIGHT, markdown_table
 
 LIMIT_PERCENT = 1.0  # increase over the baseline that is tolerated
@@ -38,13 +39,17 @@ class FigureChange:
     board: str
     layer: str  # "": the whole model
     figure: str
-    before: int
-    now: int
+    before: int | None  # None: the layer is new
+    now: int | None  # None: the layer is gone
+
+    @property
+    def difference(self) -> int:
+        return (self.now or 0) - (self.before or 0)
 
     @property
     def share(self) -> float:
         """The relative change: 0.1 is an increase by a tenth. An increase from zero counts as 1."""
-        return (self.now - self.before) / self.before if self.before else float(self.now > 0)
+        return self.difference / self.before if self.before else float(self.difference > 0)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -59,7 +64,7 @@ class FigureChange:
 
     def __str__(self) -> str:
         place = f", {self.layer}" if self.layer else ""
-        figures = f"{self.before:,} -> {self.now:,} ({self.share:+.1%})"
+        figures = f"{count_text(self.before)} -> {count_text(self.now)} ({_share_text(self, 1)})"
         return f"{self.model} on {self.board}{place}: {self.figure} {figures}"
 
 
@@ -140,17 +145,29 @@ def changes_since(before: Sequence[Facts], now: Sequence[Facts], limit: float) -
 def _case_changes(before: Facts, now: Facts) -> Iterator[FigureChange]:
     place = (now["model"], now["board"])
     yield from _figure_changes(*place, "", before, now)
-    layers = {_layer_name(layer): layer for layer in before.get("layers", ())}
-    for layer in now.get("layers", ()):
-        name = _layer_name(layer)
-        if name in layers:
-            yield from _figure_changes(*place, name, layers[name], layer)
+    for old, new in _pairs(before.get("layers", ()), now.get("layers", ())):
+        yield from _figure_changes(*place, _layer_name(new or old), old, new)
+
+
+def _pairs(before: Sequence[Facts], now: Sequence[Facts]) -> Iterator[tuple[Facts, Facts]]:
+    """Pairs layers of one operator and one shape, in order; {} stands for a layer that is gone or new.
+
+    Indices and names do not count: they change when layers are added, removed or renamed.
+    """
+    old, new = ([(layer["op"], layer["shapes"]) for layer in layers] for layers in (before, now))
+    for kind, i, i_end, j, j_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            yield from zip(before[i:i_end], now[j:j_end], strict=True)
+        else:
+            yield from ((layer, {}) for layer in before[i:i_end])
+            yield from (({}, layer) for layer in now[j:j_end])
 
 
 def _figure_changes(model: str, board: str, layer: str, before: Facts, now: Facts) -> Iterator[FigureChange]:
     for figure, path in _FIGURES.items():
         was, is_now = _at(before, path), _at(now, path)
-        if was is not None and is_now is not None and was != is_now:
+        is_known = (was is not None or not before) and (is_now is not None or not now)
+        if is_known and was != is_now:
             yield FigureChange(model, board, layer, figure, was, is_now)
 
 
@@ -164,7 +181,6 @@ def _at(facts: Facts, path: Sequence[str]) -> int | None:
 
 
 def _layer_name(layer: Facts) -> str:
-    """Identifies a layer by its computation, because indices change when layers are added or removed."""
     return f"{layer['op']} {layer['shapes']} {layer['origin']}".strip()
 
 
@@ -175,27 +191,41 @@ def _other_tools(before: Facts, now: Facts) -> Iterator[str]:
 
 
 _HEADS = ("model", "board", "layer", "figure", "before", "now", "change")
+_MOST_LAYER_ROWS = 200  # GitHub takes comments of at most 65,536 characters
 _SIDES = (LEFT, LEFT, LEFT, LEFT, RIGHT, RIGHT, RIGHT)
 
 
 def changes_page(changes: BenchChanges) -> str:
     """Formats the changes for a terminal."""
-    return "\n".join([*_notes(changes), *([table(_HEADS, _rows(changes))] if changes.changes else [])])
+    return "\n".join(
+        [*_notes(changes), *([table(_HEADS, _rows(changes.changes))] if changes.changes else [])]
+    )
 
 
 def changes_markdown(changes: BenchChanges) -> str:
     """Formats the changes as a comment for a pull request."""
     lines = [f"- {note}" for note in _notes(changes)]
-    if changes.changes:
-        lines += ["", *markdown_table(_HEADS, _SIDES, _rows(changes))]
+    layers = [change for change in changes.changes if change.layer]
+    largest = sorted(layers, key=lambda change: -abs(change.difference))[:_MOST_LAYER_ROWS]
+    shown = [change for change in changes.changes if not change.layer or change in largest]
+    if len(layers) > len(largest):
+        lines.append(f"- layers: the {len(largest)} largest of {len(layers)} changes")
+    if shown:
+        lines += ["", *markdown_table(_HEADS, _SIDES, _rows(shown))]
     return "\n".join(lines)
 
 
-def _rows(changes: BenchChanges) -> list[tuple[str, ...]]:
+def _rows(changes: Sequence[FigureChange]) -> list[tuple[str, ...]]:
     return [
-        (c.model, c.board, c.layer, c.figure, f"{c.before:,}", f"{c.now:,}", f"{c.share:+.2%}")
-        for c in changes.changes
+        (c.model, c.board, c.layer, c.figure, count_text(c.before), count_text(c.now), _share_text(c))
+        for c in changes
     ]
+
+
+def _share_text(change: FigureChange, digits: int = 2) -> str:
+    if change.before is None:
+        return "new"
+    return "gone" if change.now is None else f"{change.share:+.{digits}%}"
 
 
 def _notes(changes: BenchChanges) -> Iterator[str]:

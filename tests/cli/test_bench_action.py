@@ -133,6 +133,8 @@ def test_a_branch_is_compared_with_its_base(place: Path, changed: tuple[Path, st
         assert re.search(rf"^\\| net +\\| {BOARD} +\\| +\\| {figure}", found.comment, re.MULTILINE), (
             found.comment
         )
+    for kind in ("new", "gone"):
+        assert re.search(rf"\| +{kind} \|", found.comment), f"no layer is {kind}"
     assert not (tmp_path / "solder-base").exists(), "the worktree is removed"
 
 

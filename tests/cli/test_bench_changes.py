@@ -78,6 +78,34 @@ def test_layers_explain_and_do_not_fail() -> None:
     found.require_none_worse()
 
 
+def test_layers_that_are_new_or_gone_are_listed_and_the_others_still_match() -> None:
+    now = changed()
+    pool = {"op": "pool", "shapes": "8x8 -> 4x4", "origin": "AVERAGE_POOL_2D #0", "instructions": 90}
+    first, last = now["layers"]
+    now["layers"] = [pool, first | {"origin": "CONV_2D #1"}, last | {"shapes": "4 -> 2", "instructions": 150}]
+    found = changes_since([CASE], [now], 0.01)
+    assert [str(change).partition(", ")[2] for change in found.changes] == [
+        "pool 8x8 -> 4x4 AVERAGE_POOL_2D #0: instructions - -> 90 (new)",
+        "dense 8 -> 2 FULLY_CONNECTED #1: instructions 300 -> - (gone)",
+        "dense 4 -> 2 FULLY_CONNECTED #1: instructions - -> 150 (new)",
+    ]
+    assert changes_markdown(found).splitlines()[-2].endswith("| instructions | 300 | - | gone |")
+    found.require_none_worse()
+
+
+def test_a_comment_on_other_layers_throughout_is_short_enough() -> None:
+    def layers(shape: str) -> dict[str, Any]:
+        return changed(
+            layers=[{"op": "dense", "shapes": shape, "origin": f"FULLY_CONNECTED #{n}", "instructions": n}
+                    for n in range(1, 1001)]
+        )  # fmt: skip
+
+    text = changes_markdown(changes_since([layers("8 -> 2")], [layers("9 -> 2")], 0.01))
+    assert len(text) < 65_536
+    assert "- layers: the 200 largest of 2000 changes" in text
+    assert "FULLY_CONNECTED #1000 | instructions | - | 1,000 | new |" in text
+
+
 def test_what_comes_and_goes_is_named() -> None:
     found = changes_since(
         [CASE, changed(board="host")], [changed(toolchain="gcc 14"), changed(model="vww")], 0
