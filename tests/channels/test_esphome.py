@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import subprocess
 from collections.abc import Callable
@@ -175,6 +176,51 @@ def test_sound_is_pushed_row_by_row_and_averaged(tmp_path: Path, require_tool: C
     assert len(lines) == 3 + 4096 // 64
 
 
+def esphome_program() -> str:
+    """ESPHome pins the versions of thirty packages, so it is installed apart from ours."""
+    program = os.environ.get("ESPHOME")
+    if not program:
+        pytest.skip("needs ESPHome: ESPHOME does not name its program")
+    return program
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_firmware_of_esphome_publishes_the_reference_s_outputs(
+    tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    """ESPHome makes the whole program for this computer; g++ builds it, as PlatformIO would."""
+    program = esphome_program()
+    require_tool("gcc", "g++")
+    example = exported(tmp_path / "x") / "examples/digits.yaml"
+    stored = np.round(np.tile(np.arange(4), 16) / SCALE - 128)  # what the example's four sensors read
+    expected = scores(np.clip(stored, -128, 127))
+    element = int(np.argmax(expected))
+    printed = """    on_value: {then: [{lambda: 'printf("shown %.9g\\n", x); fflush(stdout);'}]}\n"""
+    shown = f'    name: "Output 0"\n    element: {element}\n{printed}'
+    text = example.read_text().replace('    name: "Output 0"\n', shown)
+    example.write_text(text.replace("update_interval: 1s", "update_interval: 50ms"))
+    subprocess.run([program, "compile", "--only-generate", example], check=True)
+    place = example.parent / ".esphome/build/digits-example"
+    settings = configparser.ConfigParser(interpolation=None)
+    settings.read(place / "platformio.ini")
+    flags = settings["env:digits-example"]["build_flags"].split()
+    sources = [
+        path.relative_to(place) for path in sorted(place.rglob("*.c*")) if path.suffix in (".c", ".cpp")
+    ]
+    objects = [f"{number}.o" for number in range(len(sources))]
+    for source, made in zip(sources, objects, strict=True):
+        compiler = ("gcc",) if source.suffix == ".c" else ("g++", *flags)
+        subprocess.run([*compiler, "-Isrc", "-c", source, "-o", made], cwd=place, check=True)
+    subprocess.run(["g++", *objects, "-lpthread", "-lm", "-o", "program"], cwd=place, check=True)
+    with subprocess.Popen([place / "program"], stdout=subprocess.PIPE, text=True) as firmware:
+        assert firmware.stdout is not None
+        line = next(line for line in firmware.stdout if line.startswith("shown "))
+        firmware.kill()
+    assert np.float32(line.split()[1]) == expected[element]
+
+
 def test_a_model_with_two_inputs_is_refused(tmp_path: Path) -> None:
     build = ModelBuilder()
     a, b = (build.input(name, (1, 4)) for name in "ab")
@@ -189,10 +235,7 @@ def test_a_model_with_two_inputs_is_refused(tmp_path: Path) -> None:
 def test_esphome_accepts_the_example(
     options: dict[str, Any], tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
-    """ESPHome pins the versions of thirty packages, so it is installed apart from ours."""
-    program = os.environ.get("ESPHOME")
-    if not program:
-        pytest.skip("needs ESPHome: ESPHOME does not name its program")
+    program = esphome_program()
     require_tool("g++")
     folder = exported(tmp_path / "x", **options)
     example = folder / "examples/digits.yaml"
