@@ -51,6 +51,7 @@ def test_a_measured_time_stays_where_cycles_are_modelled_too() -> None:
 
 def test_energy_is_an_estimate_with_its_source_and_only_where_a_board_states_its_current() -> None:
     board = load_board("metro-m4")
+    assert board.run_current is not None
     cost = cost_on(board, 0.010)
     energy = cost.as_json()["energy"]
     assert energy.pop("joules") == pytest.approx(137e-6 * 120 * 0.010 * 3.3)  # A/MHz, MHz, s, V
