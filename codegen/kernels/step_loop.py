@@ -13,13 +13,14 @@ from math import prod
 
 import numpy as np
 
+from aot.errors import UnsupportedError
 from aot.ir.graph import Graph, Node
-from aot.ir.types import Array, DType, TensorType
+from aot.ir.types import Array, DType
 from aot.ops.reshape import Reshape
 from aot.ops.step_loop import StepLoop
 from codegen.formats import RowFormat, RowRequest, dense_format, geometry, satisfies
 from codegen.kernels.kernel import Carried, Kernel, RowAccess, Site
-from codegen.kernels.schedule import OpKernel, RowFormats, Schedule, UnfitRowsError
+from codegen.kernels.schedule import OpKernel, RowFormats, Schedule
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.axes import statements
 from codegen.loops.compute_at import compute_inline, with_own_locals
@@ -37,7 +38,6 @@ from codegen.loops.ir import (
     load,
     map_places,
     places_of,
-    substitute,
 )
 from codegen.loops.schedule import ScheduleError
 
@@ -220,15 +220,17 @@ class _Moved:
         self.own: dict[str, Buffer] = {}  # constants and scratch memory
 
     def statements(self, proc: Proc, var: str, steps: int) -> Iterator[Stmt]:
-        """Yields the statements of all steps of a proc."""
-        body = with_own_locals(
-            tuple(map_places(stmt, lambda place: self._place(place, variable(var))) for stmt in proc.body),
-            var,
-        )
-        if steps > 1:
-            yield For(var, steps, body)
-        else:
-            yield from (substitute(stmt, {var: to_affine(0)}) for stmt in body)
+        """Yields the statements of all steps of a proc: a loop, or one by one if rows are irregular."""
+        is_irregular = self.kernel.row_cycles or any(access.given for access in self.kernel.access)
+        if steps > 1 and not is_irregular:
+            yield For(var, steps, self._step(proc, variable(var), var))
+            return
+        for number in range(steps):
+            yield from self._step(proc, to_affine(number), f"{var}_{number}" if steps > 1 else var)
+
+    def _step(self, proc: Proc, step: Affine, name: str) -> tuple[Stmt, ...]:
+        body = tuple(map_places(stmt, lambda place: self._place(place, step)) for stmt in proc.body)
+        return with_own_locals(body, name)
 
     def _place(self, place: BufferPlace, step: Affine) -> BufferPlace:
         buffer = place.buffer
@@ -241,14 +243,16 @@ class _Moved:
             case Role.ROWS:
                 access, root = self.rows[buffer.name]
                 row = step * access.stride + place.row * access.step + access.first
+                row = to_affine(access.given[step.constant][0]) if access.given else row
                 return at(root.buffer, root.index + row * buffer.elements + place.index)
             case Role.STATE:
                 assert self.sums is not None, "kernels with a state are not in loops"
                 return at(self.sums, place.index)
         if buffer.name not in self.own:
             self.own[buffer.name] = self._added(buffer)
-        per_step = self.kernel.row_tables.get(buffer.name, 0)
-        return at(self.own[buffer.name], place.index + step * per_step)
+        per_step, cycle = self.kernel.row_tables.get(buffer.name, 0), self.kernel.row_cycles.get(buffer.name)
+        row = step if cycle is None else to_affine(cycle.of(step.constant))
+        return at(self.own[buffer.name], place.index + row * per_step)
 
     def _added(self, buffer: Buffer) -> Buffer:
         if buffer.role is Role.SCRATCH:
@@ -281,21 +285,20 @@ def _kernel_of(site: Site, node: Node, graph: Graph, known: Mapping[str, Array])
         if len(fits) < len(types) or not all(fits) or not all(c.holds(rows) for c in schedule.takes):
             continue
         kernel = schedule.lower(inner, rows.inputs, rows.output)
-        if _is_plain(kernel, types):
+        if _is_plain(kernel):
             return kernel
-    raise UnfitRowsError(f"{node.op.name} has no schedule for values without gaps")
+    raise UnsupportedError(
+        f"{node.op.name} has no kernel for values without gaps, as loops need",
+        f"in the loop at {site.node.origin or site.node.name}",
+        "compute it before or after the loop",
+    )
 
 
-def _is_plain(kernel: Kernel, types: Sequence[TensorType]) -> bool:
-    """Returns whether it consists of loops whose rows begin at computed places inside their values."""
-    if (
-        kernel.calls is not None
-        or kernel.carried is not None
-        or kernel.spread is not None
-        or kernel.row_cycles
-    ):
+def _is_plain(kernel: Kernel) -> bool:
+    """Returns whether it consists of loops over rows inside their values, and carries nothing."""
+    if kernel.calls is not None or kernel.carried is not None or kernel.spread is not None:
         return False
-    return not any(access.given or access.first < 0 for access in kernel.access)
+    return not any(access.first < 0 or (access.given and access.count > 1) for access in kernel.access)
 
 
 def _inlined(proc: Proc, buffer: Buffer) -> Proc:

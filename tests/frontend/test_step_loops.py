@@ -41,6 +41,9 @@ CONSTANTS: Outputs = {
     "shape": np.array([4, 3]),
     "row": np.array([1, 3, 4]),
     "back": np.array([3, 4]),
+    "image": np.array([1, 3, 2, 2]),
+    "lines": np.array([1, 4, 1, 3]),
+    "turns": np.array([[1, 2, 3], [4, 5, 6]] * 2, np.float32).reshape(1, 4, 1, 3),
     "seven": np.array(7),
     "twenty": np.array(20.0, np.float32),
     "true": np.array(True),
@@ -61,6 +64,10 @@ BODIES = {
     "einsum": 'e = Einsum<equation="ij,kj->ik">(h, x) s = MatMul(e, x) hn = Tanh(s) y = Mul(s, x)',
     "norm": "sq = Mul(h, h) m = ReduceMean<keepdims=1>(sq, last) r = Sqrt(m) o = Add(r, slopes) "
     "d = Div(h, o) hn = Add(d, x) y = Mul(hn, gains)",
+    "rows picked": "r = Reshape(h, image) g = Gather<axis=1>(r, places) b = Reshape(g, back) s = Add(b, x) "
+    "hn = Tanh(s) y = Relu(hn)",
+    "rows in turns": "r = Reshape(h, lines) t = Add(r, turns) b = Reshape(t, back) s = Sub(b, x) "
+    "hn = Tanh(s) y = Relu(hn)",
     "states alone": "hn = Add(h, x) y = Identity(h)",
 }
 
