@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-from instruction_tiles import TILES, variations
+from dataclasses import replace
 
+import pytest
+from instruction_tiles import REQUANT, TILES, variations
+
+from codegen.isa.dsp.scalar_math import with_dsp
+from codegen.isa.dsp.schedules.depthwise_blocks import block_row
+from codegen.isa.plain.requantise import store_quantised
+from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.loops.ir import Instruction
 
 
@@ -15,3 +21,9 @@ def test_what_changes_the_c_changes_the_name(name: str) -> None:
     for field, other in variations(tile):
         second: Instruction = made(other)
         assert second.name != first.name or second.definition == first.definition, field
+
+
+def test_results_with_another_zero_point_change_the_name() -> None:
+    """Their store functions are the same; the term that is made of the shift is another one."""
+    stores = [store_quantised(replace(REQUANT, zero_point=zero, math=with_dsp(PORTABLE))) for zero in (3, 5)]
+    assert len({block_row(TILES["dsp blocks"][0], storing).name for storing in stores}) == 2

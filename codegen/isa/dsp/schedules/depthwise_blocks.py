@@ -83,7 +83,8 @@ def block_row(row: BlockRow, storing: StoreQuantised) -> Instruction:
     x = Buffer("x", DType.I8, 0, Role.ROWS, KERNEL)
     w = Buffer("w", DType.I8, RECORD_BYTES, Role.CONSTANT)
     whole, rest = divmod(row.outputs, row.each)
-    name = f"{row.name}_{storing.store.name}"
+    prepare = [storing.prepare] if storing.prepare is not None else []
+    name = "_".join([row.name, storing.store.name, *(each.name for each in prepare)])
     numbers = (("y_step", row.y_step), *((("blocks", whole),) if whole > 1 else ()))
     given = ", ".join(f"{{{number}}}" for number, _ in numbers)
     parts = [window_sums(row.sums(n)) for n in (row.each, rest) if n]
@@ -95,7 +96,7 @@ def block_row(row: BlockRow, storing: StoreQuantised) -> Instruction:
         definition=_text(name, row, storing),
         numbers=numbers,
         includes=("string.h",),
-        calls=(storing.store, *([storing.prepare] if storing.prepare is not None else []), *parts),
+        calls=(storing.store, *prepare, *parts),
         needs=ANY_WORDS,
         machine_instructions=sum(each.machine_instructions for each in parts) + 4 * (row.each + rest) + 12,
     )
