@@ -56,7 +56,7 @@ class ModelBuilder:
         inputs: Sequence[str | None],
         outputs: Sequence[FileTensor],
         options: str = "",
-        **fields: float | str,
+        **fields: float | str | Array,
     ) -> str:
         """Any operator, by its names in TFLite's schema; gives the first output's name."""
         names = [self._add(tensor) for tensor in outputs]

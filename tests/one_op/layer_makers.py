@@ -220,3 +220,29 @@ def resize(code: str) -> Maker:
         return draw.op(code, 4, (x, s), [out], options, AlignCorners=align, HalfPixelCenters=half)
 
     return make
+
+
+def conv_3d(draw: Draw) -> bytes:
+    """Volumes of some slices; filters are floats, and in most models known."""
+    kernel, stride = draw.shape(3, 3), draw.shape(3, 2)
+    padding, channels, made = draw.one_of("SAME", "VALID"), draw.upto(3), draw.upto(3)
+    volume = (1, *(draw.upto(6, k) for k in kernel), channels)
+    x = draw.given(draw.spec("x", volume, "float32"))
+    size = [window_size(n, k, s, 1, padding) for n, k, s in zip(volume[1:4], kernel, stride, strict=True)]
+    w = draw.known("w", draw.rng.normal(size=(*kernel, channels, made)), "float32")
+    inputs = [x, w, *([draw.known("b", draw.rng.normal(size=made), "float32")] if draw.chance() else [])]
+    out = like(draw.build.tensors[x], (1, *size, made))
+    return draw.op(
+        "CONV_3D", 1, inputs, [out], "Conv3DOptions",
+        Padding=getattr(tflite.Padding, padding), StrideD=stride[0], StrideH=stride[1], StrideW=stride[2],
+        FusedActivationFunction=draw.activation(),
+    )  # fmt: skip
+
+
+def local_response(draw: Draw) -> bytes:
+    spec = draw.spec("x", draw.shape(4, 4), "float32")
+    return draw.op(
+        "LOCAL_RESPONSE_NORMALIZATION", 1, (draw.given(spec),), [like(spec, spec.shape)],
+        "LocalResponseNormalizationOptions",
+        Radius=draw.upto(3, 0), Bias=1.5, Alpha=draw.rng.uniform(0.1, 1), Beta=draw.one_of(0.5, 0.75),
+    )  # fmt: skip

@@ -284,3 +284,101 @@ def top_k(draw: Draw) -> bytes:
     return draw.op(
         "TOPK_V2", 2, (draw.given(spec), draw.known("k", k)), [like(spec, shape), places], "TopKV2Options"
     )
+
+
+def scatter_nd(draw: Draw) -> bytes:
+    """Known places, some of them twice, or whole rows at computed places."""
+    depth, is_known = draw.upto(2), draw.chance(0.6)
+    depth = depth if is_known else 1
+    shape, count = draw.shape(depth + draw.upto(2, 0), 5), draw.upto(6)
+    dtype = draw.one_of("float32", "int32")
+    updates = draw.given(FileTensor("x", (count, *shape[depth:]), dtype))
+    indices = FileTensor("indices", (count, depth), "int32")
+    if is_known:
+        places = np.stack([draw.rng.integers(0, size, count) for size in shape[:depth]], axis=1)
+        where = draw.known("indices", places)
+    else:
+        where = draw.given(indices)
+        shape = (8, *shape[1:])
+    inputs = (where, updates, draw.known("shape", shape))
+    return draw.op("SCATTER_ND", 1, inputs, [FileTensor("y", shape, dtype)], "ScatterNdOptions")
+
+
+def segment_sum(draw: Draw) -> bytes:
+    numbers = np.sort(draw.rng.integers(0, 4, draw.upto(6)))
+    shape = draw.shape(draw.upto(3, 0), 4)
+    x = draw.given(FileTensor("x", (len(numbers), *shape), draw.one_of("float32", "int32")))
+    out = like(draw.build.tensors[x], (int(numbers[-1]) + 1, *shape))
+    return draw.op("SEGMENT_SUM", 1, (x, draw.known("numbers", numbers)), [out], "SegmentSumOptions")
+
+
+def _unsorted(by: str) -> Maker:
+    def maker(draw: Draw) -> bytes:
+        """Some segments have no rows."""
+        rows = draw.shape(draw.upto(2), 3)
+        shape, count = draw.shape(draw.upto(2, 0), 4), draw.upto(5)
+        x = draw.given(FileTensor("x", (*rows, *shape), draw.one_of("float32", "int32")))
+        numbers = draw.known("numbers", draw.rng.integers(0, count, rows))
+        out = like(draw.build.tensors[x], (count, *shape))
+        options = f"UnsortedSegment{by.title()}Options"
+        return draw.op(f"UNSORTED_SEGMENT_{by}", 1, (x, numbers, draw.known("count", count)), [out], options)
+
+    return maker
+
+
+UNSORTED: dict[str, Maker] = {f"UNSORTED_SEGMENT_{by}": _unsorted(by) for by in ("MAX", "MIN", "PROD", "SUM")}
+
+
+def sparse_to_dense(draw: Draw) -> bytes:
+    shape, dtype = draw.shape(2, 5), draw.one_of("float32", "int32", "int64")
+    flat = np.sort(
+        draw.rng.choice(shape[0] * shape[1], draw.upto(min(4, shape[0] * shape[1])), replace=False)
+    )
+    places = draw.known("places", np.stack(np.unravel_index(flat, shape), axis=1))
+    values = draw.given(FileTensor("x", () if draw.chance(0.3) else (len(flat),), dtype))
+    default = draw.known("default", draw.upto(9, 0), dtype)
+    inputs = (places, draw.known("shape", shape), values, default)
+    return draw.op("SPARSE_TO_DENSE", 1, inputs, [FileTensor("y", shape, dtype)], "SparseToDenseOptions")
+
+
+def bucketize(draw: Draw) -> bytes:
+    x = draw.given(FileTensor("x", draw.shape(draw.upto(3)), "float32"))
+    limits = np.sort(draw.rng.normal(0, 2, draw.upto(6))).astype(np.float32)
+    out = like(draw.build.tensors[x], draw.build.tensors[x].shape)
+    return draw.op("BUCKETIZE", 1, (x,), [replace(out, dtype="int32")], "BucketizeOptions", Boundaries=limits)
+
+
+def matrix_diag(draw: Draw) -> bytes:
+    spec = draw.spec("x", draw.shape(draw.upto(3)), draw.one_of("float32", "int32", "int8"), quantised=False)
+    out = like(spec, (*spec.shape, spec.shape[-1]))
+    return draw.op("MATRIX_DIAG", 1, (draw.given(spec),), [out], "MatrixDiagOptions")
+
+
+def matrix_set_diag(draw: Draw) -> bytes:
+    spec = draw.spec("x", draw.shape(draw.upto(3)), draw.one_of("float32", "int32", "int8"), quantised=False)
+    whole = like(spec, (*spec.shape, spec.shape[-1]), "whole")
+    inputs = (draw.given(whole), draw.given(spec))
+    return draw.op("MATRIX_SET_DIAG", 1, inputs, [like(whole, whole.shape)], "MatrixSetDiagOptions")
+
+
+def suppression(draw: Draw, version: int = 4) -> bytes:
+    """Boxes of opposite corners, often on top of each other; fewer, or more, boxes than results.
+
+    All have an area: LiteRT selects one without more than once.
+    """
+    count, most = draw.upto(8), draw.upto(8)
+    low, size = draw.rng.integers(0, 4, (count, 2)), draw.rng.integers(1, 4, (count, 2))
+    boxes = draw.known("boxes", np.concatenate((low, low + size), axis=1), "float32")
+    scores = draw.given(FileTensor("x", (count,), "float32"))
+    limits = [draw.known(name, value, "float32") for name, value in (("overlap", 0.4), ("least", 0.1))]
+    outs = [FileTensor("chosen", (most,), "int32"), FileTensor("valid", (), "int32")]
+    inputs = [boxes, scores, draw.known("most", most), *limits]
+    if version == 5:
+        inputs.append(draw.known("sigma", 0, "float32"))
+        outs.insert(1, FileTensor("scores", (most,), "float32"))
+    code = f"NON_MAX_SUPPRESSION_V{version}"
+    return draw.op(code, 1, inputs, outs, f"NonMaxSuppressionV{version}Options")
+
+
+def suppression_with_scores(draw: Draw) -> bytes:
+    return suppression(draw, 5)

@@ -48,7 +48,7 @@ class OperatorSpec:
     inputs: tuple[int, ...]  # indices of tensors; -1 for an absent optional one
     outputs: tuple[int, ...]
     options: str = ""
-    fields: Mapping[str, float | str] = field(default_factory=dict)
+    fields: Mapping[str, float | str | Array] = field(default_factory=dict)
     custom: bytes = b""  # options of a custom operator that are not a map
 
 
@@ -201,6 +201,13 @@ def _level(out: flatbuffers.Builder, level: WalkLevel) -> int:
     )
 
 
+def _apart(out: flatbuffers.Builder, value: float | str | Array) -> float:
+    """Returns a field's value, or the place of a text or of numbers, which are stored before the table."""
+    if isinstance(value, str):
+        return int(out.CreateString(value))
+    return _numbers(out, value.tolist(), value.dtype.name) if isinstance(value, np.ndarray) else value
+
+
 def _operator(out: flatbuffers.Builder, op: OperatorSpec, kinds: Sequence[tuple[str, int]]) -> int:
     fields = {
         "OpcodeIndex": kinds.index((op.code, op.version)),
@@ -208,8 +215,8 @@ def _operator(out: flatbuffers.Builder, op: OperatorSpec, kinds: Sequence[tuple[
         "Outputs": _numbers(out, op.outputs, "int32"),
     }
     if op.options:
-        texts = {name: out.CreateString(v) for name, v in op.fields.items() if isinstance(v, str)}
-        fields["BuiltinOptions"] = _table(out, op.options, **{**op.fields, **texts})
+        apart = {name: _apart(out, value) for name, value in op.fields.items()}
+        fields["BuiltinOptions"] = _table(out, op.options, **apart)
         fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, op.options)
     elif op.custom:
         fields["CustomOptions"] = out.CreateByteVector(op.custom)

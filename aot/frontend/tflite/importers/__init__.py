@@ -18,11 +18,11 @@ FILES: Mapping[str, str] = MappingProxyType(
             "MUL, NOT_EQUAL, POW, PRELU, RIGHT_SHIFT, SELECT, SELECT_V2, SQUARED_DIFFERENCE, SUB"
         ),
         "batch_matmul": "BATCH_MATMUL",
-        "choosing": "ONE_HOT, TOPK_V2",
-        "composed": "L2_POOL_2D",
+        "choosing": "BUCKETIZE, MATRIX_DIAG, MATRIX_SET_DIAG, ONE_HOT, TOPK_V2, UNIQUE, WHERE",
+        "composed": "L2_POOL_2D, LOCAL_RESPONSE_NORMALIZATION",
         "control_flow": "CALL, IF, STABLEHLO_COMPOSITE, WHILE",
         "convolution": "CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED",
-        "detection": "CUSTOM TFLite_Detection_PostProcess",
+        "detection": ("CUSTOM TFLite_Detection_PostProcess, NON_MAX_SUPPRESSION_V4, NON_MAX_SUPPRESSION_V5"),
         "frames": "CUSTOM SignalDelay, CUSTOM SignalFramer, CUSTOM SignalOverlapAdd, CUSTOM SignalStacker",
         "gathering": (
             "DYNAMIC_UPDATE_SLICE, EMBEDDING_LOOKUP, GATHER, GATHER_ND, MIRROR_PAD, RESIZE_BILINEAR, "
@@ -35,6 +35,10 @@ FILES: Mapping[str, str] = MappingProxyType(
             "ARG_MAX, ARG_MIN, CUMSUM, MEAN, REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, SUM"
         ),
         "reversed_sequences": "REVERSE_SEQUENCE",
+        "scattering": (
+            "SCATTER_ND, SEGMENT_SUM, SPARSE_TO_DENSE, UNSORTED_SEGMENT_MAX, UNSORTED_SEGMENT_MIN, "
+            "UNSORTED_SEGMENT_PROD, UNSORTED_SEGMENT_SUM"
+        ),
         "shapes": (
             "BATCH_TO_SPACE_ND, BROADCAST_TO, CONCATENATION, DEPTH_TO_SPACE, EXPAND_DIMS, PACK, PAD, "
             "PADV2, RESHAPE, REVERSE_V2, SLICE, SPACE_TO_BATCH_ND, SPACE_TO_DEPTH, SPLIT, SPLIT_V, "
@@ -53,6 +57,7 @@ FILES: Mapping[str, str] = MappingProxyType(
             "LEAKY_RELU, LOG, LOGICAL_NOT, LOGISTIC, LOG_SOFTMAX, NEG, QUANTIZE, RELU, RELU6, "
             "RELU_0_TO_1, RELU_N1_TO_1, ROUND, RSQRT, SIGN, SIN, SOFTMAX, SQRT, SQUARE, TANH"
         ),
+        "volumes": "CONV_3D",
         "variables": "ASSIGN_VARIABLE, CALL_ONCE, READ_VARIABLE, VAR_HANDLE",
     }
 )

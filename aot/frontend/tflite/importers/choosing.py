@@ -1,4 +1,4 @@
-"""ONE_HOT and TOPK_V2: elements selected by comparing positions or values."""
+"""Elements selected by comparing positions or values: ONE_HOT, TOPK_V2, BUCKETIZE, diagonals, WHERE."""
 
 from __future__ import annotations
 
@@ -140,4 +140,90 @@ def _constant(draft: TfliteDraft, operator: TfliteOperator, numbers: Array | int
     return draft.add_value(f"{operator.label}/constant", TensorType(dtype, array.shape), array)
 
 
-CHOOSING: dict[str, Importer] = {"ONE_HOT": _import_one_hot, "TOPK_V2": _import_top_k}
+def _import_bucketize(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Imports BUCKETIZE: the number of boundaries that are not above each element."""
+    x = read.operand(operator, 0, "the data")
+    options = operator.options(tflite.BucketizeOptions)
+    listed = () if options.BoundariesIsNone() else options.BoundariesAsNumpy()
+    limits: Array = np.asarray(listed, np.float32)
+    stored = draft.types[x]
+    if stored.dtype is not DType.F32 or not len(limits):
+        raise operator.fail(f"{len(limits)} boundaries of {stored.dtype.value} are not supported; f32 is")
+    each = read.reshaped(draft, operator, x, (*stored.shape, 1))
+    ranked = limits.reshape((*(1 for _ in stored.shape), -1))
+    is_above = read.made(
+        draft, operator, Compare(Relation.GREATER_EQUAL), each, _constant(draft, operator, ranked, DType.F32)
+    )
+    counted = read.made(draft, operator, Convert(DType.I32), is_above)
+    total = Reduce(Reduction.SUM, (stored.rank,))
+    read.reshaped_into(draft, operator, total, (counted,), (*stored.shape, 1), read.the_output(operator))
+
+
+def _import_diagonal(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Imports MATRIX_DIAG, whose other elements are 0, and MATRIX_SET_DIAG, which keeps those of a matrix."""
+    output = read.the_output(operator)
+    *rows, height, width = draft.types[output].shape
+    diagonal = read.operand(operator, len(operator.inputs) - 1, "the diagonal")
+    if draft.types[diagonal].shape != (*rows, width) or height != width:
+        raise operator.fail(
+            f"a diagonal of {list(draft.types[output].shape)} is supported in square matrices"
+        )
+    is_on = _constant(draft, operator, np.eye(width).reshape((*(1 for _ in rows), width, width)), DType.BOOL)
+    along = read.reshaped(draft, operator, diagonal, (*rows, 1, width))
+    if operator.code == "MATRIX_SET_DIAG":
+        others = read.operand(operator, 0, "the matrix")
+    else:
+        zero = replace(draft.types[diagonal], shape=(1,) * (len(rows) + 2))
+        others = draft.add_value(f"{operator.label}/zero", zero, np.zeros(zero.shape, zero.dtype.numpy))
+    draft.add_node(operator, Select(), (is_on, along, others), output)
+
+
+def _import_where(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Imports WHERE: the places of elements that are true, if they are known."""
+    condition = _known(draft, operator, "true elements", "use tf.where(condition, a, b), which has one size")
+    places = np.argwhere(condition)
+    _require_size(draft, operator, places)
+    draft.set_constant(operator, read.the_output(operator), places.astype(np.int64))
+
+
+def _import_unique(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Imports UNIQUE: distinct elements as they first occur and the number of each element, if known."""
+    data = _known(draft, operator, "distinct elements", "compute it before the model, or compare all pairs")
+    found, firsts, kinds = np.unique(data.reshape(-1), return_index=True, return_inverse=True)
+    order = np.argsort(firsts)
+    values, numbers = read.outputs(operator, 2)
+    _require_size(draft, operator, found)
+    draft.set_constant(operator, values, found[order])
+    draft.set_constant(operator, numbers, np.argsort(order)[kinds].astype(draft.types[numbers].dtype.numpy))
+
+
+def _known(draft: TfliteDraft, operator: TfliteOperator, what: str, hint: str) -> Array:
+    """Returns the first operand's elements. Raises ModelError if a run computes them."""
+    array = draft.known(read.operand(operator, 0, "the data"))
+    if array is None:
+        raise operator.fail(
+            f"the number of {what} is the size of its result, and it depends on the input: "
+            "all sizes must be known at compile time",
+            hint,
+        )
+    return array
+
+
+def _require_size(draft: TfliteDraft, operator: TfliteOperator, array: Array) -> None:
+    declared = draft.types[operator.outputs[0]].shape
+    if array.shape != declared or not array.size:
+        raise operator.fail(
+            f"it makes shape {list(array.shape)}, the file declares {list(declared)}",
+            "models need static shapes: convert with a fixed input shape",
+        )
+
+
+CHOOSING: dict[str, Importer] = {
+    "BUCKETIZE": _import_bucketize,
+    "MATRIX_DIAG": _import_diagonal,
+    "MATRIX_SET_DIAG": _import_diagonal,
+    "ONE_HOT": _import_one_hot,
+    "TOPK_V2": _import_top_k,
+    "UNIQUE": _import_unique,
+    "WHERE": _import_where,
+}

@@ -1,4 +1,4 @@
-"""TFLite_Detection_PostProcess: decodes boxes with their anchors and selects the best ones."""
+"""TFLite_Detection_PostProcess, which decodes boxes and selects the best ones; NON_MAX_SUPPRESSION."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import rearrange
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.binary import Add, Mul, Sub
+from aot.ops.compare import Compare, Relation
+from aot.ops.concat import Concat
 from aot.ops.detect import Detect
+from aot.ops.gather import Gather
+from aot.ops.non_max_suppression import PLACE, NonMaxSuppression
 from aot.ops.quantize import Dequantize
 from aot.ops.rearrange import Loops
 from aot.ops.reduce import ArgExtreme, Reduce, Reduction
+from aot.ops.reshape import Reshape
+from aot.ops.select import Select
 from aot.ops.unary_math import MathFunction, UnaryMath
 
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
@@ -150,4 +156,70 @@ def _number(draft: TfliteDraft, operator: TfliteOperator, value: float) -> str:
     return draft.add_value(f"{operator.label}/number", TensorType(DType.F32, reals.shape), reals)
 
 
-DETECTION: dict[str, Importer] = {"CUSTOM TFLite_Detection_PostProcess": _import_detection}
+def _import_suppression(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Imports NON_MAX_SUPPRESSION_V4, and V5 without its soft form, which lowers scores instead."""
+    boxes, scores = read.operand(operator, 0, "the boxes"), read.operand(operator, 1, "the scores")
+    most = read.integer(draft, operator, 2, "the number of results")
+    overlap, least = (_threshold(draft, operator, number) for number in (3, 4))
+    is_v5 = operator.code.endswith("V5")
+    if is_v5 and _threshold(draft, operator, 5) != 0:
+        raise operator.fail("a soft_nms_sigma other than 0 is not supported", "set it to 0")
+    count = draft.types[scores].elements
+    each = min(most, count)
+    if each < 1 or overlap <= 0:
+        raise operator.fail(f"it selects {most} of {count} boxes with an overlap below {overlap:g}")
+    # LiteRT keeps scores above and overlaps below the limits; the op includes its limits.
+    op = NonMaxSuppression(
+        each,
+        float(np.nextafter(least, np.float32(np.inf))),
+        float(np.nextafter(min(overlap, np.float32(1)), np.float32(0))),
+    )
+    apart = read.reshaped(draft, operator, boxes, (1, count, 4))
+    flat = read.made(draft, operator, op, apart, read.reshaped(draft, operator, scores, (1, 1, count)))
+    chosen, *others, valid = read.outputs(operator, 3 if is_v5 else 2)
+    rearrange(draft, operator, flat, Loops((1,), (1,), each * PLACE), valid)
+    numbers = draft.add_value(f"{operator.label}/numbers", TensorType(DType.I32, (each,)))
+    rearrange(draft, operator, flat, Loops((each,), (PLACE,), PLACE - 1), numbers)
+    _padded(draft, operator, numbers, chosen)
+    for output in others:
+        line = read.reshaped(draft, operator, scores, (count,))
+        _padded(draft, operator, _valid_scores(draft, operator, line, numbers, valid), output)
+
+
+def _threshold(draft: TfliteDraft, operator: TfliteOperator, number: int) -> Any:
+    """Returns a float in single precision."""
+    name = read.constant(draft, operator, number, "threshold")
+    return np.float32(draft.constants[name].reshape(-1)[0])
+
+
+def _valid_scores(draft: TfliteDraft, operator: TfliteOperator, scores: str, numbers: str, valid: str) -> str:
+    """Returns the scores of the chosen boxes, and 0 after the last one."""
+    each = draft.types[numbers].elements
+    picked = read.made(draft, operator, Gather(0), scores, numbers)
+    count = read.reshaped(draft, operator, valid, (1,))
+    rows = draft.add_value(
+        f"{operator.label}/rows", TensorType(DType.I32, (each,)), np.arange(each, dtype=np.int32)
+    )
+    nothing = draft.add_value(f"{operator.label}/none", TensorType(DType.F32, (1,)), np.zeros(1, np.float32))
+    is_valid = read.made(draft, operator, Compare(Relation.LESS), rows, count)
+    return read.made(draft, operator, Select(), is_valid, picked, nothing)
+
+
+def _padded(draft: TfliteDraft, operator: TfliteOperator, x: str, output: str) -> None:
+    """Sets the output to x with zeros after it, if there are fewer boxes than results."""
+    stored, rows = draft.types[x], draft.types[output].elements
+    if rows == stored.elements:
+        read.reshaped_into(draft, operator, Reshape((rows,)), (x,), (rows,), output)
+        return
+    more = (rows - stored.elements,)
+    zeros = draft.add_value(
+        f"{output}/unused", replace(stored, shape=more), np.zeros(more, stored.dtype.numpy)
+    )
+    read.reshaped_into(draft, operator, Concat(0), (x, zeros), (rows,), output)
+
+
+DETECTION: dict[str, Importer] = {
+    "CUSTOM TFLite_Detection_PostProcess": _import_detection,
+    "NON_MAX_SUPPRESSION_V4": _import_suppression,
+    "NON_MAX_SUPPRESSION_V5": _import_suppression,
+}
