@@ -30,6 +30,8 @@ from benchmarks.ethos_u import ethos_u_rows
 from benchmarks.evidence import HEAD as HEAD_OF_EVIDENCE
 from benchmarks.evidence import evidence_rows
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
+from benchmarks.fits import HEAD as HEAD_OF_FITS
+from benchmarks.fits import fit_rows
 from benchmarks.floors import HEAD as HEAD_OF_FLOORS
 from benchmarks.floors import MODELS as MODELS_OF_FLOORS
 from benchmarks.floors import floor_rows
@@ -153,6 +155,10 @@ def _levels(*names: str) -> None:
 
 def _estimates(*names: str) -> None:
     _print_rows(HEAD_OF_ESTIMATES, names, estimate_rows)
+
+
+def _fits() -> None:
+    _print_as_they_come(HEAD_OF_FITS, fit_rows())
 
 
 def _ethos_u(*names: str) -> None:
@@ -342,6 +348,7 @@ COMMANDS = {
     "cmsis-nn": _cmsis_nn,
     "endurance": _endurance,
     "estimates": _estimates,
+    "fits": _fits,
     "floors": _floors,
     "ethos-u": _ethos_u,
     "evidence": _evidence,

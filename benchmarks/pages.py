@@ -19,6 +19,7 @@ PAGES: Mapping[str, str] = {
     "cmsis-nn.md": "cmsis-nn",
     "endurance.md": "endurance",
     "estimates.md": "estimates",
+    "fits.md": "fits",
     "floors.md": "floors",
     "gemm-npu.md": "gemm-npu",
     "half_weights.md": "half-weights",

@@ -79,6 +79,7 @@ class Baremetal(CompilerPlatform):
         if source.cartridges:
             files["cartridge_slots.c"] = template_text("baremetal", "cartridge_slots.c")
         own = {f"src/board/{name}": text for name, text in files.items()}
+        own["src/board/errno.c"] = template_text("baremetal", "errno.c")
         own["board.ld"] = _linker_script(source, board)
         own |= {f"freestanding/{name}": template_text("baremetal", name) for name in FREESTANDING_HEADERS}
         if app is App.RPC:

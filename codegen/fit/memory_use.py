@@ -11,6 +11,7 @@ from aot.target import BaseFirmware, MemoryRegion, Target
 from codegen.c.arenas import Arena, arenas_of
 from codegen.c.constants import collect_constants
 from codegen.c.observe import OBSERVED_BYTES
+from codegen.c.part_sizes import startup_bytes
 from codegen.fit.variant import CompiledPlan
 
 Parts = tuple[tuple[str, int], ...]  # (name of the part, bytes)
@@ -30,7 +31,7 @@ class MemoryNeeds:
     stack_bytes: int
     constant_bytes: int
     constant_bytes_by_region: Mapping[str, int]  # constants by region, if outside the code's
-    code_bytes: int
+    code_bytes: int  # with a startup and a main program, which measured firmware contains already
     counter_bytes: int = 0  # for --observe
     cores: int = 1  # each with a stack of that size
     firmware: BaseFirmware | None = None  # around the model; None: only the model is counted
@@ -80,7 +81,7 @@ def memory_use_of(needs: MemoryNeeds, target: Target) -> tuple[MemoryUse, ...]:
         *_firmware_parts(needs.firmware, target),
         *([("", "ram", "counters", needs.counter_bytes)] if needs.counter_bytes else []),
         ("", "flash", "constants", needs.constant_bytes - elsewhere),
-        ("", "flash", _CODE, needs.code_bytes),
+        ("", "flash", _CODE, needs.code_bytes - (startup_bytes(target) if needs.firmware else 0)),
     ]
     fixed: Counter[str] = Counter()
     for name, _, _, size in parts:
