@@ -69,6 +69,8 @@ from benchmarks.place import MODELS as MODELS_OF_PLACE
 from benchmarks.place import place_rows
 from benchmarks.planning import HEAD as HEAD_OF_PLANNING
 from benchmarks.planning import planning_row
+from benchmarks.published import HEAD as HEAD_OF_PUBLISHED
+from benchmarks.published import published_rows
 from benchmarks.pytorch import HEAD as HEAD_OF_PYTORCH
 from benchmarks.pytorch import pytorch_rows
 from benchmarks.refined import HEAD as HEAD_OF_REFINED
@@ -159,6 +161,10 @@ def _estimates(*names: str) -> None:
 
 def _fits() -> None:
     _print_as_they_come(HEAD_OF_FITS, fit_rows())
+
+
+def _published() -> None:
+    _print_as_they_come(HEAD_OF_PUBLISHED, published_rows())
 
 
 def _ethos_u(*names: str) -> None:
@@ -344,6 +350,7 @@ COMMANDS = {
     "pytorch": _pytorch,
     "costs": _costs,
     "place": _place,
+    "published": _published,
     "planning": _planning,
     "cmsis-nn": _cmsis_nn,
     "endurance": _endurance,

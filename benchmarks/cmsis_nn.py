@@ -107,16 +107,16 @@ def head() -> str:
 # Each layer: our kernel and CMSIS-NN's
 
 These tables compare our kernels (at `speed`) with those of the library, revision
-{cmsis_nn(_folder()).revision}. Both are compiled with gcc, the library with -O3 like its own build. They
-show instructions, and cycles of the cycle model for memory without wait states. Results are equal, bit for
-bit. Copies that a layer needs count as its cost. `CMSIS_NN_PATH=... python -m benchmarks cmsis-nn` prints
+{cmsis_nn(library_folder()).revision}. Both are compiled with gcc, the library with -O3 like its own build.
+They show instructions, and cycles of the cycle model for memory without wait states. Results are equal, bit
+for bit. Copies that a layer needs count as its cost. `CMSIS_NN_PATH=... python -m benchmarks cmsis-nn` prints
 this.
 """
 
 
 def cmsis_nn_rows(name: str) -> Iterator[str]:
     """The tables of a model: a heading and rows for each board."""
-    word = f"cmsis-nn:path={_folder()}"
+    word = f"cmsis-nn:path={library_folder()}"
     for board, core in BOARDS.items():
         rows = side_by_side(_measured(name, board), _measured(name, board, word))
         yield f"\n## {name}, {core}\n\n{_HEAD_OF_TABLE}"
@@ -127,10 +127,11 @@ def cmsis_nn_rows(name: str) -> Iterator[str]:
         yield _cells("all", "", f"fewer cycles in {fewer} of {len(rows)}", ours, theirs)
 
 
-def _folder() -> str:
-    folder = os.environ.get("CMSIS_NN_PATH")
+def library_folder(variable: str = "CMSIS_NN_PATH") -> str:
+    """Returns the folder of a library. Ends the program if the environment does not name one."""
+    folder = os.environ.get(variable)
     if not folder:
-        sys.exit("CMSIS_NN_PATH does not say where CMSIS-NN is")
+        sys.exit(f"{variable} does not say where CMSIS-NN is")
     cmsis_nn(folder)
     return folder
 

@@ -72,7 +72,7 @@ def _weights(dtype: str, shape: Shape, axis: int) -> tuple[FileTensor, FileTenso
     return _constant("w", made, scales, axis), _constant("b", bias, sums)
 
 
-def _conv(dtype: str, image: Shape, kernel: Shape) -> OneOperator:
+def conv(dtype: str, image: Shape, kernel: Shape) -> OneOperator:
     """`kernel`: channels out, height, width, channels in of a group."""
     result = (*image[:3], kernel[0])
     fields = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1, "Padding": SAME}
@@ -82,7 +82,7 @@ def _conv(dtype: str, image: Shape, kernel: Shape) -> OneOperator:
     return OneOperator("CONV_2D", dtype, (image,), (result,), weights, "Conv2DOptions", fields, 3, (), says)
 
 
-def _depthwise(dtype: str, image: Shape, size: int, multiplier: int) -> OneOperator:
+def depthwise(dtype: str, image: Shape, size: int, multiplier: int) -> OneOperator:
     result = (*image[:3], image[3] * multiplier)
     fields = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1, "Padding": SAME}
     weights, says = _weights(dtype, (1, size, size, result[3]), 3), f"{size}x{size}, multiplier {multiplier}"
@@ -121,7 +121,7 @@ def _transpose_conv(dtype: str, image: Shape, channels: int, size: int) -> OneOp
     )
 
 
-def _two(code: str, dtype: str, shape: Shape, options: str) -> OneOperator:
+def two(code: str, dtype: str, shape: Shape, options: str) -> OneOperator:
     return OneOperator(code, dtype, (shape, shape), (shape,), (), options)
 
 
@@ -139,10 +139,10 @@ def _slope(dtype: str) -> FileTensor:
 
 IMAGE = (1, 24, 24, 16)
 OPERATORS = (
-    *_both(lambda d: _two("ADD", d, IMAGE, "AddOptions")),
-    *_both(lambda d: _two("SUB", d, IMAGE, "SubOptions")),
-    *_both(lambda d: _two("MUL", d, IMAGE, "MulOptions")),
-    _two("DIV", "float32", IMAGE, "DivOptions"),
+    *_both(lambda d: two("ADD", d, IMAGE, "AddOptions")),
+    *_both(lambda d: two("SUB", d, IMAGE, "SubOptions")),
+    *_both(lambda d: two("MUL", d, IMAGE, "MulOptions")),
+    two("DIV", "float32", IMAGE, "DivOptions"),
     *_both(
         lambda d: OneOperator(
             "BATCH_MATMUL", d, ((2, 32, 24), (2, 24, 32)), ((2, 32, 32),), (), "BatchMatMulOptions"
@@ -214,11 +214,11 @@ OPERATORS = (
             "ResizeNearestNeighborOptions",
         )
     ),
-    *_both(lambda d: _conv(d, IMAGE, (16, 3, 1, 16))),
-    *_both(lambda d: _conv(d, IMAGE, (16, 1, 3, 16))),
-    *_both(lambda d: _conv(d, IMAGE, (16, 2, 2, 16))),
-    *_both(lambda d: _conv(d, IMAGE, (16, 3, 3, 4))),
-    *_both(lambda d: _depthwise(d, IMAGE, 3, 2)),
-    *_both(lambda d: _depthwise(d, IMAGE, 5, 1)),
+    *_both(lambda d: conv(d, IMAGE, (16, 3, 1, 16))),
+    *_both(lambda d: conv(d, IMAGE, (16, 1, 3, 16))),
+    *_both(lambda d: conv(d, IMAGE, (16, 2, 2, 16))),
+    *_both(lambda d: conv(d, IMAGE, (16, 3, 3, 4))),
+    *_both(lambda d: depthwise(d, IMAGE, 3, 2)),
+    *_both(lambda d: depthwise(d, IMAGE, 5, 1)),
     *_both(lambda d: _transpose_conv(d, (1, 12, 12, 16), 8, 3)),
 )

@@ -31,6 +31,7 @@ PAGES: Mapping[str, str] = {
     "one_operator.md": "operators",
     "orders.md": "orders",
     "passes.md": "passes",
+    "published.md": "published",
     "pytorch.md": "pytorch",
     "refined.md": "refined",
     "searches.md": "searches",

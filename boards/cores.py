@@ -68,10 +68,12 @@ class KnownError:
     worst_percent: int
     points: int
     on: str  # the chip and the programs
+    kind: str  # one of ERROR_KINDS
 
     def __str__(self) -> str:
         percent = f"{self.mean_percent} % on average, {self.worst_percent} % at most"
-        return f"{percent} ({self.points} {'point' if self.points == 1 else 'points'}: {self.on})"
+        points = f"{self.points} {self.kind} {'point' if self.points == 1 else 'points'}"
+        return f"{percent} ({points}: {self.on})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +106,15 @@ def named_cycles(table: Mapping[str, int | None]) -> Mapping[str, int]:
 
 
 _KINDS = {kind: Key(at_least(0), None) for kind in KINDS}
+# Whether parameters of the model were chosen with the points in view, or not.
+ERROR_KINDS = ("in-sample", "held-out")
 ERROR = OneTable(
     {
         "mean_percent": Key(at_least(0)),
         "worst_percent": Key(at_least(0)),
         "points": Key(at_least(1)),
         "on": Key(text),
+        "kind": Key(one_of(ERROR_KINDS)),
     }
 )
 TIMING = OneTable(

@@ -72,10 +72,17 @@ def test_the_table_says_where_cycles_are_from(
     assert "cycles on qemu-riscv32: there is no table of instruction cycles for a rv32imac" in outcome.out
 
 
-@pytest.mark.parametrize(("board", "core"), [("mps2-an500", "cortex-m7"), ("mps3-an547", "cortex-m55")])
+@pytest.mark.parametrize(
+    ("board", "core", "error"),
+    [
+        ("mps2-an500", "cortex-m7", "not compared with silicon"),
+        ("mps3-an547", "cortex-m55", "off by 8 % on average, 18 % at most (4 held-out points: Apollo510 at "),
+    ],
+)
 def test_cores_that_begin_several_instructions_at_once_go_through_their_pipeline(
     board: str,
     core: str,
+    error: str,
     model: Path,
     run_deploy: Run,
     require_tool: Callable[..., None],
@@ -86,7 +93,7 @@ def test_cores_that_begin_several_instructions_at_once_go_through_their_pipeline
     told = facts["cycle_model"]
     assert 0.5 * facts["instructions"] < told["cycles"] < 2 * facts["instructions"]
     assert f"a model of {core} at " in told["model"]
-    assert told["model"].endswith("; not compared with silicon")
+    assert told["model"].partition("; ")[2].startswith(error)
     layers = [layer["cycle_model"]["cycles"] for layer in facts["layers"]]
     assert min(layers) > 0
     assert abs(sum(layers) / told["cycles"] - 1) < 0.3, "the build that reports each row takes some more"
