@@ -26,6 +26,7 @@ class ProjectInfo:
     model_hash: str
     models: tuple[str, ...]  # in the firmware; the first is `name`
     build_id: str  # reported by the firmware over the line; "" in projects without one
+    archive: str = ""  # the path of the archive that it was created from, relative to the folder
 
 
 def write_project(directory: Path, files: Mapping[str, str | bytes]) -> None:
@@ -100,6 +101,7 @@ def _info(facts: Any, file: Path) -> ProjectInfo:
             model_hash=str(facts["model_hash"]),
             models=tuple(str(each) for each in facts.get("models", [facts["name"]])),
             build_id=str(facts.get("build_id", "")),
+            archive=str(facts.get("archive", "")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise OutputError(f"{PROJECT_FILE} is damaged: {error}", str(file)) from error

@@ -271,5 +271,6 @@ def project_json(source: ProjectSource, board: Board, app: App, platform: str) -
         "model_hash": source.model_hash,
         "build_id": build_id_of(source),
         "made_by": f"solder {source.tool_version}",
+        **({"archive": source.archive} if source.archive else {}),
     }
     return json.dumps(facts, indent=2) + "\n"

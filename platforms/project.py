@@ -122,6 +122,7 @@ class ProjectSource:
     observes: bool = False  # the model counts field statistics
     slides: bool = False  # each run is one hop of a window
     others_observe: bool = False  # another model in the firmware does
+    archive: str = ""  # the path of the archive that it was created from, relative to the project
 
     @property
     def on_two_cores(self) -> bool:

@@ -32,6 +32,7 @@ from deploy.devices.firmware import (
     prepare_compiled,
     ready_for,
 )
+from deploy.devices.project_archive import require_archive
 from deploy.devices.session import open_device
 from deploy.inputs.samples import random_samples
 from platforms.base import BuildChoices
@@ -168,13 +169,10 @@ def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
 
 def measure(prepared: Prepared, compile_s: float | None, choices: BenchChoices) -> BoardCost:
     """Runs the model on random inputs in newly built or running firmware; the median run counts."""
+    if isinstance(prepared.source, Path):
+        prepared = replace(prepared, artifact=require_archive(prepared.source, "bench"))
     board, artifact = prepared.board, prepared.artifact
-    if artifact is None:
-        raise InputError(
-            "a project does not contain the facts about its model",
-            str(prepared.source),
-            f"deploy bench ARCHIVE --board {board.name}, with the archive of the project",
-        )
+    assert artifact is not None  # of all other sources
     _require_clock(board)
     is_own = choices.line.runner == ATTACH
     if is_own and choices.layers:

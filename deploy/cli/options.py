@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from platforms.base import BuildChoices
 
 _UNSET = argparse.SUPPRESS  # a subparser's default would override an option before its verb
+ANY_MODEL = "MODEL|ARCHIVE|PROJECT"
 CONNECTION, EXPERT = "Board and connection", "Debugging and expert options"
 _DEST = "option_"  # avoids name clashes between compile options and a command's arguments
 
@@ -57,9 +58,14 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", type=Path, help="A .tflite or .onnx file")
 
 
-def add_model_or_archive(parser: argparse.ArgumentParser, dest: str = "model", **more: Any) -> None:
+def add_model_or_archive(parser: argparse.ArgumentParser, dest: str = "model") -> None:
     help_text = "A model file, or a result of 'deploy compile'"
-    parser.add_argument(dest, metavar="MODEL|ARCHIVE", type=Path, help=help_text, **more)
+    parser.add_argument(dest, metavar="MODEL|ARCHIVE", type=Path, help=help_text)
+
+
+def add_model_archive_or_project(parser: argparse.ArgumentParser, dest: str = "model", **more: Any) -> None:
+    help_text = "A .tflite or .onnx file, a result of 'deploy compile', or a folder made by 'deploy new'"
+    parser.add_argument(dest, metavar=ANY_MODEL, type=Path, help=help_text, **more)
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:

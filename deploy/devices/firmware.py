@@ -27,6 +27,7 @@ from deploy.compiler.fit import require_core, require_fit
 from deploy.compiler.several_sizes import together
 from deploy.devices.build_cache import cached
 from deploy.devices.buildable_boards import platform_for, platform_here
+from deploy.devices.project_archive import archive_of
 from platforms.base import BuildChoices, Firmware, Platform
 from platforms.board_files import load_board
 from platforms.folder import ProjectInfo, is_project, read_project
@@ -147,6 +148,13 @@ def prepare(
     return Prepared(board, source_for(artifact, board), artifact)
 
 
+def with_archive(prepared: Prepared) -> Prepared:
+    """Returns a project with the archive that it was created from, if that is still there."""
+    if not isinstance(prepared.source, Path):
+        return prepared
+    return replace(prepared, artifact=archive_of(prepared.source))
+
+
 def on_emulator(prepared: Prepared, clock_hz: int | None = None) -> Prepared:
     """Returns the model for an emulated board with the same core. Raises InputError for projects."""
     if isinstance(prepared.source, Path):
@@ -195,7 +203,7 @@ def ready_for(prepared: Prepared, choices: BuildChoices, runner: str | None) -> 
 def build(prepared: Prepared, choices: BuildChoices) -> Ready:
     """Builds firmware with the RPC server."""
     if isinstance(prepared.source, Path):
-        return _build_project(prepared.source, prepared.board, choices)
+        return replace(_build_project(prepared.source, prepared.board, choices), layers=prepared.layers)
     with blamed_on_accelerators(prepared.layers):
         return replace(build_source(prepared.source, prepared.board, choices), layers=prepared.layers)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -110,6 +111,7 @@ def new(
         source = replace(source, chat=chat_model(source, first, builder.name, tokenizer))
     elif tokenizer is not None:
         raise InputError(f"the app {app} has no tokenizer", str(tokenizer), "--app chat")
+    source = replace(source, archive=_way_to(model, Path(directory)))
     builder.generate(source, Path(directory), place, App(app))
     facts = {
         "directory": str(directory),
@@ -125,6 +127,16 @@ def new(
         f"  next: deploy build {shlex.quote(str(directory))}{_to_fill_in(source)}"
     )
     return Answer(facts, page)
+
+
+def _way_to(model: str | Path | Compiled, directory: Path) -> str:
+    """Returns the path of an archive relative to the project's folder; "" for other models."""
+    if isinstance(model, Compiled) or not is_archive(model_path(model)):
+        return ""
+    try:
+        return Path(os.path.relpath(model_path(model).resolve(), directory.resolve())).as_posix()
+    except ValueError:  # on another drive of Windows
+        return model_path(model).resolve().as_posix()
 
 
 def _not_built_here(board: Board, chosen: Platform) -> str:

@@ -34,6 +34,7 @@ from deploy.inspection.inspect_page import layers_table, summary, time_facts, ti
 from deploy.inspection.layer_view import LayerView, view_of
 from deploy.inspection.pass_page import explained, known_names, named, step_facts
 from platforms.board_files import load_board
+from platforms.folder import is_project
 
 if TYPE_CHECKING:
     from boards.board import Board
@@ -158,13 +159,17 @@ def _target_without_board() -> Target:
 
 
 def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> Inspection:
-    """Compiles a model file for the board, or reads an archive. Neither needs a C compiler."""
-    if not is_archive(path):
+    """Compiles a model file for the board, or reads an archive or that of a project.
+
+    None of them needs a C compiler.
+    """
+    if not (is_archive(path) or is_project(path)):
         return inspect_model(import_model(path, options), board, options)
     from artifact.archive import read_archive
+    from deploy.devices.project_archive import require_archive
 
     require_no_options(options, path)
-    facts = read_archive(path).facts
+    facts = (require_archive(path, "inspect") if is_project(path) else read_archive(path)).facts
     if board:
         require_core(facts, board)
     board = board or _own_board(facts)

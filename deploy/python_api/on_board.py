@@ -27,7 +27,7 @@ from deploy.cli.renamed import renamed
 from deploy.compiler.board_or_target import options_on
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LINE, LineOptions
-from deploy.devices.firmware import Prepared, on_emulator, ready_for
+from deploy.devices.firmware import Prepared, on_emulator, ready_for, with_archive
 from deploy.devices.session import open_device
 from deploy.inputs.given_arrays import Inputs, by_name, only_inputs, plain, without_labels
 from deploy.inputs.input_options import DATA, Fill, make_data
@@ -138,7 +138,7 @@ def verify(
         arrays, labels = without_labels(arrays, labels)
     truth = Truth(None if labels is None else plain(labels), expected)
     judge = known_oracle(oracle)
-    prepared = prepared_of(model, board, options, compile_for)
+    prepared = with_archive(prepared_of(model, board, options, compile_for))
     build = BuildChoices(toolchain, platform=platform)
     count = RANDOM_RUNS if prepared.keeps_state else RANDOM_SAMPLES
     return verify_sizes(

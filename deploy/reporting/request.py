@@ -17,6 +17,8 @@ from codegen.job import ImportedModel, import_model
 from codegen.options import CompileOptions
 from deploy.cli.options import require_no_options
 from deploy.compiler.compile_model import Compiled
+from deploy.devices.firmware import named_board
+from deploy.devices.project_archive import require_archive
 from deploy.inputs.given_arrays import by_name, with_labels
 from deploy.python_api.model import Model, imported_with, model_path, options_with, require_same
 from deploy.python_api.option_keywords import takes_options
@@ -25,6 +27,7 @@ from deploy.reporting.given_data import GivenData, give_data
 from deploy.reporting.make import report_on_artifact, report_on_model
 from deploy.reporting.model_report import ModelReport
 from platforms.board_files import load_board
+from platforms.folder import is_project
 
 # The request for a report, shared by the command and the Python function.
 
@@ -46,8 +49,15 @@ class Asked:
 
 
 def read_subject(path: Path, options: CompileOptions) -> ImportedModel | Artifact:
-    """Reads a model file or an archive. Raises DeployError."""
+    """Reads a model file, an archive, or that of a project. Raises DeployError."""
+    if is_project(path):
+        return require_archive(path, "report")
     return read_archive(path) if is_archive(path) else import_model(path, options)
+
+
+def boards_of(names: Sequence[str], path: Path) -> tuple[Board, ...]:
+    """Returns the named boards, or that of the archive or project."""
+    return tuple(map(load_board, names)) or (named_board(None, path),)
 
 
 def report_on(model: ImportedModel | Artifact, asked: Asked, options: CompileOptions) -> ModelReport:
@@ -79,7 +89,7 @@ def _given(asked: Asked, inputs: Sequence[TensorSpec], outputs: Sequence[TensorS
 @takes_options()
 def report(
     model: str | Path | Model | Compiled,
-    board: str | Sequence[str],
+    board: str | Sequence[str] = (),
     data: Mapping[str, Array] | None = None,
     labels: Array | None = None,
     float_model: str | Path | None = None,
@@ -90,13 +100,14 @@ def report(
 ) -> ModelReport:
     """Reports whether a model or an archive fits each board, what uses resources, and what would help.
 
+    `board` may be omitted for an archive, a project and a compiled model, which have one.
     `data` has inputs by name; `labels`, their classes, next to them or among them, give accuracy. The report
     shows each layer's range of values and, with a `float_model`, its distance to that model. `measure` counts
     cycles in an emulator. print() shows Markdown; save(path) writes a web page, Markdown or JSON.
     """
     known = CompileOptions() if isinstance(model, Compiled) else options_with(model, options)
     asked = Asked(
-        boards=tuple(load_board(name) for name in ([board] if isinstance(board, str) else board)),
+        boards=_boards_of(model, [board] if isinstance(board, str) else board),
         arrays=None if data is None else with_labels(by_name(data), labels),
         quantize=quantize,
         float_model=None if float_model is None else import_model(model_path(float_model), known),
@@ -105,6 +116,12 @@ def report(
     if isinstance(model, Compiled):
         require_same(model, None, options)
     return report_on(_of(model, known), asked, known)
+
+
+def _boards_of(model: str | Path | Model | Compiled, names: Sequence[str]) -> tuple[Board, ...]:
+    if isinstance(model, Compiled) and not names:
+        return (model.board,)
+    return boards_of(names, model.path if isinstance(model, Model) else model_path(model))
 
 
 def _of(model: str | Path | Model | Compiled, options: CompileOptions) -> ImportedModel | Artifact:

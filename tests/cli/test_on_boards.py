@@ -257,13 +257,38 @@ def test_an_archive_is_verified_as_it_is_and_not_compiled_again(
     assert outcome.status != 0, "the reference is the archive's graph"
 
 
-@pytest.mark.parametrize("command", ["verify", "bench"])
-def test_a_project_has_no_graph_to_verify_or_facts_to_bench(
-    command: str, project: Path, run_deploy: Run
+@pytest.mark.cc
+def test_a_project_is_compared_with_the_archive_it_was_created_from(project: Path, run_deploy: Run) -> None:
+    verified = run_deploy("verify", project, "--layers")
+    assert verified.status == 0, verified.err
+    assert "layers equal to the reference in every bit" in verified.out
+    (facts,) = json.loads(run_deploy("bench", project, "--json").out)
+    assert (facts["model"], facts["compile_s"]) == ("tiny", None)
+    assert "tiny" in run_deploy("inspect", project).out
+    assert "| host |" in run_deploy("report", project).out
+
+
+@pytest.mark.parametrize("command", ["verify", "bench", "inspect", "report"])
+def test_a_project_without_its_archive_has_no_graph_and_no_facts(
+    command: str, project: Path, archive: Path, run_deploy: Run
 ) -> None:
-    outcome = run_deploy(command, project, "--board", "host")
+    archive.rename(archive.with_name("elsewhere.tar"))
+    outcome = run_deploy(command, project)
     assert outcome.status == 1
+    assert f"deploy {command} ARCHIVE" in outcome.err
     assert "with the archive of the project" in outcome.err
+
+
+def test_an_archive_that_was_made_again_otherwise_is_not_that_of_the_project(
+    project: Path, archive: Path, model: Path, run_deploy: Run
+) -> None:
+    assert run_deploy("compile", model, "--board", "host", "--optimize", "size", "-o", archive).status == 0
+    assert "with the archive of the project" in run_deploy("inspect", project).err
+
+
+def test_a_report_on_an_archive_is_for_its_board(archive: Path, model: Path, run_deploy: Run) -> None:
+    assert "| host |" in run_deploy("report", archive).out
+    assert "add --board B" in run_deploy("report", model).err
 
 
 @pytest.mark.cc

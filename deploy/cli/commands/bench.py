@@ -34,7 +34,7 @@ deploy bench --kit --board nucleo-f446re
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_model_or_archive(parser, dest="models", nargs="*")
+    options.add_model_archive_or_project(parser, dest="models", nargs="*")
     what = options.group(parser, "What is measured")
     what.add_argument("--layers", action="store_true", help="Also show each layer")
     where = what.add_mutually_exclusive_group()
@@ -142,7 +142,7 @@ def _require_case(arguments: argparse.Namespace) -> None:
     """Raises UsageError for what the parser requires of commands without a kit."""
     require_no_kit(arguments)
     if not arguments.models:
-        raise UsageError(missing_text(["MODEL|ARCHIVE"]), hint="deploy bench --help lists all options")
+        raise UsageError(missing_text([options.ANY_MODEL]), hint="deploy bench --help lists all options")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,7 @@ deploy inspect kws.tflite --board mps2-an386 --layer 3 --ir
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        metavar="MODEL|ARCHIVE",
-        type=Path,
-        help="A .tflite or .onnx file, or a result of 'deploy compile'",
-    )
+    options.add_model_archive_or_project(parser, dest="file")
     show = options.group(parser, "What is shown")
     show.add_argument("--layers", action="store_true", help="A line for each layer")
     show.add_argument("--memory", action="store_true", help="A map of the arena over time")

@@ -12,8 +12,7 @@ from deploy.inputs.input_options import DATA
 from deploy.inputs.samples import read_arrays
 from deploy.reporting.attempt import Measuring
 from deploy.reporting.model_report import require_report_place
-from deploy.reporting.request import Asked, read_subject, report_on
-from platforms.board_files import load_board
+from deploy.reporting.request import Asked, boards_of, read_subject, report_on
 
 EXAMPLE = """
 deploy report kws.tflite --board mps2-an386 --measure -o report.html
@@ -23,12 +22,7 @@ deploy report kws.tflite --board nano-33-ble -o kws.svg
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "model",
-        metavar="MODEL|ARCHIVE",
-        type=Path,
-        help="A .tflite or .onnx file, or a result of 'deploy compile'",
-    )
+    options.add_model_archive_or_project(parser)
     options.add_output(
         parser, "FILE", "Write .html, .md, .json or .svg (a badge) instead of printing Markdown"
     )
@@ -49,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="The float model before quantization: show each layer's error. Needs --data",
     )
     options.add_option(parser, DATA["quantize"])
-    options.add_boards(parser)
+    options.add_boards(parser, required=False)
     options.add_toolchain(parser)
     options.add_compile_options(parser)
     options.add_json(parser)
@@ -60,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
         require_report_place(arguments.output)
     known = options.compile_options(arguments)
     asked = Asked(
-        boards=tuple(load_board(name) for name in arguments.board),
+        boards=boards_of(arguments.board or (), arguments.model),
         arrays=read_arrays(arguments.data) if arguments.data else None,
         where=arguments.data.name if arguments.data else "",
         quantize=options.data_options(arguments).quantize,

@@ -37,12 +37,7 @@ _STATISTICS = ("mean", "median", "min", "max", "std")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "source",
-        metavar="MODEL|ARCHIVE|PROJECT",
-        type=Path,
-        help="A .tflite or .onnx file, a result of 'deploy compile', or a folder made by 'deploy new'",
-    )
+    options.add_model_archive_or_project(parser, dest="source")
     data = options.group(parser, "Inputs and outputs")
     data.add_argument(
         "--inputs",

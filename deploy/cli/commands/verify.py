@@ -8,7 +8,7 @@ from pathlib import Path
 from deploy.cli import options
 from deploy.cli.console import print_result
 from deploy.compiler.compile_model import compile_for
-from deploy.devices.firmware import on_emulator, prepare
+from deploy.devices.firmware import on_emulator, prepare, with_archive
 from deploy.inputs.input_options import Fill, read_data
 from deploy.inputs.samples import RANDOM_RUNS, RANDOM_SAMPLES, read_arrays
 from deploy.verification.oracles import CHOICES
@@ -23,7 +23,7 @@ deploy verify kws.tflite --board host --oracle tflm
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_model_or_archive(parser)
+    options.add_model_archive_or_project(parser)
     data = options.group(parser, "Inputs and outputs")
     data.add_argument(
         "--inputs",
@@ -61,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    prepared = prepare(arguments.model, arguments.board, options.compile_options(arguments), compile_for)
+    known = options.compile_options(arguments)
+    prepared = with_archive(prepare(arguments.model, arguments.board, known, compile_for))
     prepared = on_emulator(prepared) if arguments.emulated else prepared
     data, truth, given = options.data_options(arguments), _truth(arguments), arguments.inputs
     line, build, oracle = options.line_options(arguments), options.build_choices(arguments), arguments.oracle
