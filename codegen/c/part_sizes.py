@@ -286,7 +286,9 @@ def estimate_helper_bytes(helpers: Iterable[AnyHelper], each: PartBytes) -> floa
 def _usual(definition: str) -> str:
     """Returns C text without the parts for compilers that keep registers to themselves."""
     first, *others = definition.split("#ifdef FEW_REGISTERS")
-    kept = (part.partition("#endif")[0].partition("#else")[2] + part.partition("#endif")[2] for part in others)
+    kept = (
+        part.partition("#endif")[0].partition("#else")[2] + part.partition("#endif")[2] for part in others
+    )
     return first + "".join(kept)
 
 
