@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from aot.errors import BoardError, InputError
+from aot.errors import InputError
 from aot.ir.tensor_spec import TensorSpec
 from artifact.archive import is_archive
 from artifact.artifact import Artifact
@@ -20,7 +20,7 @@ from codegen.job import import_model
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
 from deploy.benchmark.cycle_model import ModelCycles, layer_cycles, model_cycles
-from deploy.benchmark.meter import Meter, is_emulated
+from deploy.benchmark.meter import Meter, is_emulated, require_clock
 from deploy.benchmark.run_series import keep_quiet, run_series
 from deploy.compiler.compile_model import Compiled, compile_for_firmware, compile_on
 from deploy.devices.connection_options import LineOptions
@@ -173,7 +173,7 @@ def measure(prepared: Prepared, compile_s: float | None, choices: BenchChoices) 
         prepared = replace(prepared, artifact=require_archive(prepared.source, "bench"))
     board, artifact = prepared.board, prepared.artifact
     assert artifact is not None  # of all other sources
-    _require_clock(board)
+    require_clock(board)
     is_own = choices.line.runner == ATTACH
     if is_own and choices.layers:
         raise InputError(
@@ -209,14 +209,6 @@ def measure(prepared: Prepared, compile_s: float | None, choices: BenchChoices) 
         cycles=cycles,
         cores=facts.options.cores,
     )
-
-
-def _require_clock(board: Board) -> None:
-    if not Meter(board).measures:
-        raise BoardError(
-            f"{board.name} cannot be measured: its clock stands still while code runs",
-            hint="use an emulated board that counts instructions, such as mps2-an386, or host for time",
-        )
 
 
 def _cycles(artifact: Artifact, board: Board, choices: BenchChoices) -> ModelCycles | None:

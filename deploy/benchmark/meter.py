@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
+from aot.errors import BoardError
 from boards.board import Board
 from platforms.cycles.stand_in import stand_in
 
@@ -74,6 +75,15 @@ class Meter:
         if self.unit == "instructions":
             return self.count(ticks) / self.board.clock_hz
         return ticks / self.board.counter.hz
+
+
+def require_clock(board: Board) -> None:
+    """Raises BoardError if nothing can be measured on the board."""
+    if not Meter(board).measures:
+        raise BoardError(
+            f"{board.name} cannot be measured: its clock stands still while code runs",
+            hint="use an emulated board that counts instructions, such as mps2-an386, or host for time",
+        )
 
 
 def emulated_board(board: Board, clock_hz: int | None = None) -> Board:

@@ -126,17 +126,18 @@ def _runners() -> Iterable[Program]:
 def ability(board: Board) -> Ability:
     platform, _ = _tried(lambda: platform_here(board).name)
     compiler, no_compiler = _tried(lambda: platform_here(board).toolchain(board).name)
-    runner, no_runner = _tried(lambda: choose_runner(board, platform=platform))
+    runner, no_runner = _tried(lambda: choose_runner(board, platform=platform), lists_tools=True)
     lacks = tuple(filter(None, (no_compiler, no_runner)))
     return Ability(board.name, platform if compiler else None, compiler, runner, lacks)
 
 
-def _tried(find: Callable[[], str]) -> tuple[str | None, str]:
-    """Returns the tool found, or how to install it."""
+def _tried(find: Callable[[], str], lists_tools: bool = False) -> tuple[str | None, str]:
+    """Returns the tool found, or how to install it: the hint, or the place of the error if it lists tools."""
     try:
         return find(), ""
     except DeployError as error:
-        return None, error.hint.partition("\n")[0] or error.where.replace("\n", ", ") or error.what
+        ways = (error.hint.partition("\n")[0], error.where.replace("\n", ", "))
+        return None, next(filter(None, ways[::-1] if lists_tools else ways), error.what)
 
 
 def ports(boards: Iterable[Board]) -> tuple[Port, ...]:

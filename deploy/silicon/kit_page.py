@@ -60,7 +60,7 @@ def _head(figures: Facts) -> Iterator[str]:
 
 def _clock(clock: Facts) -> str:
     if clock["is_virtual"]:
-        return "counts the emulator's instructions, not time"
+        return "the emulator's, which is not compared with the computer's"
     return (
         f"counter {clock['counter_hz']:,} Hz, {clock['measured_hz']:,} Hz by the computer's clock over "
         f"{clock['computer_s']:.1f} s ({clock['off']:+.2%})"

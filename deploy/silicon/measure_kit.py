@@ -20,7 +20,7 @@ from codegen.job import import_model
 from codegen.options import CompileOptions
 from codegen.version import VERSION
 from deploy.benchmark.cycle_model import model_cycles
-from deploy.benchmark.meter import Meter
+from deploy.benchmark.meter import Meter, require_clock
 from deploy.compiler.compile_model import Compiled, compile_for_firmware
 from deploy.devices.buildable_boards import platform_for, platform_here
 from deploy.devices.connection_options import LineOptions
@@ -70,6 +70,7 @@ def measure_kit(
     clock: Clock | None = None,
 ) -> Mapping[str, bytes]:
     """Measures all models that fit and returns the parts of a result file. Raises DeployError."""
+    require_clock(board)
     require_no_other_board(board, wishes.line.port)
     models = models_of(wishes.models)
     log = LineLog() if clock is None else LineLog(clock)

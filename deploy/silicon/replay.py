@@ -87,7 +87,7 @@ def _figures(head: Facts, measured: Sequence[Measurement], lines: Sequence[LogLi
         "unit": scale.unit,
         "models": models,
         "skipped": list(notes(lines, "skipped")),
-        "clock": _clock(models, scale),
+        "clock": _clock(models, scale, any(each.facts["line"]["is_program"] for each in measured)),
         "chip": next((words for each in measured if (words := _words(each))), {}),
         "line": {
             "bytes": sum(len(line.data) for line in lines),
@@ -214,8 +214,11 @@ def _layers(measured: Measurement) -> list[LayerProfile]:
     return found
 
 
-def _clock(models: Sequence[Facts], scale: Scale) -> Facts:
-    """Compares the counter with the computer's clock, over batches of runs of some seconds."""
+def _clock(models: Sequence[Facts], scale: Scale, is_program: bool) -> Facts:
+    """Compares the counter with the computer's clock, over batches of runs of some seconds.
+
+    An emulator's time is virtual: it passes as fast as the computer emulates.
+    """
     batches = [model["batch"] for model in models]
     rates = [each["ticks"] / each["computer_s"] for each in batches if each["computer_s"] > 0]
     rate = statistics.median(rates) if rates else 0.0
@@ -224,7 +227,7 @@ def _clock(models: Sequence[Facts], scale: Scale) -> Facts:
         "measured_hz": round(rate),
         "off": round(rate / scale.counter.hz - 1, 6),
         "computer_s": round(sum(each["computer_s"] for each in batches), 6),
-        "is_virtual": scale.counter.instruction_ns is not None,
+        "is_virtual": scale.unit == "instructions" or (scale.unit == "cycles" and is_program),
     }
 
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 PAGE = 0x1000
 SCS = 0xE000E000  # system control space, one page
-CFSR, HFSR, BFAR, AIRCR, ICSR = 0xD28, 0xD2C, 0xD38, 0xD0C, 0xD04  # offsets in SCS
+CPUID, CFSR, HFSR, BFAR, AIRCR, ICSR = 0xD00, 0xD28, 0xD2C, 0xD38, 0xD0C, 0xD04  # offsets in SCS
+CPUID_ARM, CPUID_PART_SHIFT = 0x410F_0000, 4  # Arm's implementer, and the place of the part number
 AIRCR_RESET = 0x05FA0004
 HFSR_FORCED = 1 << 30
 CFSR_STKERR, CFSR_BFARVALID = 1 << 12, 1 << 15
@@ -92,6 +93,7 @@ class Machine:
         for origin, size in flash:
             self._uc.mem_map(origin, size, unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC)
         self._scs: dict[int, int] = {}
+        self._cpuid = 0
         self._uc.mmio_map(SCS, PAGE, self._read_scs, None, self._write_scs, None)
         self._instructions = 0
         self._systick = SysTick(1, 1)
@@ -123,6 +125,10 @@ class Machine:
             return counter.ticks(self._instructions) if at_counter else 0
 
         self._uc.mmio_map(page, PAGE, read, None, None, None)
+
+    def set_part(self, number: int) -> None:
+        """Sets the part number of the core, which a program can read in CPUID."""
+        self._cpuid = CPUID_ARM | number << CPUID_PART_SHIFT
 
     def add_uart(self, address: int, uart: EmulatedUart) -> None:
         uart.on_received = self._forget_loaded_code
@@ -188,7 +194,7 @@ class Machine:
     def _reset(self) -> int:
         """Resets the processor and returns the entry point from the vector table. Memory is unchanged."""
         self._reset_asked = False
-        self._scs.clear()
+        self._scs = {CPUID: self._cpuid}
         self._systick.reset()
         self._exception = self._fault_address = 0
         stack, entry = struct.unpack("<II", self._uc.mem_read(self._vectors, 8))
@@ -346,6 +352,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="unicorn_machine", description=__doc__)
     parser.add_argument("elf", type=Path)
     parser.add_argument("--cpu", required=True, help="as unicorn names it: ARM_CORTEX_M4")
+    parser.add_argument("--part", type=lambda text: int(text, 0), required=True, help="number of the core")
     parser.add_argument("--flash", type=_range, action="append", required=True, metavar="ORIGIN:BYTES")
     parser.add_argument("--ram", type=_range, action="append", required=True, metavar="ORIGIN:BYTES")
     parser.add_argument("--uart", type=lambda text: int(text, 0), required=True, metavar="ADDRESS")
@@ -378,6 +385,7 @@ def main(argv: Sequence[str]) -> int:
     uart = EmulatedUart(sys.stdin.fileno(), sys.stdout.fileno())
     machine = Machine(arguments.cpu, arguments.ram, arguments.flash)
     machine.load(arguments.elf)
+    machine.set_part(arguments.part)
     machine.add_counter(arguments.counter)
     machine.add_uart(arguments.uart, uart)
     _add_devices(machine, arguments.elf)

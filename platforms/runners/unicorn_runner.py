@@ -52,7 +52,7 @@ def argv(elf: Path, board: Board) -> tuple[str, ...]:
     return (
         *module_argv(MACHINE),
         str(elf.resolve()),
-        *("--cpu", board.core.unicorn),
+        *("--cpu", board.core.unicorn, f"--part={board.core.cpuid_part:#x}"),
         *(f"--{region.role}={region.origin:#x}:{region.bytes:#x}" for region in board.regions),
         f"--uart={uart.address:#x}",
         f"--counter={counter.address:#x}:{counter.hz}:{counter.bits}:{counter.instruction_ns}",

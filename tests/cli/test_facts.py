@@ -18,6 +18,7 @@ from aot.plan import place
 from boards.files import read_toml
 from codegen.fit.variant import forget_plans
 from deploy.host_tools.tool_inventory import PACKAGES
+from platforms.runners.runner import runner_named
 from platforms.transport.ports import UsbPort
 
 Run = Callable[..., Any]
@@ -221,6 +222,18 @@ def test_doctor_says_once_how_to_get_what_many_boards_lack(
     assert re.search(r"and [2-9]\d more \(deploy boards list\)$", " ".join(boards.split()))
     assert out.count(way) == 1
     assert len(out.splitlines()) <= 60
+
+
+@pytest.mark.arm
+def test_doctor_lists_the_programs_that_flash_a_board(
+    run_deploy: Run, monkeypatch: pytest.MonkeyPatch, require_tool: Callable[..., None]
+) -> None:
+    """A user with the board is not helped by the remark that its core can be emulated."""
+    require_tool("arm-none-eabi-gcc")
+    for name in ("pyocd", "openocd"):
+        monkeypatch.setattr(runner_named(name), "missing", lambda: "needs a flasher")
+    out = run_deploy("doctor", "--board", "nucleo-f446re").out
+    assert "lacks     pyocd: needs a flasher, openocd: needs a flasher" in out
 
 
 def test_doctor_says_what_one_board_lacks(run_deploy: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,6 @@ from platforms.board_files import load_board
 from platforms.transport.ports import UsbPort
 
 Run = Callable[..., Any]
-on_arm = [pytest.mark.arm, pytest.mark.qemu, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -150,25 +149,35 @@ def test_a_damaged_file_is_named(damage: str, silicon: KitFile, tmp_path: Path, 
 # ---- emulated boards ----
 
 
-@pytest.mark.parametrize(
-    "board",
-    [
-        pytest.param("host", marks=[pytest.mark.cc, pytest.mark.slow]),
-        pytest.param("mps3-an547", marks=on_arm),
-        pytest.param("qemu-riscv32", marks=[pytest.mark.slow]),
-    ],
-)
+EMULATED = {  # one board of each kind: the tools that it needs
+    "host": ("gcc",),
+    "mps2-an383": ("arm-none-eabi-gcc",),  # in unicorn
+    "mps3-an547": ("arm-none-eabi-gcc", "qemu-system-arm"),
+    "qemu-riscv32": ("riscv64-unknown-elf-gcc", "qemu-system-riscv32"),
+    "arduino-mega": ("arduino-builder", "avr-gcc", "simavr", "gcc"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.cc
+@pytest.mark.parametrize("board", EMULATED)
 def test_an_emulated_run_is_sound_and_no_hardware(
     board: str, one_model: None, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
 ) -> None:
-    tools = {"host": ("gcc",), "mps3-an547": ("arm-none-eabi-gcc", "qemu-system-arm")}
-    require_tool(*tools.get(board, ("riscv64-unknown-elf-gcc", "qemu-system-riscv32")))
+    require_tool(*EMULATED[board])
     ended = run_deploy("bench", "--kit", "--board", board, "--yes", "-o", tmp_path / "b.kit")
     assert "NOT HARDWARE: " in ended.out, ended.err
     ended = run_deploy("bench", "--kit", "--check", tmp_path / "b.kit", "--layers")
     assert ended.status == 0
     assert "is sound: " in ended.out
     assert "NOT HARDWARE, so it says nothing about a board" in ended.out
+
+
+def test_a_board_whose_clock_stands_still_is_refused_before_anything_is_built() -> None:
+    with pytest.raises(BoardError, match="its clock stands still while code runs"):
+        measured("qemu-microbit")
 
 
 @pytest.mark.cc
@@ -248,6 +257,8 @@ def test_another_core_or_chip_is_named() -> None:
     (text,) = other_chip(board, fine | {"chip": 0x10006433})
     assert text == "its chip has the number 0x433, a STM32F446 has 0x421"
     assert list(words_of(board, "baremetal").names) == ["cpuid", "chip", "serial 0", "serial 1", "serial 2"]
+    emulated = load_board("qemu-netduinoplus2")  # with the files of a real chip, whose words it lacks
+    assert list(words_of(emulated, "baremetal").names) == ["cpuid"]
     assert words_of(board, "arduino").names == ()
 
 
