@@ -164,9 +164,16 @@ EMULATED = {  # one board of each kind: the tools that it needs
 @pytest.mark.cc
 @pytest.mark.parametrize("board", EMULATED)
 def test_an_emulated_run_is_sound_and_no_hardware(
-    board: str, one_model: None, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+    board: str,
+    one_model: None,
+    tmp_path: Path,
+    run_deploy: Run,
+    require_tool: Callable[..., None],
+    require_package: Callable[..., None],
 ) -> None:
     require_tool(*EMULATED[board])
+    if list(load_board(board).runners) == ["unicorn"]:
+        require_package("unicorn")
     ended = run_deploy("bench", "--kit", "--board", board, "--yes", "-o", tmp_path / "b.kit")
     assert "NOT HARDWARE: " in ended.out, ended.err
     ended = run_deploy("bench", "--kit", "--check", tmp_path / "b.kit", "--layers")
