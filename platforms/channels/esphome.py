@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from math import gcd
 from typing import Any
 
-import numpy as np
-
 from aot.errors import OutputError
 from aot.ir.types import DType
 from codegen.model import TensorInfo
-from platforms.channels.package import Package
+from platforms.channels.package import Package, tensor_words
 from platforms.channels.single_file import implementation
 from platforms.templates import filled
 
@@ -98,16 +96,12 @@ def _words(package: Package) -> dict[str, Any]:
 
 
 def _tensor(tensor: TensorInfo) -> dict[str, Any]:
-    dtype, quant = tensor.type.dtype, tensor.type.quant
+    dtype = tensor.type.dtype
     low, high = (0, 1) if dtype is DType.BOOL else dtype.limits if dtype.is_integer else (0, 0)
     return {
+        **tensor_words(tensor),
         "name": tensor.name,
-        "c_name": tensor.c_name,
-        "c_type": dtype.c_name,
-        "elements": tensor.type.elements,
         "is_float": dtype is DType.F32,
-        "scale": str(np.float32(quant.scale)) if quant else "",
-        "zero_point": quant.zero_point if quant else 0,
         "low": f"{low}.0",
         "high": f"{high}.0",
     }

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from aot.ir.types import DType
 from codegen.model import TensorInfo
-from platforms.channels.package import Package
+from platforms.channels.package import Package, tensor_words
 from platforms.micropython import (
     SUB_VERSION,
     VERSION,
@@ -125,17 +123,12 @@ def _expected(output: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tensor(tensor: TensorInfo) -> dict[str, Any]:
     typecode, made_up = _TYPECODES[tensor.type.dtype]
-    quant = tensor.type.quant
     return {
+        **tensor_words(tensor),
         "name": tensor.name.replace("\\", "\\\\").replace('"', '\\"'),
-        "c_name": tensor.c_name,
-        "c_type": tensor.type.dtype.c_name,
-        "elements": tensor.type.elements,
         "bytes": tensor.type.bytes,
         "rank": tensor.type.rank,
         "shape": ", ".join(map(str, tensor.type.shape)) or "0",
-        "scale": str(np.float32(quant.scale)) if quant else "",
-        "zero_point": quant.zero_point if quant else 0,
         "typecode": typecode,
         "made_up": made_up,
     }

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from aot.ir.types import Array
 from artifact.artifact import Artifact
 from boards.cores import Core, load_core
+from codegen.model import TensorInfo
 from codegen.option_entry import Option, option, options_of
 from codegen.option_kinds import FormedText
 from platforms.cpp_header import class_name, cpp_header
@@ -180,3 +183,15 @@ class Package:
             "README.md": filled("channels", "README.md.jinja", **words),
             "LICENSE": self.filled("LICENSE.jinja"),
         }
+
+
+def tensor_words(tensor: TensorInfo) -> dict[str, Any]:
+    """Returns what templates of several channels say about an input or output."""
+    quant = tensor.type.quant
+    return {
+        "c_name": tensor.c_name,
+        "c_type": tensor.type.dtype.c_name,
+        "elements": tensor.type.elements,
+        "scale": str(np.float32(quant.scale)) if quant else "",
+        "zero_point": quant.zero_point if quant else 0,
+    }
