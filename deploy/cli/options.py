@@ -64,7 +64,7 @@ def add_model_or_archive(parser: argparse.ArgumentParser, dest: str = "model") -
 
 
 def add_model_archive_or_project(parser: argparse.ArgumentParser, dest: str = "model", **more: Any) -> None:
-    help_text = "A .tflite or .onnx file, a result of 'deploy compile', or a folder made by 'deploy new'"
+    help_text = "A model file, or a result of 'deploy compile' or 'new'"
     parser.add_argument(dest, metavar=ANY_MODEL, type=Path, help=help_text, **more)
 
 
