@@ -75,7 +75,7 @@ def _check_kernel(kernel: Kernel, layer: str) -> None:
     for name, wanted in before.items():
         if not _are_same(wanted, after[name]):
             raise CheckError(
-                f"the schedule {kernel.schedule} changes what {its.meaning.name} computes: "
+                f"the schedule {kernel.strategy} changes what {its.meaning.name} computes: "
                 f"{_first_difference(wanted, after[name])}",
                 layer,
                 "this is a bug in Solder: please report it",

@@ -287,7 +287,7 @@ def _layers(
                 op=stage.op,
                 origin=node.origin if node is not None else "",
                 shapes=maker.shapes(stage),
-                kernel=stage.kernel.schedule,
+                kernel=stage.kernel.strategy,
                 why=_why(stage.kernel),
                 macs=cost.macs if cost is not None else 0,
                 weight_bytes=sum(a.nbytes for a in stage.kernel.constants.values()),
@@ -311,8 +311,8 @@ def _layers(
 
 
 def _passed_over(kernel: Kernel) -> tuple[str, ...]:
-    """Returns one line for each reason: several schedules of an instruction set may lack the same feature."""
-    return tuple(dict.fromkeys(f"{each.schedule}: {each.why}" for each in kernel.passed_over))
+    """Returns one line for each reason: strategies of an instruction set may lack the same feature."""
+    return tuple(dict.fromkeys(f"{each.strategy}: {each.why}" for each in kernel.passed_over))
 
 
 def _stays(kernel: Kernel) -> Iterator[str]:

@@ -101,7 +101,7 @@ class LayerInfo:
     op: str
     origin: str  # position in the user's file
     shapes: str  # "32x32x3 -> 32x32x16"
-    kernel: str  # name of the schedule
+    kernel: str  # name of the strategy
     why: str  # why this kernel was chosen
     macs: int
     weight_bytes: int
@@ -109,7 +109,7 @@ class LayerInfo:
     value: str  # whose rows these are
     format: RowFormat
     rows: int  # of that value, padding rows not counted
-    passed_over: tuple[str, ...] = ()  # "schedule: why it does not fit", of schedules tried before
+    passed_over: tuple[str, ...] = ()  # "strategy: why it does not fit", of strategies tried before
     device: str = field(default="", metadata=_LATER)  # the accelerator that computes it; empty: the CPU
     stays: tuple[str, ...] = field(
         default=(), metadata=_LATER

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aot.extensions import SCHEDULES, loaded
-from codegen.kernels.schedule import Schedule
 from codegen.kernels.schedules_outside import UserSchedules
+from codegen.kernels.strategy import Strategy
 from codegen.option_kinds import OptionKind, WrongValueError
 
 
@@ -38,7 +38,7 @@ class OwnScheduleList(OptionKind[tuple[UserSchedules, ...]]):
         return tuple(each.origin for each in value)
 
 
-def schedules_outside(op_name: str, given: Sequence[UserSchedules]) -> tuple[Schedule, ...]:
+def schedules_outside(op_name: str, given: Sequence[UserSchedules]) -> tuple[Strategy, ...]:
     """Returns the user's schedules of an op, followed by those of installed packages."""
     installed: Sequence[UserSchedules] = ()
     if loaded(SCHEDULES):

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from codegen.lang.instruction import instruction
 from codegen.lang.quantized import quantized
-from codegen.lang.schedule import LoopSchedule as Schedule
+from codegen.lang.schedule import Schedule
 from codegen.lang.template import TemplateKnobs as Knobs
 from codegen.lang.tensor import compute, placeholder, reduce_axis
 from codegen.lang.tensor_proc import proc, schedule

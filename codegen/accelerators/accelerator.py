@@ -11,7 +11,7 @@ from aot.ir.region import DeviceRegion
 from aot.passes.partition.claims import Claims
 from codegen.formats import whole
 from codegen.kernels.kernel import Site
-from codegen.kernels.schedule import RowRequests, Schedule
+from codegen.kernels.strategy import RowRequests, Strategy
 from codegen.option_kinds import OptionKind
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ class Regions:
     """Regions of several nodes that a device runs at once.
 
     `claims` gets the device's name and the graph: `claims_by_rules` uses patterns, `claims_by_node` decides
-    node by node, and a custom function can analyze the whole graph. The schedules' sites are regions.
+    node by node, and a custom function can analyze the whole graph. The strategies' sites are regions.
     """
 
     claims: Callable[[str, Graph], Claims]
-    schedules: tuple[Schedule, ...]  # best first
+    strategies: tuple[Strategy, ...]  # best first
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class AcceleratorOption:
 
 @dataclass(frozen=True)
 class Accelerator:
-    """One row of the table. Its schedules precede all others, for the layers that they fit."""
+    """One row of the table. Its strategies precede all others, for the layers that they fit."""
 
     summary: str  # one line, for `deploy accelerators`
-    schedules: Mapping[str, tuple[Schedule, ...]] = field(default_factory=dict)  # by op, best first
+    strategies: Mapping[str, tuple[Strategy, ...]] = field(default_factory=dict)  # by op, best first
     regions: Regions | None = None
     options: tuple[AcceleratorOption, ...] = ()
     # Returns the accelerator for these options: all of them, with defaults for those not given.
@@ -61,7 +61,7 @@ def region_of(site: Site) -> DeviceRegion:
 
 
 def inner_site(site: Site, node: Node) -> Site:
-    """Returns the site of a node inside a region's site, as the node's schedules see it."""
+    """Returns the site of a node inside a region's site, as the node's strategies see it."""
     graph = region_of(site).graph
     known = {
         n: graph.constants[v] for n, v in enumerate(node.inputs) if v is not None and v in graph.constants

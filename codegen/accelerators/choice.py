@@ -12,7 +12,7 @@ from aot.ir.types import TensorType
 from aot.ops.op import Op
 from codegen.kernels.kernel import PassedOver, Site
 from codegen.kernels.knobs import Point
-from codegen.kernels.schedule import Schedule
+from codegen.kernels.strategy import Strategy
 
 KNOB = "computed_by"
 ON_DEVICE: Point = {KNOB: 1}
@@ -41,11 +41,11 @@ def choices_among(tuned: Mapping[str, Point]) -> Mapping[str, Point]:
     return {task: point for task, point in tuned.items() if is_choice(point)}
 
 
-def left_to_cpu(schedules: Iterable[Schedule], site: Site) -> tuple[PassedOver, ...]:
-    """Returns the devices' schedules to skip, because the CPU was measured to be faster here."""
+def left_to_cpu(strategies: Iterable[Strategy], site: Site) -> tuple[PassedOver, ...]:
+    """Returns the devices' strategies to skip, because the CPU was measured to be faster here."""
     return tuple(
         PassedOver(each.name, FASTER_ON_CPU, each.device)
-        for each in schedules
+        for each in strategies
         if each.device
         and site.tuned.get(choice_task(each.device, site.node.op, site.inputs, site.outputs)) == ON_CPU
     )

@@ -12,7 +12,7 @@ from aot.ir.graph import Graph
 from aot.passes.partition.claims import Claims
 from codegen.accelerators.accelerator import Accelerator, Regions
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import Schedule, UnfitRowsError
+from codegen.kernels.strategy import Strategy, UnfitRowsError
 
 T = TypeVar("T")
 
@@ -22,8 +22,8 @@ def guarded(name: str, accelerator: Accelerator) -> Accelerator:
     regions = accelerator.regions
     return replace(
         accelerator,
-        schedules={op: _schedules(name, each) for op, each in accelerator.schedules.items()},
-        regions=regions and Regions(_claims(name, regions), _schedules(name, regions.schedules)),
+        strategies={op: _strategies(name, each) for op, each in accelerator.strategies.items()},
+        regions=regions and Regions(_claims(name, regions), _strategies(name, regions.strategies)),
     )
 
 
@@ -35,11 +35,11 @@ def _claims(name: str, regions: Regions) -> Callable[[str, Graph], Claims]:
     return claims
 
 
-def _schedules(name: str, schedules: tuple[Schedule, ...]) -> tuple[Schedule, ...]:
-    return tuple(_schedule(name, schedule) for schedule in schedules)
+def _strategies(name: str, strategies: tuple[Strategy, ...]) -> tuple[Strategy, ...]:
+    return tuple(_strategy(name, strategy) for strategy in strategies)
 
 
-def _schedule(name: str, known: Schedule) -> Schedule:
+def _strategy(name: str, known: Strategy) -> Strategy:
     def lower(site: Site, *formats: Any) -> Kernel:
         made = _told(name, f'lowering "{site.node.name}"', known.lower, site, *formats)
         return _of_kind(name, f'the kernel for "{site.node.name}"', made, Kernel)

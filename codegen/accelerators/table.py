@@ -1,4 +1,4 @@
-"""Collects the schedules that the requested accelerators add for an op, and their regions."""
+"""Collects the strategies that the requested accelerators add for an op, and their regions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from aot.ir.region import DeviceRegion
 from aot.ops.op import Op
 from aot.target import Target
 from codegen.accelerators.names import ACCELERATORS
-from codegen.isa.table import schedules_of
+from codegen.isa.table import strategies_of
 from codegen.kernels.kernel import PassedOver
-from codegen.kernels.schedule import Schedule
+from codegen.kernels.strategy import Strategy
 
 if TYPE_CHECKING:
     from codegen.accelerators.accelerator import Accelerator
@@ -88,34 +88,34 @@ def _configured(name: str, known: Accelerator, words: str) -> Accelerator:
     regions = made.regions
     return replace(
         made,
-        schedules={op: _of_device(name, schedules) for op, schedules in made.schedules.items()},
-        regions=regions and replace(regions, schedules=_of_device(name, regions.schedules)),
+        strategies={op: _of_device(name, strategies) for op, strategies in made.strategies.items()},
+        regions=regions and replace(regions, strategies=_of_device(name, regions.strategies)),
     )
 
 
-def _of_device(name: str, schedules: Sequence[Schedule]) -> tuple[Schedule, ...]:
-    return tuple(replace(schedule, device=name) for schedule in schedules)
+def _of_device(name: str, strategies: Sequence[Strategy]) -> tuple[Strategy, ...]:
+    return tuple(replace(strategy, device=name) for strategy in strategies)
 
 
-def schedules_with(words: Sequence[str], op: Op, target: Target) -> tuple[Schedule, ...]:
-    """Returns all schedules of an op, best first: the accelerators', then all others.
+def strategies_with(words: Sequence[str], op: Op, target: Target) -> tuple[Strategy, ...]:
+    """Returns all strategies of an op, best first: the accelerators', then all others.
 
     For a region, these are its device's only, since nothing else can run it.
     """
     known = asked_for(words)
     if isinstance(op, DeviceRegion):
         regions = known[op.device].regions
-        return regions.schedules if regions is not None else ()
-    theirs = [schedule for each in known.values() for schedule in each.schedules.get(op.name, ())]
-    return (*theirs, *schedules_of(op.name, target))
+        return regions.strategies if regions is not None else ()
+    theirs = [strategy for each in known.values() for strategy in each.strategies.get(op.name, ())]
+    return (*theirs, *strategies_of(op.name, target))
 
 
-def without_schedules(words: Sequence[str], op: Op) -> tuple[PassedOver, ...]:
-    """Returns the accelerators without schedules for an op; regions are omitted, as claims have reasons."""
+def without_strategies(words: Sequence[str], op: Op) -> tuple[PassedOver, ...]:
+    """Returns the accelerators without strategies for an op; regions are omitted, as claims have reasons."""
     if isinstance(op, DeviceRegion):
         return ()
     return tuple(
         PassedOver(name, f"it does not support {op.name}", name)
         for name, each in asked_for(words).items()
-        if op.name not in each.schedules and (each.regions is None or each.schedules)
+        if op.name not in each.strategies and (each.regions is None or each.strategies)
     )

@@ -309,7 +309,7 @@ class RunMaker:
 
     def _reason(self, stage: LoweredStage) -> str:
         """Describes why the layer has this kernel."""
-        return comment_text(f"{stage.kernel.schedule}: {stage.kernel.why}.")
+        return comment_text(f"{stage.kernel.strategy}: {stage.kernel.why}.")
 
     def shapes(self, stage: LoweredStage) -> str:
         made = ", ".join(_shape(result.type) for result in stage.results)

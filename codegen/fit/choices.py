@@ -10,7 +10,7 @@ from aot.ir.graph import Graph
 from codegen.fit.layer_cycles import CycleTable
 from codegen.fit.variant import Variant
 from codegen.formats import RowRequest, geometry, requested_format
-from codegen.kernels.schedule import RowRequests
+from codegen.kernels.strategy import RowRequests
 from codegen.lower.decisions import Decisions, all_layers
 from codegen.lower.stages import LoweredStage
 
@@ -36,7 +36,7 @@ _FIELDS = ("widened", "unpadded", "compact", "frugal")
 class WayCost:
     """A kernel that a layer may use, with its predicted costs."""
 
-    schedule: str
+    strategy: str
     function: str  # the name of its proc
     why: str
     cycles: int
@@ -161,7 +161,7 @@ def _costs(variant: Variant, table: CycleTable, layer: str = "") -> Iterator[tup
     for stage in (each for each in lowered.stages if each.node is not None and each.node.name in names):
         kernel, cycles = stage.kernel, table.of(stage, lowered.tensors)
         cost = WayCost(
-            kernel.schedule,
+            kernel.strategy,
             kernel.proc.name,
             kernel.why,
             cycles.cycles,

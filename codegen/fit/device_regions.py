@@ -35,11 +35,11 @@ def with_regions(meaning: PassRun, job: Job) -> PassRun:
 
 
 def _misfit(job: Job, regions: Regions, graph: Graph, node: Node) -> str:
-    """Returns why no schedule of the device fits the region; empty if one does."""
+    """Returns why no strategy of the device fits the region; empty if one does."""
     sites = Sites(graph, job.kernel_target, job.options, Decisions())
     site, reasons = sites.of(node), list[str]()
-    for schedule in regions.schedules:
-        misfit = schedule.misfit(site)
+    for strategy in regions.strategies:
+        misfit = strategy.misfit(site)
         if not misfit:
             return ""
         reasons.append(misfit)

@@ -215,25 +215,25 @@ def _parts(value: Expr) -> Iterator[Expr]:
 
 
 def kind_of(stage: LoweredStage) -> str:
-    """Returns the op, the schedule, and the parts of the kernel's task except numbers and name."""
+    """Returns the op, the strategy, and the parts of the kernel's task except numbers and name."""
     kernel = stage.kernel
     task = kernel.space.task.split()[1:] if kernel.space else []
     words = [word for word in task if not word.isdigit()]
     widths = {row.dtype.bytes for row in kernel.row_params} | {stage.result.format.dtype_bytes}
-    if kernel.schedule == _COPY and len(widths) > 1:
+    if kernel.strategy == _COPY and len(widths) > 1:
         words.insert(0, _CONVERTING)  # element by element instead of in 32-bit units
-    return " ".join((stage.op, kernel.schedule, *words))
+    return " ".join((stage.op, kernel.strategy, *words))
 
 
 def _families_of(kind: str) -> tuple[str, ...]:
     """Returns the families of kinds that are computed alike, the nearest first, for kinds not measured.
 
-    Kernels of the same schedule and element type are alike whatever the op; then those of the schedule.
+    Kernels of the same strategy and element type are alike whatever the op; then those of the strategy.
     """
-    _, schedule, *words = kind.split()
+    _, strategy, *words = kind.split()
     if words[:1] == [_CONVERTING]:
-        return (f" {schedule} {_CONVERTING}",)
-    return tuple(dict.fromkeys((" ".join(("", schedule, *words)), f" {schedule}")))
+        return (f" {strategy} {_CONVERTING}",)
+    return tuple(dict.fromkeys((" ".join(("", strategy, *words)), f" {strategy}")))
 
 
 def _rows_text(fmt: RowFormat) -> str:

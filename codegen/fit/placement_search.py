@@ -15,7 +15,7 @@ from aot.ir.region import DeviceRegion
 from aot.passes.goals import CostModel, PlacementGoal
 from aot.passes.pipeline import PassRun, run_passes
 from aot.passes.table import placement_passes
-from codegen.accelerators.table import schedules_with
+from codegen.accelerators.table import strategies_with
 from codegen.c.arenas import ANY_REGION, chosen_pools, pools_for
 from codegen.fit.layout_candidates import may_be_smaller, min_gain_bytes, shows_views, spreads_tried
 from codegen.fit.variant import CompiledPlan, PlannedVariant, Variant, pools_demanded
@@ -125,7 +125,7 @@ def _may_demand(variant: Variant) -> bool:
     words = variant.options.accelerators
     target = variant.target
     return any(
-        schedule.demand.memories for op in ops.values() for schedule in schedules_with(words, op, target)
+        strategy.demand.memories for op in ops.values() for strategy in strategies_with(words, op, target)
     )
 
 

@@ -10,7 +10,7 @@ from codegen.lower.sites import Sites
 
 
 def slow_sums(sites: Sites) -> Mapping[str, str]:
-    """Returns the reasons by layer, for convolutions whose results are added, from their schedules."""
+    """Returns the reasons by layer, for convolutions whose results are added, from their strategies."""
     graph = sites.graph
     added = {
         maker.name: maker

@@ -9,7 +9,7 @@ from aot.target import Feature, Target
 from codegen.formats import RowFormat
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import RowRequests, Schedule
+from codegen.kernels.strategy import RowRequests, Strategy
 from codegen.loops.lanes import Lanes
 
 
@@ -19,9 +19,9 @@ class Isa:
 
     name: str
     needs: frozenset[Feature]
-    schedules: Mapping[str, tuple[Schedule, ...]] = field(default_factory=dict)  # by op, best first
+    strategies: Mapping[str, tuple[Strategy, ...]] = field(default_factory=dict)  # by op, best first
     math: Callable[[ScalarMath], ScalarMath] | None = None  # replaces scalar functions
-    rewrite: Callable[[Kernel], Kernel] | None = None  # of every kernel, after its schedule
+    rewrite: Callable[[Kernel], Kernel] | None = None  # of every kernel, after its strategy
     headers: tuple[str, ...] = ()  # included compiler headers; models cannot have these names
     lanes: Lanes | None = None  # its vector instructions for elements
     is_standard_c: bool = False  # no intrinsics, attributes or assembly: any compiler accepts its code
@@ -31,9 +31,9 @@ class Isa:
         return self.needs <= target.features
 
     @property
-    def unavailable(self) -> Schedule:
-        """Returns a placeholder schedule for cores that lack it, which reports the missing features."""
-        return Schedule(self.name, _refuse_site, _refuse_rows, self.needs)
+    def unavailable(self) -> Strategy:
+        """Returns a placeholder strategy for cores that lack it, which reports the missing features."""
+        return Strategy(self.name, _refuse_site, _refuse_rows, self.needs)
 
 
 def _refuse_site(_site: Site) -> RowRequests:

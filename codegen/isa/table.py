@@ -14,7 +14,7 @@ from codegen.isa import ISAS
 from codegen.isa.isa import Isa
 from codegen.isa.plain.scalar_math import PORTABLE, ScalarMath
 from codegen.kernels.kernel import Kernel
-from codegen.kernels.schedule import Schedule
+from codegen.kernels.strategy import Strategy
 from codegen.kernels.table import KERNELS
 from codegen.loops.lanes import Lanes
 
@@ -49,18 +49,18 @@ def in_standard_c(target: Target) -> Target:
     return replace(target, features=target.features - beyond)
 
 
-def schedules_of(op_name: str, target: Target) -> tuple[Schedule, ...]:
-    """Returns the schedules of an op, best first: the instruction sets', then those of any core.
+def strategies_of(op_name: str, target: Target) -> tuple[Strategy, ...]:
+    """Returns the strategies of an op, best first: the instruction sets', then those of any core.
 
-    An instruction set that the core lacks has one schedule here, which never fits: its code is not loaded.
+    An instruction set that the core lacks has one strategy here, which never fits: its code is not loaded.
     """
     special = [
-        schedule
+        strategy
         for isa in isas()
-        if op_name in isa.schedules
-        for schedule in (isa.schedules[op_name] if isa.is_on(target) else (isa.unavailable,))
+        if op_name in isa.strategies
+        for strategy in (isa.strategies[op_name] if isa.is_on(target) else (isa.unavailable,))
     ]
-    return (*special, *KERNELS[op_name].schedules)
+    return (*special, *KERNELS[op_name].strategies)
 
 
 def lanes_of(target: Target) -> Lanes | None:

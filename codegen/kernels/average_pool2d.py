@@ -23,7 +23,7 @@ from codegen.kernels.pooling import (
     scheduled_pool,
     window_element,
 )
-from codegen.kernels.schedule import Condition, OpKernel, RowFormats, Schedule, by_dtype
+from codegen.kernels.strategy import Condition, OpKernel, RowFormats, Strategy, by_dtype
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
@@ -85,7 +85,7 @@ def _by_windows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
     name = f"average_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}"
     proc = Proc(name, (xs, ys) if even else (xs, ys, count), (loops,))
     return Kernel(
-        schedule="windows",
+        strategy="windows",
         why="one result at a time",
         proc=scheduled_pool(proc, site),
         summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.said}.",
@@ -107,7 +107,7 @@ def rows_added(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     start = Proc(f"{name}_begin", (sums,), (_every(y, Store(at(sums, _sum_of(y)), Const(0))),))
     stored = Store(at(ys, result_element(y)), Apply(_clamp(site), (mean,)))
     return Kernel(
-        schedule="by-rows",
+        strategy="by-rows",
         why=f"the {op.size[0]} rows of the image are added as they arrive",
         proc=add,
         summary=f"Means of {op.size[0]}x{op.size[1]}, {y.said}.",
@@ -152,8 +152,8 @@ def _counts(site: Site) -> Array:
 
 _INTEGERS = OpKernel(
     (
-        Schedule("by-rows", requests, _by_rows, fits=(ONE_ROW,), takes=(NO_ROWS_AROUND,)),
-        Schedule("windows", requests, _by_windows),
+        Strategy("by-rows", requests, _by_rows, fits=(ONE_ROW,), takes=(NO_ROWS_AROUND,)),
+        Strategy("windows", requests, _by_windows),
     ),
     frozenset({DType.I8, DType.I16}),
 )

@@ -15,7 +15,7 @@ from aot.ops.rounding import RequantRounding
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
@@ -82,7 +82,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         (For("m", rows, (*line.sum, For("n", columns, body))),),
     )
     return Kernel(
-        schedule="columns",
+        strategy="columns",
         why="unscheduled" if site.is_plain else f"{_TOGETHER} results side by side",
         proc=proc if site.is_plain else _tiled(proc),
         summary=f"A product of matrices: {rows}x{depth} by {depth}x{columns}.",
@@ -179,4 +179,4 @@ def _stored(site: Site, total: Expr) -> Expr:
     return Apply(store_quantised(requant).store, (total, Const(mult), Const(-shift)))
 
 
-KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))
+KERNEL = OpKernel((Strategy("plain", _requests, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))

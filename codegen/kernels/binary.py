@@ -35,7 +35,7 @@ from codegen.isa.plain.plain import expression_function, unsigned, wrapped
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Apply, Binary, Expr, Load, ScalarFunction
 
 
@@ -207,7 +207,7 @@ def _op_kernel(arithmetic: _Arithmetic) -> OpKernel:
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         return _lower(site, inputs, output, arithmetic)
 
-    return OpKernel((Schedule("plain", element_requests, lower),), frozenset(DType) - {DType.U8, DType.BOOL})
+    return OpKernel((Strategy("plain", element_requests, lower),), frozenset(DType) - {DType.U8, DType.BOOL})
 
 
 _SQUARED = "(a - b) * (a - b)"

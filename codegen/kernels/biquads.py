@@ -12,7 +12,7 @@ from aot.ops.op import required
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Carried, Kernel, RowAccess, Site
 from codegen.kernels.row_nests import every_pixel, pixel_element
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import Binary, Buffer, Const, Expr, For, Proc, Role, Stmt, Store, at, load
 
@@ -56,8 +56,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     name = f"biquads_{count}_of_{output.channels}_by_{output.width}"
     rest = For("i", elements, (Store(at(state, variable("i")), Const(0.0)),))
     return Kernel(
-        schedule="steps",
-        why="its only schedule",
+        strategy="steps",
+        why="its only strategy",
         proc=Proc(name, (xs, table, state, ys), (body,)),
         summary=f"One row, filtered by {count} sections: {output.said}.",
         access=(RowAccess(1, 0, 1),),
@@ -66,4 +66,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
-KERNEL = OpKernel((Schedule("steps", _requests, _lower),), frozenset({DType.F32}))
+KERNEL = OpKernel((Strategy("steps", _requests, _lower),), frozenset({DType.F32}))

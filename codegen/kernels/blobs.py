@@ -13,7 +13,7 @@ from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Apply,
@@ -227,4 +227,4 @@ def _is_seen(least: float) -> ScalarFunction:
     return expression_function(f"is_seen_{word}", DType.I32, (DType.F32,), f"a >= {literal(least)}", compute)
 
 
-KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset({DType.F32}))
+KERNEL = OpKernel((Strategy("plain", flat_requests, _lower),), frozenset({DType.F32}))

@@ -14,7 +14,7 @@ from codegen.isa.plain.plain import expression_function, unsigned
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 _REALS = {
@@ -99,5 +99,5 @@ def _meaning(by: Combination, dtype: DType) -> Callable[[Any, Any], Any]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "combine": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
+    "combine": OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))
 }

@@ -14,7 +14,7 @@ from codegen.isa.plain.binary_rescale import comparison_function
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 _SIGNS = {
@@ -52,5 +52,5 @@ def _holds(relation: Callable[..., Any]) -> Callable[[Any, Any], bool]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "compare": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
+    "compare": OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))
 }

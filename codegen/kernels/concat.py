@@ -9,7 +9,7 @@ from aot.ir.types import Array, DType
 from aot.ops.concat import Concat
 from codegen.formats import Geometry, RowFormat, RowRequest, geometry, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
 
@@ -47,8 +47,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     constants = {p.buffer.name: p.data for p in parts if p.data is not None}
     rows = geometry(site.outputs[0]).rows
     return Kernel(
-        schedule="copy",
-        why="its only schedule",
+        strategy="copy",
+        why="its only strategy",
         proc=Proc(f"concat_{y.channels}_by_{y.width}", (*(p.buffer for p in parts), ys), tuple(loops)),
         summary=f"One row put together from {len(parts)}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),) * len(inputs),
@@ -79,5 +79,5 @@ def _constant(name: str, site: Site, position: int) -> _Part:
     return _Part(buffer, element, size, site.constants[position].reshape(-1))
 
 
-_KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType))
+_KERNEL = OpKernel((Strategy("plain", _requests, _lower),), frozenset(DType))
 KERNELS: Mapping[str, OpKernel] = {"concat": _KERNEL}

@@ -10,7 +10,7 @@ from aot.ops.contract import Contract
 from codegen.formats import RowFormat, RowRequest, whole
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import StridedNest
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Binary,
@@ -55,7 +55,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         Store(at(y, outer.element(2)), load(total)),
     )
     return Kernel(
-        schedule="sums",
+        strategy="sums",
         why="for any strides",
         proc=Proc(f"contract_{out.elements}", (*operands, y), outer.loops(*body)),
         summary=f"{out.elements} sums of {inner_steps(inner)} products.",
@@ -83,4 +83,4 @@ def _wide(element: Expr, dtype: DType) -> Expr:
     return Cast(DType.I64, element) if dtype is DType.I32 else element
 
 
-KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType))
+KERNEL = OpKernel((Strategy("plain", _requests, _lower),), frozenset(DType))

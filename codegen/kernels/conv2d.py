@@ -24,7 +24,7 @@ from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.packed_rows import packed_rows, packed_saves
 from codegen.kernels.register_tile import Sums
 from codegen.kernels.requantised import Requantised, addend, fitted_tail, requantised
-from codegen.kernels.schedule import BYTES, Condition, OpKernel, RowRequests, Schedule, by_dtype, never
+from codegen.kernels.strategy import BYTES, Condition, OpKernel, RowRequests, Strategy, by_dtype, never
 
 _LEAST_TILE = (2, 2)
 _MANY_REGISTERS = 16  # for a tile that packing makes cheaper
@@ -43,7 +43,7 @@ def _made(site: Site) -> TensorType:
     return op.made(out) if isinstance(op, Conv2dAdd) else out
 
 
-def conv2d_schedule(
+def conv2d_strategy(
     name: str,
     dot: DotScheduler,
     dtype_bytes: Callable[[Site], int],
@@ -53,8 +53,8 @@ def conv2d_schedule(
     fits: tuple[Condition[Site], ...] = (),
     adds_in_store: tuple[Condition[Site], ...] | None = None,
     tail_of: Callable[[Site], Requantised] | None = None,
-) -> Schedule:
-    """Returns a schedule over padded rows of pixels, or over unpadded ones if `leaves_out_taps`.
+) -> Strategy:
+    """Returns a strategy over padded rows of pixels, or over unpadded ones if `leaves_out_taps`.
 
     It reads elements of `dtype_bytes` in groups of `group`, past the end of a row if needed. `tail_of`
     defines how sums are stored; by default with fitted scales.
@@ -73,7 +73,7 @@ def conv2d_schedule(
         tail = (tail_of or fitted_conv_tail)(site)
         return _lower(site, inputs, output, dot, tail, _columns(site, leaves_out_taps))
 
-    return Schedule(name, requests, lower, needs, fits, adds_in_store=adds_in_store)
+    return Strategy(name, requests, lower, needs, fits, adds_in_store=adds_in_store)
 
 
 def sums_of_32_bits(site: Site) -> bool:
@@ -115,7 +115,7 @@ def _lower(
     window = RowAccess(op.stride[0], -op.padding[0][0], w.shape[1], op.dilation[0])
     accesses = (window, RowAccess(stride=1, first=0, count=1))
     return Kernel(
-        schedule=scheduled.schedule,
+        strategy=scheduled.strategy,
         why=scheduled.why,
         proc=scheduled.proc,
         summary=_summary(op, x, w, site.outputs[0], problem.addend is not None),
@@ -225,10 +225,10 @@ def _has_whole_windows(site: Site) -> bool:
     return op.dilation[1] == 1 and not (site.unpadded and op.padding[1] != (0, 0))
 
 
-PLAIN = conv2d_schedule(
+PLAIN = conv2d_strategy(
     "plain", plain_dot(Tile(*_LEAST_TILE)), stored_bytes, leaves_out_taps=lambda site: True
 )
-PACKED = conv2d_schedule(
+PACKED = conv2d_strategy(
     "packed",
     packed_rows,
     stored_bytes,

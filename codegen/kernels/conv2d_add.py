@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from aot.ir.types import DType
 from codegen.kernels.conv2d import PLAIN
-from codegen.kernels.schedule import OpKernel
+from codegen.kernels.strategy import OpKernel
 
 KERNEL = OpKernel((PLAIN,), frozenset({DType.I8}))

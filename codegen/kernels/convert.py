@@ -15,7 +15,7 @@ from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.elements import element_kernel, element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 from codegen.loops.schedule import unroll_by
 
@@ -78,5 +78,5 @@ def _meaning(source: DType, op: Convert) -> Callable[[Any], Any]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "convert": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
+    "convert": OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))
 }

@@ -17,7 +17,7 @@ from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrappe
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
@@ -106,5 +106,5 @@ def _named(
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "cumulate": OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType))
+    "cumulate": OpKernel((Strategy("plain", flat_requests, _lower),), frozenset(DType))
 }

@@ -1,4 +1,4 @@
-"""Default points by core, used if tuning found better knob values than the schedules' rules.
+"""Default points by core, used if tuning found better knob values than the strategies' rules.
 
 `python -m benchmarks measure-defaults` writes the tables, without points that need more flash, such as wide
 weights or long code. They apply to the goal speed; for smaller or leaner models the rules apply.

@@ -12,7 +12,7 @@ from aot.ops.demosaic import Demosaic, PixelPlace
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import Apply, Buffer, Declare, Expr, For, Proc, Role, Stmt, Store, at, load
 from codegen.loops.schedule import unroll
@@ -74,8 +74,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     proc = Proc(f"demosaic_by_{y.width}", (rows.xs, rows.places, rows.ys), _loops(rows, width))
     middles = [min(max(row, 1), height - 2) for row in range(height)]
     return Kernel(
-        schedule="plain",
-        why="its only schedule",
+        strategy="plain",
+        why="its only strategy",
         proc=proc if site.is_plain or width <= 3 else unroll(proc, "side"),
         summary=f"One row of colors: {y.said}.",
         access=(RowAccess(0, 0, 3, given=tuple((row - 1, row, row + 1) for row in middles)),),
@@ -125,4 +125,4 @@ def _pixel(rows: _Rows, to: Affine, of: Affine, side: Affine) -> tuple[Stmt, ...
     return (*kept, *(Store(at(rows.ys, first + c * y.c_step), colour) for c, colour in enumerate(colours)))
 
 
-KERNEL = OpKernel((Schedule("plain", _any_rows, _lower),), frozenset({_U8}))
+KERNEL = OpKernel((Strategy("plain", _any_rows, _lower),), frozenset({_U8}))

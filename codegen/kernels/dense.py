@@ -15,7 +15,7 @@ from codegen.kernels.dot_product import DotProblem, DotScheduler, Tile, plain_do
 from codegen.kernels.f32_sums import DENSE
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, fitted_tail, requantised, scale_constants
-from codegen.kernels.schedule import Condition, OpKernel, RowRequests, Schedule, by_dtype
+from codegen.kernels.strategy import Condition, OpKernel, RowRequests, Strategy, by_dtype
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
 
@@ -27,7 +27,7 @@ def _op(site: Site) -> Dense:
     return site.node.op
 
 
-def dense_schedule(
+def dense_strategy(
     name: str,
     dot: DotScheduler,
     dtype_bytes: Callable[[Site], int],
@@ -36,8 +36,8 @@ def dense_schedule(
     fits: tuple[Condition[Site], ...] = (),
     tail_of: Callable[[Site], Requantised] | None = None,
     vector_tail_of: Callable[[Site], Requantised] | None = None,
-) -> Schedule:
-    """Returns a schedule over a vector of elements of `dtype_bytes`.
+) -> Strategy:
+    """Returns a strategy over a vector of elements of `dtype_bytes`.
 
     It reads them in groups of `group`, past the end if needed. `tail_of` defines how sums are stored, by
     default with fitted scales; `vector_tail_of` replaces it for results that are computed from a whole
@@ -54,7 +54,7 @@ def dense_schedule(
             return _at_once(site, x, output, (vector_tail_of or tail_of or fitted_dense_tail)(site), dot)
         return _by_rows(site, x, output, (tail_of or fitted_dense_tail)(site), rows, dot)
 
-    return Schedule(name, requests, lower, needs, fits, reads_image_rows=sums_of_32_bits)
+    return Strategy(name, requests, lower, needs, fits, reads_image_rows=sums_of_32_bits)
 
 
 def sums_of_32_bits(site: Site) -> bool:
@@ -66,7 +66,7 @@ def _at_once(site: Site, x: RowFormat, y: RowFormat, tail: Requantised, dot: Dot
     w = site.constants[1]
     made = dot(site, _problem(site, x, y, tail, w.shape[1]))
     return Kernel(
-        schedule=made.schedule,
+        strategy=made.strategy,
         why=f"{x.dtype_bytes * 8}-bit input, read once",
         proc=made.proc,
         summary=f"A dense layer: {w.shape[1]} -> {w.shape[0]}.",
@@ -87,7 +87,7 @@ def _by_rows(
     parts = [made.stored(part) for part in np.split(w, rows, axis=1)]
     start, finish = _start(w.shape[0]), _finish(site, y, tail)
     return Kernel(
-        schedule=f"{made.schedule}-by-rows",
+        strategy=f"{made.strategy}-by-rows",
         why=f"the {rows} rows of the image are added as they arrive",
         proc=made.proc,
         summary=f"One row of {length} of a dense layer of {w.shape[1]} -> {w.shape[0]}.",
@@ -153,6 +153,6 @@ def _finish(site: Site, y: RowFormat, tail: Requantised) -> Proc:
     return Proc(f"dense_finish_{channels}", (sums, ys, *channel.tables), (For("o", channels, body),))
 
 
-_PLAIN = dense_schedule("plain", plain_dot(Tile(1, 2)), stored_bytes)
+_PLAIN = dense_strategy("plain", plain_dot(Tile(1, 2)), stored_bytes)
 _INTEGERS = OpKernel((_PLAIN,), frozenset({DType.I8, DType.I16}))
 KERNEL = by_dtype(_INTEGERS, DENSE)

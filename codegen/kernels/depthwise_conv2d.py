@@ -26,7 +26,7 @@ from codegen.kernels.f32_sums import DEPTHWISE_CONV2D
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants, fitted_tail, requantised
-from codegen.kernels.schedule import OpKernel, RowRequests, Schedule, by_dtype
+from codegen.kernels.strategy import OpKernel, RowRequests, Strategy, by_dtype
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
@@ -52,9 +52,9 @@ Element = Callable[[Buffer], Expr]  # of the rows, in loops c, column, r and t
 
 @dataclass(frozen=True)
 class DepthwiseRows:
-    """A row of outputs as a schedule computes it, with its open knobs."""
+    """A row of outputs as a strategy computes it, with its open knobs."""
 
-    schedule: str
+    strategy: str
     why: str
     proc: Proc
     weights: Array
@@ -89,7 +89,7 @@ def depthwise_kernel(site: Site, y: RowFormat, tail: Requantised, made: Depthwis
     kernel = f"{w.shape[0]}x{w.shape[1]}"
     strides = f", stride {op.stride[0]}x{op.stride[1]}" if op.stride != (1, 1) else ""
     return Kernel(
-        schedule=made.schedule,
+        strategy=made.strategy,
         why=made.why,
         proc=made.proc,
         summary=(
@@ -175,6 +175,6 @@ def _lower_nest(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> K
     return depthwise_kernel(site, output, tail, made)
 
 
-NEST = Schedule("nest", _requests, _lower_nest)  # unscheduled
-_INTEGERS = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
+NEST = Strategy("nest", _requests, _lower_nest)  # unscheduled
+_INTEGERS = OpKernel((Strategy("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
 KERNEL = by_dtype(_INTEGERS, DEPTHWISE_CONV2D)

@@ -15,7 +15,7 @@ from codegen.isa.plain.plain import expression_function
 from codegen.kernels.box_overlap import fit_beside, word_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Apply,
@@ -176,4 +176,4 @@ def _follows(least: float) -> ScalarFunction:
     return expression_function(f"follows_{word_of(least)}", DType.I32, types, text, compute)
 
 
-KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset({DType.F32, DType.I32}))
+KERNEL = OpKernel((Strategy("plain", flat_requests, _lower),), frozenset({DType.F32, DType.I32}))

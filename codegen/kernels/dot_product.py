@@ -1,4 +1,4 @@
-"""Dot products over rows: the nest of convolutions and dense layers, and its schedules.
+"""Dot products over rows: the nest of convolutions and dense layers, and its strategies.
 
     for o in channels: for x in pixels:
         sum = start[o]
@@ -130,9 +130,9 @@ _WIDE_KNOBS = (
 
 @dataclass(frozen=True, slots=True)
 class ScheduledDot:
-    """A dot product as a schedule computes it, with its open knobs."""
+    """A dot product as a strategy computes it, with its open knobs."""
 
-    schedule: str
+    strategy: str
     why: str
     proc: Proc
     packing: Packing | None = None  # order of the stored weights [channel][kernel row][k]; None: unchanged
@@ -234,7 +234,7 @@ def plain_dot(default: Tile) -> DotScheduler:
     `default` is the tile for cores with few registers, and for small code.
     """
 
-    def schedule(site: Site, p: DotProblem) -> ScheduledDot:
+    def strategy(site: Site, p: DotProblem) -> ScheduledDot:
         space = plain_space(site, p, default)
         point = space.chosen(site.tuned)
         proc = tiled(nest(p, p.w_dtype), p, Tile(**point))
@@ -245,7 +245,7 @@ def plain_dot(default: Tile) -> DotScheduler:
         why = f"{point['pixels']} x {point['channels']} sums per tile"
         return ScheduledDot("plain", why, proc, space=space, point=point)
 
-    return schedule
+    return strategy
 
 
 def task_of(p: DotProblem) -> str:

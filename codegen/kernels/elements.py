@@ -103,7 +103,7 @@ def _kernel(
     in_one_piece: bool = False,
 ) -> Kernel:
     return Kernel(
-        schedule="flat" if in_one_piece else "plain",
+        strategy="flat" if in_one_piece else "plain",
         why="the operands' rows do not match" if in_one_piece else "one at a time",
         proc=Proc(f"{site.node.op.name}_{size}", (*(o.buffer for o in operands), y), body),
         summary=summary,

@@ -10,7 +10,7 @@ from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import AxisVector, last_axis_kernel, last_axis_requests
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Const, For, Stmt, Store
 
@@ -45,4 +45,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return last_axis_kernel(site, inputs, output, body, "the energies")
 
 
-KERNEL = OpKernel((Schedule("plain", last_axis_requests, _lower),), frozenset(DType))
+KERNEL = OpKernel((Strategy("plain", last_axis_requests, _lower),), frozenset(DType))

@@ -17,7 +17,7 @@ from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.nest import grown, summed_window
 from codegen.kernels.pooling import pool_access, pool_of, window_element
 from codegen.kernels.row_nests import every_pixel, pixel_element, requests_anything
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
@@ -68,8 +68,8 @@ def _max_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
     )
     name = f"max_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}_reals"
     return Kernel(
-        schedule="reals",
-        why="its only schedule",
+        strategy="reals",
+        why="its only strategy",
         proc=Proc(name, (xs, ys), (every_pixel(y, *body),)),
         summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.said}.",
         access=pool_access(site),
@@ -97,7 +97,7 @@ def _average_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Ke
     )
     buffers = (xs, ys) if even else (xs, ys, count)
     return Kernel(
-        schedule="reals",
+        strategy="reals",
         why="one result at a time",
         proc=Proc(_average_name(site, y), buffers, (every_pixel(y, *body),)),
         summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.said}.",
@@ -117,7 +117,7 @@ def _average_by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     taps = grown(place, op.size[1], lambda t: load(xs, window_element(op, x, t)))
     stored = Store(at(ys, pixel_element(y)), _clamped(site, Apply(mean, (load(sums, place.index),))))
     return Kernel(
-        schedule="reals-by-rows",
+        strategy="reals-by-rows",
         why=f"the {op.size[0]} rows of the image are added as they arrive",
         proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, *taps),)),
         summary=f"Means of {op.size[0]}x{op.size[1]}, {y.said}.",
@@ -159,8 +159,8 @@ def _softmax(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
         For("c", x.channels, (Store(result.place, Binary("*", result, load(share))),)),
     )
     return Kernel(
-        schedule="reals",
-        why="its only schedule",
+        strategy="reals",
+        why="its only strategy",
         proc=Proc(f"softmax_{x.channels}_by_{x.width}_reals", (xs, ys), (For("column", x.width, body),)),
         summary=f"One row of a softmax: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
@@ -196,6 +196,6 @@ def _mean_of(count: int) -> ScalarFunction:
 _MEAN_OF_COUNTED = expression_function(
     "mean_of_counted_reals", DType.F32, (DType.F32, DType.F32), "a / b", lambda a, b: a / b
 )
-AVERAGE_POOL2D = OpKernel((Schedule("f32", _requests_zeros, _average_pool2d),), _REALS)
-MAX_POOL2D = OpKernel((Schedule("f32", _requests_least, _max_pool2d),), _REALS)
-SOFTMAX = OpKernel((Schedule("f32", requests_anything, _softmax),), _REALS)
+AVERAGE_POOL2D = OpKernel((Strategy("f32", _requests_zeros, _average_pool2d),), _REALS)
+MAX_POOL2D = OpKernel((Strategy("f32", _requests_least, _max_pool2d),), _REALS)
+SOFTMAX = OpKernel((Strategy("f32", requests_anything, _softmax),), _REALS)

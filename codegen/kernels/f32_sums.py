@@ -16,7 +16,7 @@ from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain.f32 import FUSED, clamp_f32
 from codegen.kernels.four_bit_blocks import IN_FOUR_BITS, SAVES_FLASH, blocks_of, bytes_saved
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
@@ -40,7 +40,7 @@ from codegen.loops.schedule import privatize, reorder, split, unroll
 
 # Fused multiply-add for floats on an FPU.
 #
-# It runs after all scheduling, because schedules match sums.
+# It runs after all scheduling, because strategies match sums.
 
 
 def with_fused_sums(kernel: Kernel) -> Kernel:
@@ -184,7 +184,7 @@ def conv2d_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
     window = _SumWindow(rows, taps, length, pixel * x.x_step + variable("k"), variable("o") * reach + inside)
     name = f"conv2d_{rows}x{columns}_{depth}_to_{channels}_by_{y.width}_reals"
     return Kernel(
-        schedule="reals",
+        strategy="reals",
         why="one result at a time",
         proc=_nest(name, _x(x, rows), _y(y), site, y, window),
         summary=f"One row of a convolution: {rows}x{columns}, {depth} -> {channels}, {y.width} pixels.",
@@ -232,8 +232,8 @@ def depthwise_rows(
     params = (xs, ys, ws) if site.constants.get(2) is None else (xs, ys, ws, start)
     name = f"depthwise_conv2d_{rows}x{columns}_{channels}_by_{y.width}_reals"
     return Kernel(
-        schedule="reals",
-        why="its only schedule",
+        strategy="reals",
+        why="its only strategy",
         proc=Proc(name, params, body),
         summary=f"One row of a depthwise convolution: {rows}x{columns}, {channels}, {y.width} pixels.",
         access=(RowAccess(op.stride[0], -op.padding[0][0], rows, op.dilation[0]),),
@@ -261,7 +261,7 @@ def dense_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     window = _SumWindow(1, 1, depth, variable("k") + x.left * x.x_step, variable("o") * depth + variable("k"))
     name = _dense_name(site, depth)
     return Kernel(
-        schedule="reals",
+        strategy="reals",
         why="one output at a time",
         proc=_nest(name, _x(x), _y(y), site, y, window),
         summary=f"A dense layer: {depth} -> {outputs}.",
@@ -291,7 +291,7 @@ def _dense_in_four_bits(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -
     params = (xs, ys, *blocks.params(), *ends.begin_tables)
     proc = Proc(f"dense_{depth}_to_{outputs}_four_bits", params, (For("o", y.channels, body),))
     return Kernel(
-        schedule="four-bit-blocks",
+        strategy="four-bit-blocks",
         why=f"weights of 4 bits, a step for each {blocks.block}",
         proc=_tiled(proc, site),
         summary=f"A dense layer: {depth} -> {outputs}.",
@@ -325,7 +325,7 @@ def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     )
     add = For("o", outputs, grow)
     return Kernel(
-        schedule="reals-by-rows",
+        strategy="reals-by-rows",
         why=f"the {rows} rows of the image are added as they arrive",
         proc=Proc(f"{name}_add", (_x(x), sums, ws), (add,)),
         summary=f"One row of {length} of a dense layer of {w.shape[1]} -> {outputs}.",
@@ -353,12 +353,12 @@ def requests_vector(site: Site) -> tuple[RowRequest | None, ...]:
     return (RowRequest(dtype_bytes=4),)
 
 
-CONV2D = OpKernel((Schedule("f32", requests_padding, _conv2d),), _REALS)
-DEPTHWISE_CONV2D = OpKernel((Schedule("f32", requests_padding, _depthwise_conv2d),), _REALS)
+CONV2D = OpKernel((Strategy("f32", requests_padding, _conv2d),), _REALS)
+DEPTHWISE_CONV2D = OpKernel((Strategy("f32", requests_padding, _depthwise_conv2d),), _REALS)
 DENSE = OpKernel(
     (
-        Schedule("four-bit-blocks", requests_vector, _dense_in_four_bits, fits=(SAVES_FLASH, IN_FOUR_BITS)),
-        Schedule("f32", requests_vector, _dense, reads_image_rows=lambda site: True),
+        Strategy("four-bit-blocks", requests_vector, _dense_in_four_bits, fits=(SAVES_FLASH, IN_FOUR_BITS)),
+        Strategy("f32", requests_vector, _dense, reads_image_rows=lambda site: True),
     ),
     _REALS,
 )

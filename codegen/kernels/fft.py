@@ -16,7 +16,7 @@ from codegen.formats import RowFormat
 from codegen.isa.plain.fixed_complex import ComplexFunctions
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import AxisVector, last_axis_kernel, last_axis_requests
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import (
     Apply,
@@ -257,7 +257,7 @@ def _mirrored(x: AxisVector, y: AxisVector, w: AxisVector, pairs: int) -> tuple[
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "fft": OpKernel((Schedule("plain", last_axis_requests, _fft),), frozenset(DType)),
-    "real_samples": OpKernel((Schedule("plain", last_axis_requests, _samples),), frozenset(DType)),
-    "real_spectrum": OpKernel((Schedule("plain", last_axis_requests, _spectrum),), frozenset(DType)),
+    "fft": OpKernel((Strategy("plain", last_axis_requests, _fft),), frozenset(DType)),
+    "real_samples": OpKernel((Strategy("plain", last_axis_requests, _samples),), frozenset(DType)),
+    "real_spectrum": OpKernel((Strategy("plain", last_axis_requests, _spectrum),), frozenset(DType)),
 }

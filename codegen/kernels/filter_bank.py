@@ -13,7 +13,7 @@ from codegen.isa.plain.plain import expression_function
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import operand
 from codegen.kernels.row_nests import AxisVector, last_axis_kernel, last_axis_requests
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
@@ -98,4 +98,4 @@ def _block(x: AxisVector, first: Buffer, ws: Buffer, y: AxisVector, block: tuple
     return For("c", end - start, lines)
 
 
-KERNEL = OpKernel((Schedule("plain", last_axis_requests, _lower),), frozenset(DType))
+KERNEL = OpKernel((Strategy("plain", last_axis_requests, _lower),), frozenset(DType))

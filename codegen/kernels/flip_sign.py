@@ -39,7 +39,7 @@ def flip_sign_kernel(site: Site, position: int, x: RowFormat, y: RowFormat) -> K
     proc = Proc(f"flip_sign_{y.channels}_by_{y.width}", (xs, ys), (For("i", count, (store,)),))
     by_words = site.math.flipped_bytes
     return Kernel(
-        schedule="plain" if by_words is None else "words",
+        strategy="plain" if by_words is None else "words",
         why="the core reads aligned words only" if by_words is None else "four bytes at a time",
         proc=proc if by_words is None else tensorize(proc, "i", [by_words(to.dtype, count)]),
         summary=f"One row of bytes to {to.dtype.value}: {y.said}.",

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from aot.ir.types import Array, DType
 from aot.target import Optimize
 from codegen.kernels.kernel import Site
-from codegen.kernels.schedule import Condition
+from codegen.kernels.strategy import Condition
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Apply, Buffer, Expr, Role, ScalarFunction, load
 

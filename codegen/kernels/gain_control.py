@@ -20,7 +20,7 @@ from codegen.isa.plain.signal import BIT_LENGTH
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
 from codegen.kernels.row_nests import every_pixel, pixel_element
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
@@ -127,8 +127,8 @@ def _by_rows(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kern
     level, floor = (load(rows, pixel_element(fmt)) for rows, fmt in zip((xs, noise), inputs, strict=True))
     body = _gained(site, level, floor, gains, at(ys, pixel_element(output)))
     return Kernel(
-        schedule="plain",
-        why="its only schedule",
+        strategy="plain",
+        why="its only strategy",
         proc=Proc(
             f"gain_control_{output.channels}_by_{output.width}",
             (xs, noise, gains, ys),
@@ -155,4 +155,4 @@ def _gained(site: Site, level: Load, noise: Load, gains: Buffer, made: BufferPla
     )
 
 
-KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType))
+KERNEL = OpKernel((Strategy("plain", _requests, _lower),), frozenset(DType))

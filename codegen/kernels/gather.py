@@ -15,7 +15,7 @@ from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result, within
 from codegen.kernels.row_nests import every_pixel, pixel_element
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Binary,
@@ -76,7 +76,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     pixel: Expr = load(xs, pixel_element(x)) if are_rows else Element(first, load(picks, column))
     kind = "rows" if are_rows else "columns"
     return Kernel(
-        schedule=kind,
+        strategy=kind,
         why=f"{kind} of an image, known at compile time",
         proc=Proc(
             f"gather_{kind}_{y.channels}_by_{y.width}",
@@ -176,6 +176,6 @@ def _times(number: Expr, factor: int) -> Expr:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "gather": OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType)),
-    "gather_nd": OpKernel((Schedule("plain", flat_requests, _lower_nd),), frozenset(DType)),
+    "gather": OpKernel((Strategy("plain", _requests, _lower),), frozenset(DType)),
+    "gather_nd": OpKernel((Strategy("plain", flat_requests, _lower_nd),), frozenset(DType)),
 }

@@ -24,7 +24,7 @@ from codegen.isa.plain.dynamic_range import (
 from codegen.isa.plain.f32 import clamp_f32
 from codegen.kernels.dot_product import DotProblem, DotScheduler
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.schedule import Condition, OpKernel, Schedule
+from codegen.kernels.strategy import Condition, OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
@@ -243,14 +243,14 @@ _IS_SYMMETRIC = Condition[Site](
 )
 
 
-def hybrid_schedule(
+def hybrid_strategy(
     name: str,
     dot: DotScheduler,
     group: int,
     needs: frozenset[Feature],
     step_dtype: DType = DType.I16,
-) -> Schedule:
-    """Returns a schedule with instructions for dot products, which read `group` values at a time.
+) -> Strategy:
+    """Returns a strategy with instructions for dot products, which read `group` values at a time.
 
     With steps of 8 bits it fits layers whose vectors are quantized symmetrically.
     """
@@ -263,12 +263,12 @@ def hybrid_schedule(
         return _kernel(layer, name, why, layer.proc_by(made.proc), stored)
 
     fits = (_IS_SYMMETRIC,) if step_dtype is DType.I8 else ()
-    return Schedule(name, _requests, lower, needs, fits)
+    return Strategy(name, _requests, lower, needs, fits)
 
 
-def _kernel(layer: _HybridLayer, schedule: str, why: str, proc: Proc, stored: Mapping[str, Array]) -> Kernel:
+def _kernel(layer: _HybridLayer, strategy: str, why: str, proc: Proc, stored: Mapping[str, Array]) -> Kernel:
     return Kernel(
-        schedule=schedule,
+        strategy=strategy,
         why=why,
         proc=proc,
         summary=f"A dense layer in steps of its vector's range: {layer.depth} -> {layer.outputs}.",
@@ -283,4 +283,4 @@ def _tiled(proc: Proc) -> Proc:
     return reorder(unroll(privatize(proc, ("sum",), "oi"), "oi"), "oi", "k")
 
 
-KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({_F32}))
+KERNEL = OpKernel((Strategy("plain", _requests, _lower),), frozenset({_F32}))

@@ -180,11 +180,11 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A schedule that precedes the kernel's, and why it was not chosen."""
+    """A strategy that precedes the kernel's, and why it was not chosen."""
 
-    schedule: str
+    strategy: str
     why: str
-    device: str = ""  # the accelerator that the schedule belongs to
+    device: str = ""  # the accelerator that the strategy belongs to
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Kernel:
     If a C function computes the layer, the proc has parameters and no body.
     """
 
-    schedule: str
+    strategy: str
     why: str
     proc: Proc
     summary: str  # one line of C comment, true for every layer that shares the function

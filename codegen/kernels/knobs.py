@@ -1,4 +1,4 @@
-"""Knobs: choices that a schedule leaves open, the values worth trying, and the default point."""
+"""Knobs: choices that a strategy leaves open, the values worth trying, and the default point."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_TUNED: Mapping[str, Point] = MappingProxyType({})  # by task
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One choice of a schedule."""
+    """One choice of a strategy."""
 
     name: str
     values: tuple[int, ...]

@@ -18,7 +18,7 @@ from codegen.isa.plain.signal import ROOT_MULT, ROOT_SHIFT
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import summed
 from codegen.kernels.row_nests import K, requests_anything, vector_kernel
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Apply,
@@ -108,4 +108,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return vector_kernel(site, inputs[0], output, body, "vectors of length 1")
 
 
-KERNEL = OpKernel((Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.F32}))
+KERNEL = OpKernel((Strategy("plain", requests_anything, _lower),), frozenset({DType.I8, DType.F32}))

@@ -13,7 +13,7 @@ from codegen.isa.plain.log_softmax import LOGARITHM, least_of, log_share
 from codegen.isa.plain.softmax import exp_for_sum
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import K, requests_anything, vector_kernel
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Accumulate,
@@ -80,4 +80,4 @@ def _results(
     )
 
 
-KERNEL = OpKernel((Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.F32}))
+KERNEL = OpKernel((Strategy("plain", requests_anything, _lower),), frozenset({DType.I8, DType.F32}))

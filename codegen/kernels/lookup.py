@@ -10,7 +10,7 @@ from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.flip_sign import flip_sign_kernel, flips_sign
 from codegen.kernels.kernel import Kernel, RowAccess, Site, row_fits
 from codegen.kernels.row_nests import every_pixel, pixel_element
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Binary, Buffer, Const, Element, Proc, Role, Store, at, load
 
 
@@ -34,7 +34,7 @@ def lookup_kernel(site: Site, table: Array, x: RowFormat, y: RowFormat) -> Kerne
     number = Binary("-", value, Const(least)) if least else value
     result = Element(at(entries), number)
     return Kernel(
-        schedule="table",
+        strategy="table",
         why="256 results, known at compile time",
         proc=Proc(
             f"lookup_{y.channels}_by_{y.width}",
@@ -57,4 +57,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return lookup_kernel(site, table, inputs[0], output)
 
 
-KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.U8}))
+KERNEL = OpKernel((Strategy("plain", _requests, _lower),), frozenset({DType.I8, DType.U8}))

@@ -20,7 +20,7 @@ from codegen.kernels.pooling import (
     scheduled_pool,
     window_element,
 )
-from codegen.kernels.schedule import OpKernel, Schedule, by_dtype
+from codegen.kernels.strategy import OpKernel, Strategy, by_dtype
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Binary, Buffer, Const, Declare, For, Proc, Role, Store, at, load
 from codegen.loops.schedule import unroll_by
@@ -58,7 +58,7 @@ def maxima(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     loops = For("column", y.width, (For("c", y.channels, body),))
     name = f"max_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}"
     return Kernel(
-        schedule="plain",
+        strategy="plain",
         why="one result at a time",
         proc=scheduled_pool(Proc(name, (xs, ys), (loops,)), site),
         summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.said}.",
@@ -66,5 +66,5 @@ def maxima(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
-_INTEGERS = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
+_INTEGERS = OpKernel((Strategy("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
 KERNEL = by_dtype(_INTEGERS, MAX_POOL2D)

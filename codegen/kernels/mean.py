@@ -13,7 +13,7 @@ from codegen.isa.plain.mean import stored_mean
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.nest import grown, summed_window
 from codegen.kernels.row_nests import every_pixel, pixel_element, requests_anything
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Apply,
@@ -53,7 +53,7 @@ def _at_once(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
         Store(at(ys, pixel_element(y)), Apply(_mean(site), (load(total),))),
     )
     return Kernel(
-        schedule="plain",
+        strategy="plain",
         why="one result at a time",
         proc=Proc(_name(site, x, y), (xs, ys), (every_pixel(y, *body),)),
         summary=f"Means of {rows}x{_taps(site, x)}: {y.said}.",
@@ -70,7 +70,7 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     taps = grown(place, _taps(site, x), lambda t: load(xs, _element(site, x, t)))
     stored = Store(at(ys, pixel_element(y)), Apply(_mean(site), (load(sums, place.index),)))
     return Kernel(
-        schedule="by-rows",
+        strategy="by-rows",
         why=f"the {rows} rows of the image are added as they arrive",
         proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, *taps),)),
         summary=f"Means of {rows}x{_taps(site, x)}: {y.said}.",
@@ -120,6 +120,6 @@ def _mean(site: Site) -> ScalarFunction:
 
 
 _KERNEL = OpKernel(
-    (Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.I16, DType.F32})
+    (Strategy("plain", requests_anything, _lower),), frozenset({DType.I8, DType.I16, DType.F32})
 )
 KERNELS: Mapping[str, OpKernel] = {"mean": _KERNEL}

@@ -178,7 +178,7 @@ def flat_kernel(site: Site, operands: Sequence[Buffer], body: Sequence[Stmt], wh
     """Returns the kernel. `operands` has a buffer for each input that is passed, in order."""
     sizes, part = sizes_text(site.outputs[0]), "_in_place" if site.in_place else ""
     return Kernel(
-        schedule="flat",
+        strategy="flat",
         why="over whole tensors",
         proc=Proc(f"{site.node.op.name}_{sizes}{part}", (*operands, result(site)), tuple(body)),
         summary=f"All of {what}: {sizes} elements.",

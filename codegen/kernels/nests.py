@@ -1,4 +1,4 @@
-"""Schedules that leave loops unscheduled, as a start for other schedules, and for debugging."""
+"""Strategies that leave loops unscheduled, as a start for other strategies, and for debugging."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen.kernels.dot_product import DotProblem, ScheduledDot, stored_bytes
 from codegen.kernels.dot_product import nest as dot_nest
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
-from codegen.kernels.schedule import Schedule, choose_schedule
+from codegen.kernels.strategy import Strategy, choose_strategy
 from codegen.kernels.table import KERNELS
 from codegen.loops.ir import Proc
 from codegen.loops.lanes import Lanes
@@ -24,27 +24,27 @@ def _unscheduled(_site: Site, p: DotProblem) -> ScheduledDot:
     return ScheduledDot("plain", "unscheduled", dot_nest(p, p.w_dtype))
 
 
-# Op -> the schedule without steps, if the plain schedule has some.
-_NESTS: Mapping[str, Schedule] = {
-    "conv2d": conv2d.conv2d_schedule("nest", _unscheduled, stored_bytes),
-    "conv2d+add": conv2d.conv2d_schedule("nest", _unscheduled, stored_bytes),
-    "dense": dense.dense_schedule("nest", _unscheduled, stored_bytes),
+# Op -> the strategy without steps, if the plain strategy has some.
+_NESTS: Mapping[str, Strategy] = {
+    "conv2d": conv2d.conv2d_strategy("nest", _unscheduled, stored_bytes),
+    "conv2d+add": conv2d.conv2d_strategy("nest", _unscheduled, stored_bytes),
+    "dense": dense.dense_strategy("nest", _unscheduled, stored_bytes),
     "depthwise_conv2d": DEPTHWISE_NEST,
 }
 
 
-def unscheduled(op_name: str, site: Site) -> Schedule:
-    """Returns the schedule without steps; for floats and rarer ops, the plain schedule."""
-    return choose_schedule(plain_schedules(op_name, site), site).schedule
+def unscheduled(op_name: str, site: Site) -> Strategy:
+    """Returns the strategy without steps; for floats and rarer ops, the plain strategy."""
+    return choose_strategy(plain_strategies(op_name, site), site).strategy
 
 
-def plain_schedules(op_name: str, site: Site) -> tuple[Schedule, ...]:
-    """Returns the schedule without steps alone; for floats and rarer ops, all schedules for any core."""
+def plain_strategies(op_name: str, site: Site) -> tuple[Strategy, ...]:
+    """Returns the strategy without steps alone; for floats and rarer ops, all strategies for any core."""
     in_order = None if site.input(0).dtype is DType.F32 else _NESTS.get(op_name)
-    return KERNELS[op_name].schedules if in_order is None else (in_order,)
+    return KERNELS[op_name].strategies if in_order is None else (in_order,)
 
 
-# Automatic schedules for unscheduled nests: the sketches of a nest become the knobs of its kernel.
+# Automatic strategies for unscheduled nests: the sketches of a nest become the knobs of its kernel.
 
 _AS_IT_IS: Point = MappingProxyType({})
 

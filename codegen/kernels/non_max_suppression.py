@@ -20,7 +20,7 @@ from codegen.isa.plain.plain import expression_function
 from codegen.kernels.box_overlap import fit_beside, word_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
@@ -207,4 +207,4 @@ static inline int32_t NAME(float x, float y, float w, float h, float u, float v,
         v - h2 * 0.5f, u - w2 * 0.5f, v + h2 * 0.5f, u + w2 * 0.5f);
 }
 """
-KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset({DType.F32, DType.I32}))
+KERNEL = OpKernel((Strategy("plain", flat_requests, _lower),), frozenset({DType.F32, DType.I32}))

@@ -15,7 +15,7 @@ from codegen.isa.plain.dynamic_range import INVERSE_OF_REACH, INVERSE_OF_STEP, Z
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 _F32 = DType.F32
@@ -89,6 +89,6 @@ def _lower_steps(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> 
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "measured_range": OpKernel((Schedule("plain", element_requests, _lower_range),), frozenset({_F32})),
-    "in_own_steps": OpKernel((Schedule("plain", element_requests, _lower_steps),), frozenset({_F32})),
+    "measured_range": OpKernel((Strategy("plain", element_requests, _lower_range),), frozenset({_F32})),
+    "in_own_steps": OpKernel((Strategy("plain", element_requests, _lower_steps),), frozenset({_F32})),
 }

@@ -37,7 +37,7 @@ _BYTES_PER_INSTRUCTION = 3  # of an iteration, approximate
 
 
 def packed_rows(site: Site, p: DotProblem) -> ScheduledDot:
-    """Returns the schedule for rows of pixels, with packed values in scratch."""
+    """Returns the strategy for rows of pixels, with packed values in scratch."""
     space = _space(site, p)
     point = space.chosen(site.tuned)
     order = tap_order(site.constants[1], point["taps"])

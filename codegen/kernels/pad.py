@@ -11,7 +11,7 @@ from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result
 from codegen.kernels.row_nests import every_pixel, pixel_element
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Const, For, Proc, Role, Store, at, load
 
@@ -38,7 +38,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     element = (variable("column") + (x.left - left)) * x.x_step + variable("c") * x.c_step
     copy = Store(at(ys, pixel_element(y)), load(xs, element))
     return Kernel(
-        schedule="copy",
+        strategy="copy",
         why="its readers cannot pad",
         proc=Proc(f"pad_{y.channels}_by_{y.width}", (xs, ys), (every_pixel(y, copy),)),
         summary=f"One row copied with its padding: {y.said}.",
@@ -66,5 +66,5 @@ def _flat(site: Site) -> Kernel:
     return flat_kernel(site, (xs,), (For("i", out.elements, (fill,)), *nest.loops(copy)), "a padding")
 
 
-_KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType))
+_KERNEL = OpKernel((Strategy("plain", _requests, _lower),), frozenset(DType))
 KERNELS: Mapping[str, OpKernel] = {"pad": _KERNEL}

@@ -13,7 +13,7 @@ from codegen.isa.plain.rescale import requantise
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.row_nests import applied, requests_anything
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 
 
 def _quantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -33,6 +33,6 @@ def _dequantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> K
 
 _DTYPES = frozenset({DType.I8, DType.U8, DType.I16, DType.I32, DType.F32})
 KERNELS: Mapping[str, OpKernel] = {
-    "dequantize": OpKernel((Schedule("plain", requests_anything, _dequantize),), _DTYPES),
-    "quantize": OpKernel((Schedule("plain", requests_anything, _quantize),), _DTYPES),
+    "dequantize": OpKernel((Strategy("plain", requests_anything, _dequantize),), _DTYPES),
+    "quantize": OpKernel((Strategy("plain", requests_anything, _quantize),), _DTYPES),
 }

@@ -12,7 +12,7 @@ from codegen.formats import Geometry, RowFormat, RowRequest, geometry, storage_d
 from codegen.kernels.kernel import Kernel, RowAccess, Site, SpreadResult
 from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result
 from codegen.kernels.row_nests import every_pixel, pixel_element
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Load, Proc, Role, Stmt, Store, at, load
 
@@ -53,8 +53,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         body = every_pixel(y, Store(at(ys, pixel_element(y)), picked))
         access = RowAccess(picks.stride, picks.first, picks.count, picks.step)
     return Kernel(
-        schedule="copy",
-        why="its only schedule" if picks is None else "row by row",
+        strategy="copy",
+        why="its only strategy" if picks is None else "row by row",
         proc=Proc(f"rearrange_{y.channels}_by_{y.width}", (xs, ys), (body,)),
         summary=f"One row rearranged: {y.said}.",
         access=(access,),
@@ -95,7 +95,7 @@ def _spread(site: Site, spread: RowSpread, x: RowFormat) -> Kernel:
     source = nest.element(0) + (spread.offset + x.left * x.x_step)
     copy = Store(at(ys, nest.element(1)), load(xs, source))
     return Kernel(
-        schedule="spread",
+        strategy="spread",
         why="each row is scattered on arrival",
         proc=Proc(f"spread_{x.channels}_by_{x.width}", (xs, ys), nest.loops(copy)),
         summary=f"One row put to its places in a whole: {x.said}.",
@@ -136,6 +136,6 @@ def _vector(loops: Loops, xs: Buffer, x: RowFormat, ys: Buffer, y: RowFormat) ->
     return body
 
 
-_SCHEDULE = Schedule("plain", _requests, _lower, reads_image_rows=lambda site: site.spreads)
-_KERNEL = OpKernel((_SCHEDULE,), frozenset(DType))
+_STRATEGY = Strategy("plain", _requests, _lower, reads_image_rows=lambda site: site.spreads)
+_KERNEL = OpKernel((_STRATEGY,), frozenset(DType))
 KERNELS: Mapping[str, OpKernel] = {"rearrange": _KERNEL}

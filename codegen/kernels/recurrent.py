@@ -11,7 +11,7 @@ from codegen.formats import RowFormat, RowRequest
 from codegen.kernels.integer_lstm import IntegerLstmStep
 from codegen.kernels.kernel import Carried, Kernel, RowAccess, Site
 from codegen.kernels.recurrent_step import RecurrentStep
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import For, Proc
 from codegen.loops.schedule import unroll_by
 
@@ -40,7 +40,7 @@ def unscheduled_steps(site: Site, step: RecurrentStep | IntegerLstmStep) -> Kern
     cell, count = step.op.cell, step.count
     name = f"{cell.value}_{count}x{step.units}"
     return Kernel(
-        schedule="steps",
+        strategy="steps",
         why="only the states of the last step are kept",
         proc=Proc(name, step.params, (For("n", count, step.body),)),
         summary=f"A step of {cell.value}: {count} x {step.units} units.",
@@ -56,4 +56,4 @@ def _written_out(proc: Proc, cell: Cell) -> Proc:
     return proc
 
 
-KERNEL = OpKernel((Schedule("steps", requests, _lower),), frozenset({DType.I16, DType.F32}))
+KERNEL = OpKernel((Strategy("steps", requests, _lower),), frozenset({DType.I16, DType.F32}))

@@ -16,7 +16,7 @@ from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrappe
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Apply,
@@ -165,6 +165,6 @@ def _lower_index(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> 
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "reduce": OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType)),
-    "arg_extreme": OpKernel((Schedule("plain", flat_requests, _lower_index),), frozenset(DType)),
+    "reduce": OpKernel((Strategy("plain", flat_requests, _lower),), frozenset(DType)),
+    "arg_extreme": OpKernel((Strategy("plain", flat_requests, _lower_index),), frozenset(DType)),
 }

@@ -18,7 +18,7 @@ def relayout(tensor: TensorType, source: RowFormat, target: RowFormat, why: str)
     x = Buffer("x", storage_dtype(tensor, source), source.row_elements, Role.ROWS)
     y = Buffer("y", storage_dtype(tensor, target), target.row_elements, Role.OUTPUT)
     return Kernel(
-        schedule="copy",
+        strategy="copy",
         why=why,
         proc=_copied(x, y, source, target),
         summary=f"One row copied: {source.said}, as {target.layout_text}.",
@@ -70,7 +70,7 @@ def copy_constant(tensor: TensorType, data: Array) -> Kernel:
     y = Buffer("y", tensor.dtype, tensor.elements, Role.OUTPUT)
     element = variable("i")
     return Kernel(
-        schedule="copy",
+        strategy="copy",
         why="its value is known at compile time",
         proc=Proc("copy", (x, y), (For("i", tensor.elements, (Store(at(y, element), load(x, element)),)),)),
         summary=f"{tensor.elements} elements copied.",
@@ -88,7 +88,7 @@ def copy_constant_rows(tensor: TensorType, data: Array, target: RowFormat) -> Ke
     copy = Store(at(y, pixel_element(target)), load(x, variable("column") * target.channels + variable("c")))
     loops = For("column", target.width, (For("c", target.channels, (copy,)),))
     return Kernel(
-        schedule="copy",
+        strategy="copy",
         why="its values are known at compile time",
         proc=Proc(f"copy_constant_{target.channels}_by_{target.width}", (x, y), (loops,)),
         summary=f"One row of constants copied: {target.said}.",

@@ -19,7 +19,7 @@ from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.isa.plain.shares import rounded, rounded_share
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
@@ -87,7 +87,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     body = (*known("down"), For("column", y.width, along))
     given = tuple(zip(rows.first.tolist(), rows.second.tolist(), strict=True))
     return Kernel(
-        schedule="between",
+        strategy="between",
         why="a row is interpolated from two",
         proc=_written_out(site, Proc(f"resize_{y.channels}_by_{y.width}", (xs, *stored.values(), ys), body)),
         summary=f"One row between two: {y.said}.",
@@ -223,4 +223,4 @@ def _f32(a: float, b: float, c: float, d: float, e: float, f: float) -> float:
     return (a * (1 - f) + b * f) * (1 - e) + (c * (1 - f) + d * f) * e
 
 
-KERNEL = OpKernel((Schedule("plain", _requests, _lower),), _DTYPES)
+KERNEL = OpKernel((Strategy("plain", _requests, _lower),), _DTYPES)

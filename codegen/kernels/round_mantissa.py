@@ -14,7 +14,7 @@ from codegen.isa.names import mangle
 from codegen.isa.plain.f32 import literal
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 
@@ -61,4 +61,4 @@ def _meaning(op: RoundMantissa) -> Callable[[Any], Any]:
     return compute
 
 
-KERNEL = OpKernel((Schedule("plain", element_requests, _lower),), frozenset({DType.F32}))
+KERNEL = OpKernel((Strategy("plain", element_requests, _lower),), frozenset({DType.F32}))

@@ -43,8 +43,8 @@ def applied(site: Site, function: ScalarFunction, x: RowFormat, y: RowFormat, wh
     store = Store(at(ys, element(y)), Apply(function, (load(xs, element(x)),)))
     loop = For("i", y.width * y.channels, (store,)) if are_dense else every_pixel(y, store)
     return Kernel(
-        schedule="plain",
-        why="its only schedule",
+        strategy="plain",
+        why="its only strategy",
         proc=Proc(f"{site.node.op.name}_{y.channels}_by_{y.width}", (xs, ys), (loop,)),
         summary=f"One row {what}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
@@ -107,8 +107,8 @@ def vector_kernel(
 
     pixels = For("column", x.width, tuple(body(element, place)))
     return Kernel(
-        schedule="plain",
-        why="its only schedule",
+        strategy="plain",
+        why="its only strategy",
         proc=Proc(f"{site.node.op.name}_{x.channels}_by_{x.width}", (xs, ys, *tables), (pixels,)),
         summary=f"One row of {what}: {x.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
@@ -172,8 +172,8 @@ def last_axis_kernel(
     vectors = [AxisVector(b, (column + f.left) * f.x_step, f.c_step) for b, f in ((xs, x), (ys, y))]
     pixels = For("column", y.width, tuple(body(vectors[0], vectors[1])))
     return Kernel(
-        schedule="plain",
-        why="its only schedule",
+        strategy="plain",
+        why="its only strategy",
         proc=Proc(
             f"{site.node.op.name}_{y.channels}_of_{x.channels}_by_{y.width}", (xs, *constants, ys), (pixels,)
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from codegen.kernels.schedule import Schedule
+from codegen.kernels.strategy import Strategy
 
 
 @dataclass(frozen=True)
@@ -13,4 +13,4 @@ class UserSchedules:
     """Schedules from one place outside of this source tree."""
 
     origin: str  # the file name as given, or the name of a schedule made in Python
-    by_op: Mapping[str, tuple[Schedule, ...]] = field(repr=False, compare=False)  # best first
+    by_op: Mapping[str, tuple[Strategy, ...]] = field(repr=False, compare=False)  # best first

@@ -8,7 +8,7 @@ from aot.ir.types import DType
 from codegen.formats import RowFormat
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Choose, Expr, Load
 
 
@@ -22,5 +22,5 @@ def _chosen(values: Sequence[Load]) -> Expr:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "select": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
+    "select": OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))
 }

@@ -20,7 +20,7 @@ from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
 from codegen.kernels.row_nests import AxisVector, Body, last_axis_kernel, last_axis_requests
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
@@ -46,7 +46,7 @@ def _elementwise(function: Callable[[Site], ScalarFunction], what: str) -> OpKer
 
         return element_kernel(site, inputs, output, made, what)
 
-    return OpKernel((Schedule("plain", element_requests, lower),), frozenset(DType))
+    return OpKernel((Strategy("plain", element_requests, lower),), frozenset(DType))
 
 
 def _headroom_requests(site: Site) -> tuple[RowRequest | None, ...]:
@@ -123,7 +123,7 @@ def _fixed_log(site: Site) -> ScalarFunction:
 
 KERNELS: Mapping[str, OpKernel] = {
     "fixed_log": _elementwise(_fixed_log, "logarithms"),
-    "headroom": OpKernel((Schedule("plain", _headroom_requests, _headroom),), frozenset(DType)),
+    "headroom": OpKernel((Strategy("plain", _headroom_requests, _headroom),), frozenset(DType)),
     "noise_estimate": _elementwise(_noise_estimate, "estimates of noise"),
     "shift_up": _elementwise(_shift_up, "shifted samples"),
     "whole_root": _elementwise(_whole_root, "square roots"),

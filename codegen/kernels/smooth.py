@@ -12,7 +12,7 @@ from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain import signal
 from codegen.kernels.kernel import Carried, Kernel, RowAccess, Site
 from codegen.kernels.row_nests import every_pixel, pixel_element
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Binary, Buffer, Const, Expr, For, Load, Proc, Role, Store, at, load
 
@@ -48,8 +48,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
     rows = [site.constants[i] for i in (1, 2)]
     return Kernel(
-        schedule="steps",
-        why="its only schedule",
+        strategy="steps",
+        why="its only strategy",
         proc=Proc(name, (xs, *shares, state, ys), (body,)),
         summary=f"One row, smoothed: {output.said}.",
         access=(RowAccess(1, 0, 1), *(RowAccess(0, 0, 1) for _ in given)),
@@ -67,4 +67,4 @@ def _next(op: Smooth, dtype: DType, values: tuple[Load, ...]) -> Expr:
     return Apply(signal.noise_estimate(op.up, op.down, limited=False), (level, before, new, old))
 
 
-KERNEL = OpKernel((Schedule("steps", _requests, _lower),), frozenset({DType.U32, DType.F32}))
+KERNEL = OpKernel((Strategy("steps", _requests, _lower),), frozenset({DType.U32, DType.F32}))

@@ -23,7 +23,7 @@ from codegen.isa.plain.softmax import (
 from codegen.kernels.f32_pools import SOFTMAX
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import K, vector_kernel
-from codegen.kernels.schedule import OpKernel, Schedule, by_dtype
+from codegen.kernels.strategy import OpKernel, Strategy, by_dtype
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Accumulate,
@@ -107,5 +107,5 @@ def _pieces(site: Site) -> _Pieces:
     )
 
 
-_INTEGERS = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
+_INTEGERS = OpKernel((Strategy("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
 KERNEL = by_dtype(_INTEGERS, SOFTMAX)

@@ -20,7 +20,7 @@ from aot.ops.reshape import Reshape
 from aot.ops.step_loop import StepLoop
 from codegen.formats import RowFormat, RowRequest, dense_format, geometry, satisfies
 from codegen.kernels.kernel import Carried, Kernel, RowAccess, Site
-from codegen.kernels.schedule import OpKernel, RowFormats, Schedule
+from codegen.kernels.strategy import OpKernel, RowFormats, Strategy
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.axes import statements
 from codegen.loops.compute_at import compute_inline, with_own_locals
@@ -67,7 +67,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     states = range(len(site.inputs) - _op(site).carried, len(site.inputs))
     access = tuple(RowAccess(int(i < _op(site).per_step), 0, 1) for i in _moving(site))
     return Kernel(
-        schedule="steps",
+        strategy="steps",
         why="only the states of the last step are kept",
         proc=proc,
         summary=f"A step of a loop over {len(step.graph.nodes)} operations.",
@@ -277,14 +277,14 @@ def _kernel_of(site: Site, node: Node, graph: Graph, known: Mapping[str, Array])
 
     types = [graph.types[value] for value in node.reads if value not in known]
     rows = RowFormats(tuple(map(dense_format, types)), dense_format(inner.outputs[0]))
-    for schedule in KERNELS[node.op.name].schedules:
+    for strategy in KERNELS[node.op.name].strategies:
         wanted = (
-            () if schedule.misfit(inner) else zip(rows.inputs, schedule.requests(inner), types, strict=True)
+            () if strategy.misfit(inner) else zip(rows.inputs, strategy.requests(inner), types, strict=True)
         )
         fits = [request is None or satisfies(fmt, request, kind) for fmt, request, kind in wanted]
-        if len(fits) < len(types) or not all(fits) or not all(c.holds(rows) for c in schedule.takes):
+        if len(fits) < len(types) or not all(fits) or not all(c.holds(rows) for c in strategy.takes):
             continue
-        kernel = schedule.lower(inner, rows.inputs, rows.output)
+        kernel = strategy.lower(inner, rows.inputs, rows.output)
         if _is_plain(kernel):
             return kernel
     raise UnsupportedError(
@@ -315,4 +315,4 @@ def _inlined(proc: Proc, buffer: Buffer) -> Proc:
         return proc
 
 
-KERNEL = OpKernel((Schedule("steps", _requests, _lower),), frozenset(DType))
+KERNEL = OpKernel((Strategy("steps", _requests, _lower),), frozenset(DType))

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from aot.extensions import OPS, LazyTable, OpenTable, entry_of
 from aot.ops import PLACES
-from codegen.kernels.schedule import OpKernel
+from codegen.kernels.strategy import OpKernel
 
 _VIEWS = frozenset({"reshape"})  # other views of the same memory, without computation
 

@@ -17,7 +17,7 @@ from codegen.kernels.attention import AttentionGroup
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import flat_kernel, flat_requests, operand, result, summed
 from codegen.kernels.row_nests import K, requests_anything, vector_kernel
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Apply,
@@ -125,7 +125,7 @@ def attention_kernel(site: Site, kind: type[AttentionGroup]) -> Kernel:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "rms_norm": OpKernel((Schedule("plain", requests_anything, _lower_rms_norm),), _F32),
-    "rotary": OpKernel((Schedule("plain", flat_requests, _lower_rotary),), _F32),
-    "cached_attention": OpKernel((Schedule("plain", flat_requests, _lower_attention),), _F32),
+    "rms_norm": OpKernel((Strategy("plain", requests_anything, _lower_rms_norm),), _F32),
+    "rotary": OpKernel((Strategy("plain", flat_requests, _lower_rotary),), _F32),
+    "cached_attention": OpKernel((Strategy("plain", flat_requests, _lower_attention),), _F32),
 }

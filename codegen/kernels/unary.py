@@ -21,7 +21,7 @@ from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.row_nests import applied, requests_anything
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import ScalarFunction
 
 
@@ -110,8 +110,8 @@ LOGISTIC = f32_function("real_logistic", "1.0f / (1.0f + expf(-v))", _logistic, 
 TANH = f32_function("real_tanh", "tanhf(v)", math.tanh, ("math.h",), ("tanhf",))
 
 
-_KERNEL = OpKernel((Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.F32}))
-_WIDE = OpKernel((Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))
+_KERNEL = OpKernel((Strategy("plain", requests_anything, _lower),), frozenset({DType.I8, DType.F32}))
+_WIDE = OpKernel((Strategy("plain", requests_anything, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))
 KERNELS: Mapping[str, OpKernel] = {
     HardSwish.name: _KERNEL,
     **{op.name: _WIDE for op in (Clamp, LeakyRelu, Logistic, Tanh)},

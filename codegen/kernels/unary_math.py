@@ -20,7 +20,7 @@ from codegen.isa.plain.signal import INVERSE_ROOT
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 _REALS = {
@@ -188,5 +188,5 @@ def _meaning(op: UnaryMath, x: TensorType, out: TensorType) -> Callable[[Any], A
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "unary_math": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
+    "unary_math": OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))
 }

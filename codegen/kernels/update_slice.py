@@ -10,7 +10,7 @@ from aot.ir.types import DType
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result, within
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.kernels.write_rows import FIRST, row_write
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -81,5 +81,5 @@ def _in_place(site: Site) -> Kernel:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "update_slice": OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType))
+    "update_slice": OpKernel((Strategy("plain", flat_requests, _lower),), frozenset(DType))
 }

@@ -9,7 +9,7 @@ from aot.ir.types import DType
 from aot.ops.windows import Windows
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Stmt, Store, at, load
 
@@ -46,7 +46,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, access.count)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     return Kernel(
-        schedule="copy",
+        strategy="copy",
         why="adjacent pixels are computed faster than one at a time",
         proc=Proc(f"windows_{y.channels}_by_{y.width}", (xs, ys), tuple(_copies(site, x, y, xs, ys))),
         summary=f"One row cut out of a line: {y.said}.",
@@ -95,4 +95,4 @@ def _copy(x: RowFormat, y: RowFormat, xs: Buffer, ys: Buffer, stretch: Stretch) 
     return For("column", stretch.pixels, (For("c", x.channels, (copy,)),))
 
 
-KERNEL = OpKernel((Schedule("plain", _requests, _lower),), _DTYPES)
+KERNEL = OpKernel((Strategy("plain", _requests, _lower),), _DTYPES)

@@ -10,7 +10,7 @@ from aot.ops.write_rows import ShiftRows, WriteRows
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Binary,
@@ -174,6 +174,6 @@ def _flat(site: Site, operands: tuple[Buffer, ...], body: tuple[Stmt, ...], what
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "shift_rows": OpKernel((Schedule("plain", flat_requests, _shift),), frozenset(DType)),
-    "write_rows": OpKernel((Schedule("plain", flat_requests, _write),), frozenset(DType)),
+    "shift_rows": OpKernel((Strategy("plain", flat_requests, _shift),), frozenset(DType)),
+    "write_rows": OpKernel((Strategy("plain", flat_requests, _write),), frozenset(DType)),
 }

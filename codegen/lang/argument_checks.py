@@ -23,7 +23,7 @@ _SAID: Mapping[object, str] = {
     str: "a string",
     bool: "True or False",
     type(None): "None",
-    "LoopSchedule": "a schedule",
+    "Schedule": "a schedule",
     "Proc": "a proc",
     "Instruction": "an instruction(...)",
     "TensorExpression": "a tensor",

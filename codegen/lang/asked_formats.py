@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from codegen.formats import RowFormat, dense_format, requested_format
 from codegen.kernels.kernel import Site
-from codegen.kernels.schedule import RowRequests
+from codegen.kernels.strategy import RowRequests
 
 
 def asked_formats(site: Site, requests: RowRequests) -> Sequence[RowFormat]:

@@ -14,12 +14,12 @@ from aot.target import FEATURES, Feature
 from codegen.formats import RowFormat, RowRequest, dense_format
 from codegen.kernels.kernel import Kernel, ScheduledFrom, Site
 from codegen.kernels.nests import unscheduled
-from codegen.kernels.schedule import RowRequests, Schedule, UnfitRowsError
+from codegen.kernels.strategy import RowRequests, Strategy, UnfitRowsError
 from codegen.kernels.table import KERNELS
 from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
 from codegen.lang.asked_formats import asked_formats
 from codegen.lang.misuse import misuse
-from codegen.lang.schedule import LoopSchedule
+from codegen.lang.schedule import Schedule
 from codegen.lang.template import Template, TemplateKnobs, applied, require_template, space_of
 
 _WIDTHS = (8, 16)
@@ -37,16 +37,16 @@ class LayerSchedule:
     group: int  # elements read at once; a row may end earlier
     says: str  # a description in one line
 
-    def __call__(self, schedule: LoopSchedule, knobs: TemplateKnobs) -> None:
+    def __call__(self, schedule: Schedule, knobs: TemplateKnobs) -> None:
         self.template(schedule, knobs)
 
     def __repr__(self) -> str:
         return f"<schedule {self.name} for {', '.join(self.ops)}>"
 
-    def of_op(self, op_name: str) -> Schedule:
-        """Returns it as a compiler schedule of an op."""
+    def of_op(self, op_name: str) -> Strategy:
+        """Returns it as the compiler's strategy for an op."""
         kernels = _LayerKernels(self, op_name)
-        return Schedule(
+        return Strategy(
             self.name,
             kernels.requests,
             kernels.lower,
@@ -63,7 +63,7 @@ def layer_schedule(
     """Turns a function of (schedule, knobs) into a schedule for the compiler's layers of these ops.
 
     The function gets the unscheduled loops and applies steps. If a step is rejected, the layer falls back to
-    the next schedule. `needs` lists features of cores, such as "dsp". With `row_bits=16`, the rows that it
+    the next strategy. `needs` lists features of cores, such as "dsp". With `row_bits=16`, the rows that it
     reads are widened when they are stored. `group` is the number of elements that its instructions read at
     once.
 
@@ -109,7 +109,7 @@ class _LayerKernels:
 
     def lower(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         plain = unscheduled(self.op_name, site).lower(site, inputs, output)
-        own, start = self.made_by, LoopSchedule(plain.proc)
+        own, start = self.made_by, Schedule(plain.proc)
         try:
             space = space_of(f"{own.name} {plain.proc.name} {site.input(0).dtype.value}", own.template, start)
             point = space.chosen(site.tuned)
@@ -118,7 +118,7 @@ class _LayerKernels:
             raise UnfitRowsError(error.what) from None
         except Exception as error:  # a user's function may raise anything
             raise _failed(own, site, error) from error
-        return _with_loops(replace(plain, schedule=own.name, why=own.says, space=space, point=point), made)
+        return _with_loops(replace(plain, strategy=own.name, why=own.says, space=space, point=point), made)
 
     def refusal(self, site: Site) -> str:
         """Returns why it cannot use the rows that it requests; empty if it can."""
@@ -136,7 +136,7 @@ class _LayerKernels:
         return replace(plain, dtype_bytes=width, slack=max(plain.slack, own.group - 1))
 
 
-def _with_loops(kernel: Kernel, made: LoopSchedule) -> Kernel:
+def _with_loops(kernel: Kernel, made: Schedule) -> Kernel:
     """Returns the kernel with these loops, and its constants in the order in which the loops read them."""
     constants, row_tables = dict(kernel.constants), dict(kernel.row_tables)
     for name, packing in made.packings.items():

@@ -20,7 +20,7 @@ from aot.ops.op import Cost, Op, Types, required
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import flat_requests
-from codegen.kernels.schedule import OpKernel, RowRequests, Schedule
+from codegen.kernels.strategy import OpKernel, RowRequests, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import (
@@ -161,7 +161,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     }
     moving = len(made.given) - len(constants)
     return Kernel(
-        schedule="own",
+        strategy="own",
         why="scheduled by hand" if made.scheduled != made.meaning else "unscheduled",
         proc=over_rows(made.scheduled),
         summary=f"All of {made.meaning.name}: {math.prod(op.shape)} elements.",
@@ -220,4 +220,4 @@ def _as_in_kernels(buffer: Buffer, free: str) -> Buffer:
     return replace(buffer, name=free) if buffer.name == _RESULT else buffer
 
 
-KERNEL = OpKernel((Schedule("own", _requests, _lower),), frozenset(DType))
+KERNEL = OpKernel((Strategy("own", _requests, _lower),), frozenset(DType))

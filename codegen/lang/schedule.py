@@ -32,7 +32,7 @@ from codegen.loops.tensorize import tensorize
 from codegen.loops.text import print_proc
 
 
-class LoopSchedule:
+class Schedule:
     """A proc and the schedule steps applied to it.
 
     Loops and buffers have names. A method changes every loop of a name, so the main part of a split and its
@@ -122,9 +122,9 @@ class LoopSchedule:
                     raise AssertionError(f"a sketch has no step {name}")
 
     @checks_arguments
-    def replay(self, other: LoopSchedule | Proc) -> LoopSchedule:
+    def replay(self, other: Schedule | Proc) -> Schedule:
         """Applies the same steps to another proc, such as one of another shape, or to a schedule."""
-        made = LoopSchedule(other) if isinstance(other, Proc) else copy(other)
+        made = Schedule(other) if isinstance(other, Proc) else copy(other)
         for step in self.trace:
             getattr(made, step.name)(*step.arguments, **dict(step.words))
         return made

@@ -14,7 +14,7 @@ from codegen.kernels.knobs import Knob, Point, Space
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.isa_lanes import isas_with_lanes
 from codegen.lang.misuse import misuse
-from codegen.lang.schedule import LoopSchedule
+from codegen.lang.schedule import Schedule
 
 _TEMPLATE_PARAMETERS = 2  # the schedule and its knobs
 _MOST_ORDERED = 5  # loops, with 120 orders
@@ -64,7 +64,7 @@ class TemplateKnobs:
 
     @checks_arguments
     def annotate(
-        self, name: str, schedule: LoopSchedule, loop: str, ways: Sequence[str] = ("none", "unroll")
+        self, name: str, schedule: Schedule, loop: str, ways: Sequence[str] = ("none", "unroll")
     ) -> str:
         """Applies one annotation to a loop: "none", "unroll", or vectorize with an instruction set."""
         known = ("none", "unroll", *isas_with_lanes())
@@ -79,7 +79,7 @@ class TemplateKnobs:
         return way
 
 
-Template = Callable[[LoopSchedule, TemplateKnobs], None]
+Template = Callable[[Schedule, TemplateKnobs], None]
 
 
 def require_template(template: Template) -> None:
@@ -93,14 +93,14 @@ def require_template(template: Template) -> None:
         )
 
 
-def applied(template: Template, schedule: LoopSchedule, point: Point) -> LoopSchedule:
+def applied(template: Template, schedule: Schedule, point: Point) -> Schedule:
     """Returns the schedule with the template's steps at a point."""
     made = copy(schedule)
     template(made, TemplateKnobs(point))
     return made
 
 
-def template_space(task: str, template: Template, schedule: LoopSchedule) -> Space:
+def template_space(task: str, template: Template, schedule: Schedule) -> Space:
     """Returns the space of the knobs that the template requests at its default point.
 
     Points with a rejected step are skipped. Knobs that only some points request are not found.
@@ -111,7 +111,7 @@ def template_space(task: str, template: Template, schedule: LoopSchedule) -> Spa
     return space
 
 
-def space_of(task: str, template: Template, schedule: LoopSchedule) -> Space:
+def space_of(task: str, template: Template, schedule: Schedule) -> Space:
     """As template_space, but a template without knobs is accepted."""
     asking = TemplateKnobs({})
     template(copy(schedule), asking)
@@ -129,7 +129,7 @@ def space_of(task: str, template: Template, schedule: LoopSchedule) -> Space:
 
 
 def _is_possible(
-    template: Template, schedule: LoopSchedule, point: Point, asked: Mapping[str, tuple[int, ...]]
+    template: Template, schedule: Schedule, point: Point, asked: Mapping[str, tuple[int, ...]]
 ) -> bool:
     knobs, made = TemplateKnobs(point), copy(schedule)
     try:

@@ -9,7 +9,7 @@ from aot.ir.strides import dense_strides
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.index import Position
 from codegen.lang.misuse import misuse
-from codegen.lang.schedule import LoopSchedule
+from codegen.lang.schedule import Schedule
 from codegen.lang.tensor import TensorExpression
 from codegen.lang.value import GrowingLocal, require_name
 from codegen.loops.affine import variable
@@ -130,9 +130,7 @@ def _renamed(stmt: Stmt, taken: set[str]) -> Stmt:
 
 
 @checks_arguments
-def schedule(
-    name: str, inputs: Sequence[TensorExpression], output: Outputs, check: bool = False
-) -> LoopSchedule:
+def schedule(name: str, inputs: Sequence[TensorExpression], output: Outputs, check: bool = False) -> Schedule:
     """Returns a schedule without steps that computes one or several outputs from inputs and constants."""
     shapes = {tensor.name: tensor.shape for tensor in (*inputs, *outputs_of(output))}
-    return LoopSchedule(proc(name, inputs, output), check, shapes)
+    return Schedule(proc(name, inputs, output), check, shapes)

@@ -27,7 +27,7 @@ from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.nests import with_sketches
 from codegen.kernels.planned_scratch import with_planned_scratch
 from codegen.kernels.relayout import copy_constant, copy_constant_rows, lacking, relayout
-from codegen.kernels.schedule import ChosenSchedule
+from codegen.kernels.strategy import ChosenStrategy
 from codegen.kernels.table import KERNELS
 from codegen.lower.code_cache import within_cache
 from codegen.lower.decisions import Decisions, decisions_for
@@ -258,7 +258,7 @@ class _Lowering:
         return frozenset(n.removesuffix(".state") for n in self.graph.types if n.endswith(".state"))
 
     def _source_for(
-        self, chosen: ChosenSchedule, value: str, request: RowRequest | None
+        self, chosen: ChosenStrategy, value: str, request: RowRequest | None
     ) -> tuple[str, RowFormat | None]:
         """Returns the tensor that a node reads; a copy of the caller's tensor if the node demands memory."""
         root = self.views.get(value, value)

@@ -30,7 +30,7 @@ def demands_on_tensors(stages: Sequence[LoweredStage]) -> Mapping[str, MemoryDem
 
 def stage_label(stage: LoweredStage) -> str:
     """Names a stage for error messages: its op, its node and the accelerator."""
-    return f'{stage.op} "{stage.name}" ({stage.kernel.device or stage.kernel.schedule})'
+    return f'{stage.op} "{stage.name}" ({stage.kernel.device or stage.kernel.strategy})'
 
 
 def _common(one: frozenset[str], other: frozenset[str]) -> frozenset[str] | None:

@@ -10,11 +10,11 @@ from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
 from aot.target import Feature, Target
 from codegen.accelerators.choice import left_to_cpu
-from codegen.accelerators.table import schedules_with, without_schedules
+from codegen.accelerators.table import strategies_with, without_strategies
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.isa.table import math_of
 from codegen.kernels.kernel import Kernel, PassedOver, Site
-from codegen.kernels.schedule import ChosenSchedule, Schedule, choose_schedule
+from codegen.kernels.strategy import ChosenStrategy, Strategy, choose_strategy
 from codegen.lower.decisions import Decisions
 from codegen.lower.state_updates import updated_states
 from codegen.options import CompileOptions
@@ -26,7 +26,7 @@ class KernelsMade:
     """A cache that variants of a graph share: by node and op, the node's decisions, and row formats."""
 
     kernels: dict[tuple[object, ...], Kernel] = field(default_factory=dict)
-    chosen: dict[tuple[object, ...], ChosenSchedule] = field(default_factory=dict)
+    chosen: dict[tuple[object, ...], ChosenStrategy] = field(default_factory=dict)
 
 
 def site_key(site: Site) -> tuple[object, ...]:
@@ -80,34 +80,34 @@ class Sites:
             node.outputs[0] in self.updates,
         )
 
-    def chosen_for(self, site: Site) -> ChosenSchedule:
-        """Returns the schedule for a site, chosen once for all variants that share kernels."""
+    def chosen_for(self, site: Site) -> ChosenStrategy:
+        """Returns the strategy for a site, chosen once for all variants that share kernels."""
         key, known = site_key(site), self.made.chosen
         return known.get(key) or known.setdefault(key, self._choose(site))
 
-    def _choose(self, site: Site) -> ChosenSchedule:
-        """Chooses a schedule: first the user's, then the accelerators', then the op's."""
+    def _choose(self, site: Site) -> ChosenStrategy:
+        """Chooses a strategy: first the user's, then the accelerators', then the op's."""
         words, op = self.options.accelerators, site.node.op
         own = schedules_outside(op.name, self.options.schedules)
-        ours = schedules_with(words, op, site.target)
+        ours = strategies_with(words, op, site.target)
         if site.is_plain and not isinstance(op, DeviceRegion):
-            from codegen.kernels.nests import plain_schedules
+            from codegen.kernels.nests import plain_strategies
 
-            ours = (*(each for each in ours if each.device), *plain_schedules(op.name, site))
+            ours = (*(each for each in ours if each.device), *plain_strategies(op.name, site))
         # Plain loops need some four times the time of SMLAD, but twenty times that of Helium.
         is_brief = site.is_brief and Feature.MVE not in site.target.features
         ours, brief = _for_brief(ours, site) if is_brief else (ours, ())
         left = () if isinstance(op, DeviceRegion) else left_to_cpu(ours, site)
         devices = {each.device for each in left}
-        chosen = choose_schedule((*own, *(each for each in ours if each.device not in devices)), site)
-        passed = (*without_schedules(words, op), *left, *brief, *chosen.passed_over)
+        chosen = choose_strategy((*own, *(each for each in ours if each.device not in devices)), site)
+        passed = (*without_strategies(words, op), *left, *brief, *chosen.passed_over)
         return replace(chosen, passed_over=passed)
 
 
 def _for_brief(
-    schedules: Sequence[Schedule], site: Site
-) -> tuple[tuple[Schedule, ...], tuple[PassedOver, ...]]:
-    """Returns the accelerators' schedules and those for any core, and why the others are passed over."""
-    kept = tuple(each for each in schedules if each.device or not each.needs)
+    strategies: Sequence[Strategy], site: Site
+) -> tuple[tuple[Strategy, ...], tuple[PassedOver, ...]]:
+    """Returns the accelerators' strategies and those for any core, and why the others are passed over."""
+    kept = tuple(each for each in strategies if each.device or not each.needs)
     why = f"the layer multiplies only {site.macs:,} times in a run, too little for more code"
-    return kept, tuple(PassedOver(each.name, why) for each in schedules if each not in kept)
+    return kept, tuple(PassedOver(each.name, why) for each in strategies if each not in kept)

@@ -11,7 +11,7 @@ from aot.plan.model import Kind, Rows
 from codegen.formats import RowFormat, geometry
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.kernels.knobs import Point
-from codegen.kernels.schedule import RowRequests
+from codegen.kernels.strategy import RowRequests
 
 
 @dataclass(frozen=True)

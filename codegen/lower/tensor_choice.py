@@ -13,7 +13,7 @@ from functools import cached_property
 from aot.ir.graph import Graph, Node
 from aot.plan.model import Kind
 from codegen.formats import RowRequest, dense_format, geometry, merge_requests, requested_format, zero_point
-from codegen.kernels.schedule import ChosenSchedule
+from codegen.kernels.strategy import ChosenStrategy
 from codegen.lower.stages import LoweredTensor
 from codegen.lower.views import ending_at_words, is_view, parts_of_a_row, with_rows_around
 
@@ -22,7 +22,7 @@ from codegen.lower.views import ending_at_words, is_view, parts_of_a_row, with_r
 class TensorChoice:
     graph: Graph
     views: Mapping[str, str]  # value -> the value whose memory it is
-    chosen: Mapping[str, ChosenSchedule]  # of all nodes but views
+    chosen: Mapping[str, ChosenStrategy]  # of all nodes but views
     at_outputs: Mapping[str, str]  # value -> the output that aliases it
 
     @cached_property

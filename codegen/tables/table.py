@@ -154,7 +154,7 @@ def _refused(why: str, where: str = "", hint: str = "") -> ModelError:
 
 def _describe(number: int, stage: LoweredStage) -> str:
     origin = f", {stage.node.origin}" if stage.node is not None and stage.node.origin else ""
-    return f"layer {number}: {stage.op}{origin}, {stage.kernel.schedule}: {stage.kernel.summary}"
+    return f"layer {number}: {stage.op}{origin}, {stage.kernel.strategy}: {stage.kernel.summary}"
 
 
 class _TableMaker:

@@ -51,7 +51,7 @@ def accelerators() -> Answer:
         {
             "name": name,
             "summary": each.summary,
-            "ops": sorted(each.schedules),
+            "ops": sorted(each.strategies),
             "regions": each.regions is not None,
             "options": [_option_facts(option) for option in each.options],
         }
@@ -72,7 +72,7 @@ def accelerators() -> Answer:
 
 def _computes(accelerator: Accelerator) -> str:
     """Returns the ops that it computes one by one; "regions" means groups of layers."""
-    return ", ".join([*sorted(accelerator.schedules), *(["regions"] if accelerator.regions else [])])
+    return ", ".join([*sorted(accelerator.strategies), *(["regions"] if accelerator.regions else [])])
 
 
 def _option_facts(option: AcceleratorOption) -> dict[str, object]:

@@ -23,7 +23,7 @@ from codegen.job import ImportedModel
 from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
 from codegen.lang.loops_op import UserKernel, compilable, op_of
 from codegen.lang.misuse import misuse
-from codegen.lang.schedule import LoopSchedule
+from codegen.lang.schedule import Schedule
 from codegen.loops.axes import goes_beyond
 from codegen.loops.defined import undefined
 from codegen.loops.ir import Declare, For, Proc, Role, walk
@@ -153,7 +153,7 @@ class BuiltKernel:
 
 @checks_arguments
 def build(
-    kernel: LoopSchedule | Proc,
+    kernel: Schedule | Proc,
     board: str,
     constants: Mapping[str, Array] | None = None,
     toolchain: str | None = None,
@@ -194,12 +194,12 @@ def build(
     return BuiltKernel(compiled, toolchain, shapes if len(shapes) > 1 else (), called)
 
 
-def schedule_of(kernel: LoopSchedule | Proc) -> LoopSchedule:
+def schedule_of(kernel: Schedule | Proc) -> Schedule:
     """Returns the schedule, or an empty one for a proc."""
-    return kernel if isinstance(kernel, LoopSchedule) else LoopSchedule(kernel)
+    return kernel if isinstance(kernel, Schedule) else Schedule(kernel)
 
 
-def require_sound(schedule: LoopSchedule) -> None:
+def require_sound(schedule: Schedule) -> None:
     """Raises InputError if loops access memory beyond a buffer or read elements that were never stored."""
     for proc in (schedule.meaning, schedule.proc):
         beyond = goes_beyond(proc)

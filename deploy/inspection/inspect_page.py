@@ -173,15 +173,15 @@ def layers_table(report: Report) -> str:
 
 
 def _passed_over(report: Report) -> Iterator[str]:
-    """Yields a line for each rejected schedule, with the reason and the layers."""
+    """Yields a line for each rejected strategy, with the reason and the layers."""
     layers: dict[str, list[str]] = {}
     for row in report.layers:
-        for schedule_and_why in row.layer.passed_over:
-            layers.setdefault(schedule_and_why, []).append(str(row.layer.index))
+        for strategy_and_why in row.layer.passed_over:
+            layers.setdefault(strategy_and_why, []).append(str(row.layer.index))
     if layers:
-        yield "\nschedules that were tried first but do not fit, with their layers"
-    for schedule_and_why, numbers in layers.items():
-        yield f"  {schedule_and_why} ({', '.join(numbers)})"
+        yield "\nstrategies that were tried first but do not fit, with their layers"
+    for strategy_and_why, numbers in layers.items():
+        yield f"  {strategy_and_why} ({', '.join(numbers)})"
 
 
 def _layer(row: LayerRow) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ class LayerView(Paged):
                 f"{way.extra_bytes:,}",
                 f"{way.row_bytes:,}",
                 "taken" if way is taken else _why_not(way, taken),
-                f"{way.schedule}: {way.why}",
+                f"{way.strategy}: {way.why}",
             )
             for way in self.ways
         ]
@@ -122,7 +122,7 @@ class LayerView(Paged):
 
     def _is_taken(self, way: WayCost) -> bool:
         names = {proc.name for proc in self.code.procs}
-        return way.schedule == self.info.kernel and way.function in names
+        return way.strategy == self.info.kernel and way.function in names
 
     def page(self, shown: Collection[str]) -> str:
         """Returns the page: the layer, and the selected texts."""

@@ -18,7 +18,7 @@ from codegen.kernels.knobs import Point
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.loops_op import over_rows
 from codegen.lang.misuse import misuse
-from codegen.lang.schedule import LoopSchedule
+from codegen.lang.schedule import Schedule
 from codegen.lang.template import Template, applied, require_template, template_space
 from codegen.loops.ir import Proc, Role
 from codegen.loops.lanes import Lanes
@@ -37,7 +37,7 @@ from platforms.tuning.tuners import TUNERS
 class SearchedSchedule:
     """The best schedule measured, compared with the unscheduled proc."""
 
-    schedule: LoopSchedule
+    schedule: Schedule
     unit: str  # "instructions", "cycles" or "ticks"
     naive: int  # cost of the unscheduled proc in that unit
     best: int
@@ -57,7 +57,7 @@ class SearchedSchedule:
 
 @checks_arguments
 def search(
-    kernel: LoopSchedule | Proc,
+    kernel: Schedule | Proc,
     board: str,
     trials: int = 300,
     template: Template | None = None,
@@ -130,7 +130,7 @@ def _lanes(proc: Proc, board: Board) -> Lanes | None:
     return lanes if is_sound(proc, nest.steps(alone)) else None
 
 
-def _sketched(schedule: LoopSchedule, marked: Proc, lanes: Lanes | None, seed: int) -> AutoTask:
+def _sketched(schedule: Schedule, marked: Proc, lanes: Lanes | None, seed: int) -> AutoTask:
     if nest_of(schedule.proc) is None:
         raise InputError(
             f"{schedule.proc.name} contains a reduction, so its elements cannot be computed in any order",
@@ -139,7 +139,7 @@ def _sketched(schedule: LoopSchedule, marked: Proc, lanes: Lanes | None, seed: i
     return auto_task(over_rows(marked), seed, lanes)
 
 
-def _of_template(template: Template, schedule: LoopSchedule, marked: Proc, seed: int) -> AutoTask:
+def _of_template(template: Template, schedule: Schedule, marked: Proc, seed: int) -> AutoTask:
     def kernel(point: Point, constants: Mapping[str, Array]) -> Kernel:
         made = applied(template, schedule, point)
         proc = over_rows(replace(made.proc, name=marked.name))
@@ -150,9 +150,7 @@ def _of_template(template: Template, schedule: LoopSchedule, marked: Proc, seed:
     )
 
 
-def _best(
-    schedule: LoopSchedule, template: Template | None, lanes: Lanes | None, point: Point
-) -> LoopSchedule:
+def _best(schedule: Schedule, template: Template | None, lanes: Lanes | None, point: Point) -> Schedule:
     if template is not None:
         return applied(template, schedule, point)
     nest, found = nest_of(schedule.proc, lanes), copy(schedule)
@@ -161,7 +159,7 @@ def _best(
     return found
 
 
-def _require_unscheduled(schedule: LoopSchedule) -> None:
+def _require_unscheduled(schedule: Schedule) -> None:
     proc = schedule.proc
     if schedule.trace:
         raise InputError(

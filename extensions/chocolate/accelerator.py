@@ -30,7 +30,7 @@ from codegen.kernels.kernel import (
     aligned,
 )
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition, RowRequests, Schedule
+from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Size
 
@@ -85,7 +85,7 @@ def _lower(site: Site, tail: Requantised, tile_bytes: int) -> Kernel:
     start = CFunction("chocolate_start", library, (("bytes", channels * filter_bytes),), stack_bytes=60)
     numbers = (*_geometry(site, tail), ("tile_channels", channels), ("tile_step", step))
     return Kernel(
-        schedule="chocolate",
+        strategy="chocolate",
         why="its weights arrive by DMA while other layers run",
         proc=Proc("chocolate_finish", pointers, ()),
         summary="",
@@ -115,11 +115,11 @@ def _geometry(site: Site, tail: Requantised) -> tuple[tuple[str, int], ...]:
     return tuple(zip(names, values, strict=True))
 
 
-def _schedule(tail_of: _Tail, tile_bytes: int) -> Schedule:
+def _strategy(tail_of: _Tail, tile_bytes: int) -> Strategy:
     def lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kernel:
         return _lower(site, tail_of(site), tile_bytes)
 
-    return Schedule(
+    return Strategy(
         "chocolate",
         _requests,
         lower,
@@ -139,8 +139,8 @@ _SUMMARY = "int8 layers whose weights arrive from slow flash by DMA in parallel:
 
 def _configured(settings: Mapping[str, Any]) -> Accelerator:
     tails = {"conv2d": conv_tail, "dense": dense_tail}
-    schedules = {op: (_schedule(tail_of, settings["tile"]),) for op, tail_of in tails.items()}
-    return Accelerator(_SUMMARY, schedules, options=(_TILE,), configured=_configured)
+    strategies = {op: (_strategy(tail_of, settings["tile"]),) for op, tail_of in tails.items()}
+    return Accelerator(_SUMMARY, strategies, options=(_TILE,), configured=_configured)
 
 
 ACCELERATOR = _configured({"tile": _TILE.default})

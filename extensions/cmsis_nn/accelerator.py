@@ -14,7 +14,7 @@ from extensions.cmsis_nn.elements import ADD, MUL, SOFTMAX
 from extensions.cmsis_nn.library import HINT, cmsis_nn
 from extensions.cmsis_nn.lstm import LSTM, WIDE_LSTM
 from extensions.cmsis_nn.pools import AVERAGE_POOL, MAX_POOL
-from extensions.cmsis_nn.schedules import LibraryCall, schedule
+from extensions.cmsis_nn.strategies import LibraryCall, strategy
 from extensions.cmsis_nn.svdf import FUNCTIONS, svdf_regions
 
 _CALLS: Mapping[str, tuple[LibraryCall, ...]] = {
@@ -33,8 +33,8 @@ _PATH = AcceleratorOption("path", Text("FOLDER"), "", "folder of CMSIS-NN, with 
 
 @cache
 def _of(folder: str) -> Accelerator:
-    schedules = {op: tuple(schedule(call, folder) for call in calls) for op, calls in _CALLS.items()}
-    return Accelerator(_SUMMARY, schedules, svdf_regions(folder), options=(_PATH,), configured=_configured)
+    strategies = {op: tuple(strategy(call, folder) for call in calls) for op, calls in _CALLS.items()}
+    return Accelerator(_SUMMARY, strategies, svdf_regions(folder), options=(_PATH,), configured=_configured)
 
 
 def _configured(settings: Mapping[str, Any]) -> Accelerator:

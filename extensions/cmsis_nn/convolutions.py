@@ -16,8 +16,8 @@ from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_conv2d import tail_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition
-from extensions.cmsis_nn.schedules import BYTES, Arguments, LibraryCall
+from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition
+from extensions.cmsis_nn.strategies import BYTES, Arguments, LibraryCall
 
 _Tail = Callable[[Site], Requantised]
 _VECTOR_BYTES = 16  # of Helium

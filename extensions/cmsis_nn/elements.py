@@ -8,8 +8,8 @@ from aot.ops.binary_rescale import Multiplier, add_parameters, mul_multiplier
 from aot.ops.requant import quant_of
 from aot.ops.softmax import Softmax, softmax_parameters
 from codegen.kernels.kernel import Site
-from codegen.kernels.schedule import Condition
-from extensions.cmsis_nn.schedules import BYTES, Arguments, LibraryCall
+from codegen.kernels.strategy import Condition
+from extensions.cmsis_nn.strategies import BYTES, Arguments, LibraryCall
 
 _Numbers = tuple[tuple[str, int], ...]
 

@@ -12,8 +12,8 @@ from aot.ops.recurrent import Recurrent
 from aot.ops.requant import quant_of
 from aot.ops.rounding import RequantRounding
 from codegen.kernels.kernel import Site
-from codegen.kernels.schedule import Condition
-from extensions.cmsis_nn.schedules import Arguments, LibraryCall
+from codegen.kernels.strategy import Condition
+from extensions.cmsis_nn.strategies import Arguments, LibraryCall
 
 _X, _WEIGHTS, _HIDDEN, _CELL = 0, 1, 4, 5
 _GATES = ("taken", "shown", "kept", "fresh")

@@ -6,8 +6,8 @@ from aot.ops.activation import integer_clamp
 from aot.ops.average_pool2d import AveragePool2d, Halves
 from codegen.kernels.kernel import Site
 from codegen.kernels.pooling import pool_of
-from codegen.kernels.schedule import Condition
-from extensions.cmsis_nn.schedules import BYTES, Arguments, LibraryCall
+from codegen.kernels.strategy import Condition
+from extensions.cmsis_nn.strategies import BYTES, Arguments, LibraryCall
 
 
 def _goes_away_from_zero(site: Site) -> bool:

@@ -31,7 +31,7 @@ from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_conv2d import tail_of
 from codegen.kernels.kernel import CFunction, Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition, Schedule
+from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 from extensions.cmsis_nn.library import cmsis_nn, library
 
@@ -198,7 +198,7 @@ def _lower(
         *(("y_least", made.requant.low), ("y_most", made.requant.high)),
     )
     return Kernel(
-        schedule="cmsis-nn",
+        strategy="cmsis-nn",
         why=f"{called.function} of CMSIS-NN {cmsis_nn(folder).revision}",
         proc=Proc(called.c_name, pointers, ()),
         summary="",
@@ -230,8 +230,8 @@ def _tables(feature: Site, times: Site, sizes: tuple[int, int, int]) -> Mapping[
 
 def svdf_regions(folder: str) -> Regions:
     """Returns the regions. Each SVDF is a region."""
-    schedules = (
-        Schedule(
+    strategies = (
+        Strategy(
             "cmsis-nn",
             whole_inputs,
             partial(_lower, called, folder),
@@ -243,4 +243,4 @@ def svdf_regions(folder: str) -> Regions:
         )
         for width, called in FUNCTIONS.items()
     )
-    return Regions(_claims, tuple(schedules))
+    return Regions(_claims, tuple(strategies))

@@ -16,9 +16,9 @@ from aot.ops.rounding import RequantRounding
 from aot.target import Feature
 from codegen.kernels.conv2d import conv_op
 from codegen.kernels.kernel import Site
-from codegen.kernels.schedule import Condition
+from codegen.kernels.strategy import Condition
 from extensions.cmsis_nn.convolutions import geometry, has_byte_weights
-from extensions.cmsis_nn.schedules import WIDE, Arguments, LibraryCall
+from extensions.cmsis_nn.strategies import WIDE, Arguments, LibraryCall
 
 _LARGEST = 1 << 15  # magnitude of the inputs' integers
 _REST_BITS = 14  # of the library's first shift, to 32 bits

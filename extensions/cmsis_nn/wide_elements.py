@@ -7,7 +7,7 @@ from aot.ops.curves_16 import difference_multiplier, exp_points, reciprocal_poin
 from aot.ops.requant import quant_of
 from aot.ops.softmax import Softmax
 from codegen.kernels.kernel import Site
-from codegen.kernels.schedule import Condition
+from codegen.kernels.strategy import Condition
 from extensions.cmsis_nn.elements import (
     TWICE,
     TWO_TENSORS,
@@ -16,7 +16,7 @@ from extensions.cmsis_nn.elements import (
     softmax_arguments,
 )
 from extensions.cmsis_nn.pools import HALVES, pool_arguments
-from extensions.cmsis_nn.schedules import WIDE, Arguments, LibraryCall
+from extensions.cmsis_nn.strategies import WIDE, Arguments, LibraryCall
 
 # The library does not saturate as the reference does in two cases. A single element has the share 32,768. And
 # the sum of exponentials, normalized to between 1 and 2, may round to 2; the smallest such sum is 2^18 - 1,

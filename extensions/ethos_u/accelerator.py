@@ -17,7 +17,7 @@ from codegen.accelerators.accelerator import Accelerator, AcceleratorOption, Reg
 from codegen.accelerators.emulated import EmulatedDevice
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import CFunction, Kernel, MemoryDemand, RowAccess, Site
-from codegen.kernels.schedule import Condition, Schedule
+from codegen.kernels.strategy import Condition, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice, FormedText, Text
 from extensions.ethos_u.claims import claims
@@ -80,7 +80,7 @@ def _lower(
     )
     name = function_name(len(xs), len(ys))
     return Kernel(
-        schedule="ethos-u",
+        strategy="ethos-u",
         why=f"Vela estimates {program.cycles:,} cycles for {config.word} at {program.clock_hz / 1e6:.0f} MHz",
         proc=Proc(name, params, ()),
         summary="",
@@ -130,9 +130,9 @@ _SHORT_ADDRESSES = Condition[Site](
 )
 
 
-def _schedule(settings: Mapping[str, Any]) -> Schedule:
+def _strategy(settings: Mapping[str, Any]) -> Strategy:
     memory, is_model = settings["memory"], settings["device"] == _MODEL and not settings["path"]
-    return Schedule(
+    return Strategy(
         "ethos-u",
         whole_inputs,
         partial(_lower, CONFIGS[settings["config"]], _executor(settings)),
@@ -171,7 +171,7 @@ def _claimed(settings: Mapping[str, Any], owner: str, graph: Graph) -> Claims:
 def _configured(settings: Mapping[str, Any]) -> Accelerator:
     return Accelerator(
         _SUMMARY,
-        regions=Regions(partial(_claimed, settings), (_schedule(settings),)),
+        regions=Regions(partial(_claimed, settings), (_strategy(settings),)),
         options=_OPTIONS,
         configured=_configured,
         emulated=EmulatedDevice(REGISTERS_BYTES, mapped),

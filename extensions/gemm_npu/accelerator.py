@@ -18,7 +18,7 @@ from codegen.kernels.depthwise_blocks import op_of as depthwise_op
 from codegen.kernels.depthwise_conv2d import tail_of as depthwise_tail
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, RowAccess, Site, Started
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition, RowRequests, Schedule
+from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice
 from extensions.gemm_npu.device import mapped
@@ -76,7 +76,7 @@ def _lower(compiled: NpuLayer, site: Site, device: str) -> Kernel:
     )
     cycles, moved = timed(compiled.program).cycles, sum(map(outside_bytes, compiled.program))
     return Kernel(
-        schedule=NAME,
+        strategy=NAME,
         why=f"{cycles:,} cycles of the device, {moved:,} bytes moved",
         proc=Proc(finish.name, params, ()),
         summary="",
@@ -171,7 +171,7 @@ _WINDOWS: Mapping[str, WindowLayer] = {
 }
 
 
-def _schedule(op: str, threads: int, device: str) -> Schedule:
+def _strategy(op: str, threads: int, device: str) -> Strategy:
     layer = _WINDOWS.get(op)
     compiled = layer.compiled if layer is not None else sum_of
 
@@ -183,7 +183,7 @@ def _schedule(op: str, threads: int, device: str) -> Schedule:
 
     addresses = Condition[Site]("cores with 32-bit addresses", lambda site: site.target.pointer_bytes == 4)
     fits = (*_FITS[op], addresses) if device == "registers" else _FITS[op]
-    return Schedule(NAME, _requests, lower, fits=fits, refuses=refuses, demand=MemoryDemand(ALIGN_BYTES))
+    return Strategy(NAME, _requests, lower, fits=fits, refuses=refuses, demand=MemoryDemand(ALIGN_BYTES))
 
 
 _THREADS = AcceleratorOption(
@@ -205,7 +205,7 @@ _SUMMARY = "a simulated tensor accelerator with its own instruction set, queues 
 def _configured(settings: Mapping[str, Any]) -> Accelerator:
     return Accelerator(
         _SUMMARY,
-        {op: (_schedule(op, settings["threads"], settings["device"]),) for op in _FITS},
+        {op: (_strategy(op, settings["threads"], settings["device"]),) for op in _FITS},
         options=_OPTIONS,
         configured=_configured,
         emulated=EmulatedDevice(_REGISTERS_BYTES, mapped),

@@ -32,7 +32,7 @@ from codegen.accelerators.accelerator import (
 from codegen.formats import RowFormat
 from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, RowAccess, Site
-from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition, Schedule
+from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice
 from extensions.strawberry.packing import packed, reals, tables_of_bytes
@@ -121,7 +121,7 @@ def _lower(site: Site, lanes: int) -> Kernel:
     pooled = "the intermediate image exists only as a few rows of scratch"
     alone = "it supports convolutions of any shape"
     return Kernel(
-        schedule="strawberry",
+        strategy="strawberry",
         why=pooled if len(region_of(site).graph.nodes) > 1 else alone,
         proc=Proc(name, pointers, ()),
         summary="",
@@ -192,14 +192,14 @@ def _configured(settings: Mapping[str, Any]) -> Accelerator:
     def lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kernel:
         return _lower(site, lanes)
 
-    schedule = Schedule(
+    strategy = Strategy(
         "strawberry",
         whole_inputs,
         lower,
         fits=(Condition("sums of 32 bits", _has_short_sums),),
         demand=MemoryDemand(_ALIGN),
     )
-    return Accelerator(_SUMMARY, regions=Regions(_claims, (schedule,)), options=(_LANES,))
+    return Accelerator(_SUMMARY, regions=Regions(_claims, (strategy,)), options=(_LANES,))
 
 
 _SUMMARY = "convolutions fused with the pool after them, packed weights and scratch: an example to copy"

@@ -15,7 +15,7 @@ from codegen.accelerators.accelerator import Accelerator
 from codegen.formats import RowFormat, whole
 from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, RowAccess, Site
-from codegen.kernels.schedule import AS_TFLM_ROUNDS, Condition, RowRequests, Schedule
+from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 
 _NAME = "vanilla_conv2d"
@@ -51,7 +51,7 @@ def _lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kern
         ),
     )
     return Kernel(
-        schedule="vanilla",
+        strategy="vanilla",
         why="the function accepts int8 convolutions of any shape",
         proc=Proc(_NAME, pointers, ()),
         summary="",
@@ -91,7 +91,7 @@ def _shape(site: Site) -> tuple[tuple[str, int], ...]:
     )
 
 
-_CONV2D = Schedule(
+_CONV2D = Strategy(
     "vanilla",
     _requests,
     _lower,

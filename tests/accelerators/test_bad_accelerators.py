@@ -57,7 +57,7 @@ def add() -> Iterator[Add]:
 
 def with_c(before: str, after: str, demand: MemoryDemand = ANYWHERE) -> Accelerator:
     """Vanilla with other C."""
-    (known,) = VANILLA.schedules["conv2d"]
+    (known,) = VANILLA.strategies["conv2d"]
 
     def lower(*given: Any) -> Any:
         kernel = known.lower(*given)
@@ -69,7 +69,7 @@ def with_c(before: str, after: str, demand: MemoryDemand = ANYWHERE) -> Accelera
         )
         return replace(kernel, calls=replace(kernel.calls, library=library))
 
-    return replace(VANILLA, schedules={"conv2d": (replace(known, lower=lower, demand=demand),)})
+    return replace(VANILLA, strategies={"conv2d": (replace(known, lower=lower, demand=demand),)})
 
 
 def claiming(*regions: tuple[str, ...]) -> Accelerator:
@@ -79,7 +79,7 @@ def claiming(*regions: tuple[str, ...]) -> Accelerator:
     def claims(owner: str, _graph: Graph) -> Claims:
         return Claims(owner, regions)
 
-    return Accelerator("claims", regions=Regions(claims, SUMS.regions.schedules))
+    return Accelerator("claims", regions=Regions(claims, SUMS.regions.strategies))
 
 
 def compiled(name: str) -> None:
@@ -125,7 +125,7 @@ def fails(*_given: object) -> Any:
 )
 def test_claims_in_python_that_fail_are_reported(claims: Any, said: str, add: Add) -> None:
     assert SUMS.regions is not None
-    add("npu", Accelerator("claims", regions=Regions(claims, SUMS.regions.schedules)))
+    add("npu", Accelerator("claims", regions=Regions(claims, SUMS.regions.strategies)))
     with pytest.raises(DeployError) as caught:
         compiled("npu")
     assert caught.value.what.startswith(said)
@@ -144,9 +144,9 @@ def test_claims_in_python_that_fail_are_reported(claims: Any, said: str, add: Ad
     ],
     ids=["lower", "another kind", "requests", "refuses"],
 )
-def test_schedules_in_python_that_fail_name_the_node(change: Any, said: str, add: Add) -> None:
+def test_strategies_in_python_that_fail_name_the_node(change: Any, said: str, add: Add) -> None:
     assert SUMS.regions is not None
-    (known, *_) = SUMS.regions.schedules
+    (known, *_) = SUMS.regions.strategies
     regions = Regions(lambda owner, _: Claims(owner, (("one",),)), (replace(known, **change),))
     add("npu", Accelerator("sums", regions=regions))
     with pytest.raises(DeployError) as caught:

@@ -111,7 +111,7 @@ def test_a_region_is_verified_by_every_goal(optimize: str) -> None:
     assert compiled("sums", optimize=optimize, check=True).layers
 
 
-def test_a_region_that_no_schedule_fits_stays_on_the_cpu() -> None:
+def test_a_region_that_no_strategy_fits_stays_on_the_cpu() -> None:
     graph = parse_graph(
         """graph "wide"
 input "a": f32[1,4]

@@ -159,7 +159,7 @@ def test_those_of_others_come_behind_ours(add: Callable[[str, object], None]) ->
 
 
 def test_the_first_that_is_named_comes_first(add: Callable[[str, object], None]) -> None:
-    add("copy", Accelerator("as vanilla", accelerators()["vanilla"].schedules))
+    add("copy", Accelerator("as vanilla", accelerators()["vanilla"].strategies))
     model = ImportedModel(CASES[0].graph, "net.tflite", "00" * 32, "net")
     options = CompileOptions(accelerators=("copy", "vanilla"))
     assert taken(compile_job(Job(model, Target("host"), options)))

@@ -36,7 +36,7 @@ cycles: int = kernel.cycles
 # A line that is wrong, and what is said of it.
 WRONG = {
     "deploy.compile(3)": 'Argument 1 to "compile" has incompatible type "int"',
-    "s.split(2, 2)": 'Argument 1 to "split" of "LoopSchedule" has incompatible type "int"',
+    "s.split(2, 2)": 'Argument 1 to "split" of "Schedule" has incompatible type "int"',
     "lang.frobnicate": 'Module has no attribute "frobnicate"',
 }
 

@@ -111,9 +111,9 @@ def test_inspect_says_where_too_much_is_there_at_once_to_search(
     assert said in run_deploy("inspect", model).out
 
 
-def test_inspect_says_which_schedules_do_not_fit_and_why(model: Path, run_deploy: Run) -> None:
+def test_inspect_says_which_strategies_do_not_fit_and_why(model: Path, run_deploy: Run) -> None:
     on_m4 = run_deploy("inspect", model, "--board", "mps2-an386", "--layers").out
-    assert "\nschedules that were tried first but do not fit, with their layers\n" in on_m4
+    assert "\nstrategies that were tried first but do not fit, with their layers\n" in on_m4
     assert re.search(r"^  helium: the core has no mve \(\d+(, \d+)*\)$", on_m4, re.MULTILINE)
     assert "helium:" not in run_deploy("inspect", model, "--board", "mps3-an547", "--layers").out
     facts = json.loads(run_deploy("inspect", model, "--board", "mps2-an386", "--json").out)

@@ -21,7 +21,7 @@ ALL = (Pool("DTCM", (1 << 16) - FIRMWARE_RAM_BYTES), Pool("SRAM", 1 << 18))
 
 def stage(*memories: str) -> LoweredStage:
     demand = MemoryDemand(memories=frozenset(memories))
-    kernel = SimpleNamespace(demand=demand, device="NPU", schedule="npu")
+    kernel = SimpleNamespace(demand=demand, device="NPU", strategy="npu")
     made = SimpleNamespace(op="conv2d", name="c", kernel=kernel)
     return cast(LoweredStage, made)
 

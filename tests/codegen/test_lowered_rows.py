@@ -163,7 +163,7 @@ def test_a_part_of_one_row_is_written_where_it_belongs_if_that_is_at_a_word(
 
 
 def test_a_kernel_that_demands_memory_gets_copies_of_what_is_the_callers() -> None:
-    with used_for(Combine.name, Larger(ALIGNED).schedule):
+    with used_for(Combine.name, Larger(ALIGNED).strategy):
         made = lower_graph(maxima(), DSP, OPTIONS["speed"])
     copied = [stage.name for stage in made.stages if stage.op == "relayout"]
     assert copied == ["relayout a", "relayout b", "deliver y"]

@@ -33,8 +33,8 @@ COPIED = (
 )
 NAMES = re.compile(r'"([^"]+)":')  # of tables
 PAGES = sorted((Path(__file__).parents[2] / "docs").glob("adding-*.md"))
-# What people add -> the most lines that files of the tree get for it; a schedule goes into its kernel.
-TOPICS = {"accelerator": 0, "board": 0, "command": 1, "op": 3, "pass": 1, "platform": 3, "schedule": 16}
+# What people add -> the most lines that files of the tree get for it; a strategy goes into its kernel.
+TOPICS = {"accelerator": 0, "board": 0, "command": 1, "op": 3, "pass": 1, "platform": 3, "strategy": 16}
 
 
 def test_there_is_a_page_for_each_thing_people_add() -> None:

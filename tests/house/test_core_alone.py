@@ -13,7 +13,7 @@ from tree_copies import copy_folders
 
 # Tests of the core that ask for no part: what runs them all takes minutes.
 TESTS = (
-    "tests/kernels/test_schedules.py",
+    "tests/kernels/test_strategies.py",
     "tests/extensions/test_extensions.py",
     "tests/passes/test_mutator.py",
 )

@@ -94,8 +94,8 @@ from __future__ import annotations
 from aot.ir.types import DType
 from aot.target import Feature
 from codegen.isa.isa import Isa
-from codegen.kernels.schedule import BYTES
-from codegen.kernels.dense import dense_schedule
+from codegen.kernels.strategy import BYTES
+from codegen.kernels.dense import dense_strategy
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, nest, stored_bytes
 from codegen.kernels.kernel import Site
 from codegen.loops.affine import variable
@@ -124,7 +124,7 @@ def magic_dot(site: Site, p: DotProblem) -> ScheduledDot:
     return ScheduledDot("magic", "by magic", tensorize(nest(p, p.w_dtype), "k", [magic(p.length)]))
 
 
-DENSE = dense_schedule("magic", magic_dot, stored_bytes, needs=frozenset({MAGIC}), fits=(BYTES,))
+DENSE = dense_strategy("magic", magic_dot, stored_bytes, needs=frozenset({MAGIC}), fits=(BYTES,))
 ISA = Isa("magic", frozenset({MAGIC}), {"dense": (DENSE,)})
 '''
 COMPILE = """
@@ -168,7 +168,7 @@ def test_an_accelerator_is_one_folder_and_one_line(tree: Path) -> None:
     assert [layer["op"] for layer in layers if layer["kernel"] == "vanilla"] == ["conv2d", "conv2d"]
 
 
-SCHEDULE = '''\
+STRATEGY = '''\
 """max_pool2d on cores with the DSP extension: as plain C has it."""
 
 from __future__ import annotations
@@ -180,28 +180,28 @@ from codegen.formats import RowFormat
 from codegen.isa.dsp.needs import NEEDS
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.max_pool2d import KERNEL
-from codegen.kernels.schedule import Schedule
+from codegen.kernels.strategy import Strategy
 
-*_, _PLAIN = KERNEL.schedules
+*_, _PLAIN = KERNEL.strategies
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    return replace(_PLAIN.lower(site, inputs, output), schedule="new", why="it is new")
+    return replace(_PLAIN.lower(site, inputs, output), strategy="new", why="it is new")
 
 
-SCHEDULE = Schedule("new", _PLAIN.requests, _lower, NEEDS)
+STRATEGY = Strategy("new", _PLAIN.requests, _lower, NEEDS)
 '''
 
 
 @pytest.mark.slow
-def test_a_schedule_is_one_file_and_one_line(tree: Path) -> None:
+def test_a_strategy_is_one_file_and_one_line(tree: Path) -> None:
     table = {
-        "codegen/isa/dsp/schedules/__init__.py": (
+        "codegen/isa/dsp/strategies/__init__.py": (
             '        "dense": ("dense",),',
             '        "max_pool2d": ("max_pool2d",),',
         )
     }
-    make(Change({"codegen/isa/dsp/schedules/max_pool2d.py": SCHEDULE}, table), tree)
+    make(Change({"codegen/isa/dsp/strategies/max_pool2d.py": STRATEGY}, table), tree)
     board = ("inspect", "deploy/demo/digits.tflite", "--json", "--board")
     kernels = {
         name: [layer["kernel"] for layer in json.loads(deploy(tree, *board, name))["layers"]]

@@ -261,7 +261,7 @@ RECURRENT = [
 @pytest.mark.parametrize("case", [*EVERY_LAYER, *RECURRENT], ids=lambda case: case.name)
 def test_layers_on_floats_are_near_their_references(case: OpCase) -> None:
     lowered = lower_graph(run_meaning(case.graph).graph, MVE, CompileOptions())
-    assert lowered.stages[-1].kernel.schedule.startswith("helium")
+    assert lowered.stages[-1].kernel.strategy.startswith("helium")
     for inputs in samples_of(case):
         wanted = run_graph(case.graph, inputs)["y"]
         apart = np.abs(run_lowered(lowered, inputs)["y"] - wanted)  # type: ignore[operator]
@@ -273,7 +273,7 @@ def test_weights_in_16_bits_are_left_to_scalar_loads() -> None:
     halves = {name: a.astype(np.float16).astype(np.float32) for name, a in case.graph.constants.items()}
     graph = replace(case.graph, constants=halves)
     (stage,) = lower_graph(graph, MVE, CompileOptions(half_weights=True)).stages
-    assert stage.kernel.schedule == "reals"
+    assert stage.kernel.strategy == "reals"
     assert PassedOver("helium-f32", "only for weights stored in 32 bits") in stage.kernel.passed_over
 
 

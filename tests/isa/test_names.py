@@ -8,7 +8,7 @@ import pytest
 from instruction_tiles import REQUANT, TILES, variations
 
 from codegen.isa.dsp.scalar_math import with_dsp
-from codegen.isa.dsp.schedules.depthwise_blocks import block_row
+from codegen.isa.dsp.strategies.depthwise_blocks import block_row
 from codegen.isa.plain.requantise import store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.loops.ir import Instruction

@@ -18,7 +18,7 @@ from aot.ir.graph import Graph
 from aot.ops.conv2d import Conv2d
 from aot.passes.pipeline import run_meaning
 from aot.target import Target
-from codegen.isa.dsp.schedules.paired_rows import saves_cycles
+from codegen.isa.dsp.strategies.paired_rows import saves_cycles
 from codegen.kernels.paired_rows import (
     PixelTiles,
     blocks_of,

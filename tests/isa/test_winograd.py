@@ -59,7 +59,7 @@ def only_stage(graph: Graph) -> LoweredStage:
 @pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
 def test_every_case_is_a_winograd_kernel_of_two_rows(each: OpCase) -> None:
     stage = only_stage(each.graph)
-    assert stage.kernel.schedule == "winograd"
+    assert stage.kernel.strategy == "winograd"
     assert stage.steps * 2 == stage.result.image_rows
     assert [len(reading.access.rows(0)) for reading in stage.reads] == [4]
 
@@ -131,7 +131,7 @@ def test_sums_may_reach_the_ends_of_32_bits_and_go_no_further() -> None:
 def test_transformed_weights_are_for_speed_alone(goal: str) -> None:
     lowered = lower_graph(run_meaning(case("").graph).graph, DSP, OPTIONS[goal])
     (kernel,) = (stage.kernel for stage in lowered.stages if stage.op == "conv2d")
-    reasons = {each.schedule: each.why for each in kernel.passed_over}
+    reasons = {each.strategy: each.why for each in kernel.passed_over}
     assert reasons["winograd"] == "only for speed, where rows may be widened"
 
 
@@ -146,7 +146,7 @@ def test_transformed_weights_are_for_speed_alone(goal: str) -> None:
 )
 def test_what_does_not_fit_is_reported(graph: OpCase, why: str) -> None:
     kernel = only_stage(graph.graph).kernel
-    reasons = {each.schedule: each.why for each in kernel.passed_over}
+    reasons = {each.strategy: each.why for each in kernel.passed_over}
     assert reasons.get("winograd", "") == (f"only for {why}" if why else "")
 
 
@@ -163,19 +163,19 @@ def planned(target: Target) -> CompiledPlan:
     )
 
 
-def schedules_with(flash_bytes: int) -> dict[str, str]:
+def strategies_with(flash_bytes: int) -> dict[str, str]:
     target = replace(
         DSP,
         regions=(MemoryRegion("FLASH", 0, flash_bytes, "flash"), MemoryRegion("RAM", 1 << 29, 65536, "ram")),
     )
     lowered = planned(target).lowered
-    return {stage.name.split()[-1]: stage.kernel.schedule for stage in lowered.stages if stage.op == "conv2d"}
+    return {stage.name.split()[-1]: stage.kernel.strategy for stage in lowered.stages if stage.op == "conv2d"}
 
 
 def test_layers_give_transformed_weights_up_where_flash_is_short() -> None:
-    assert schedules_with(1 << 20) == {"first": "winograd", "second": "winograd"}
-    assert schedules_with(20_000) == {"first": "smlad", "second": "winograd"}
-    assert schedules_with(4000) == {"first": "smlad", "second": "smlad"}
+    assert strategies_with(1 << 20) == {"first": "winograd", "second": "winograd"}
+    assert strategies_with(20_000) == {"first": "smlad", "second": "winograd"}
+    assert strategies_with(4000) == {"first": "smlad", "second": "smlad"}
 
 
 def test_without_a_known_flash_all_have_room() -> None:

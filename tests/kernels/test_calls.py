@@ -22,7 +22,7 @@ from artifact.artifact import artifact_of
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.kernels.kernel import ANYWHERE, MemoryDemand
-from codegen.kernels.schedule import Condition, Schedule
+from codegen.kernels.strategy import Condition, Strategy
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.poisoned import Poisoned
@@ -41,9 +41,9 @@ Use = Callable[[Larger], None]
 
 @pytest.fixture
 def use() -> Iterator[Use]:
-    """Puts the schedule before all others, for the time of a test."""
+    """Puts the strategy before all others, for the time of a test."""
     with ExitStack() as stack:
-        yield lambda larger: stack.enter_context(used_for("combine", larger.schedule))
+        yield lambda larger: stack.enter_context(used_for("combine", larger.strategy))
 
 
 def model(target: Target = PLAIN, name: str = "net", **options: object) -> CompiledModel:
@@ -155,8 +155,8 @@ def test_memory_that_does_not_exist_is_named_with_the_node(use: Use) -> None:
 
 
 def test_two_functions_that_reach_no_memory_in_common_are_named(use: Use) -> None:
-    fast = Larger(MemoryDemand(memories=frozenset({"DTCM"}))).schedule
-    slow = Larger(MemoryDemand(memories=frozenset({"SRAM"}))).schedule
+    fast = Larger(MemoryDemand(memories=frozenset({"DTCM"}))).strategy
+    slow = Larger(MemoryDemand(memories=frozenset({"SRAM"}))).strategy
     assert fast.demand != slow.demand
     with used_for("combine", _only("second", slow), fast), pytest.raises(ModelError) as caught:
         model(TWO_MEMORIES)
@@ -188,5 +188,5 @@ def test_models_of_one_firmware_share_the_files(use: Use) -> None:
         share_firmware(one, (changed,))
 
 
-def _only(node: str, schedule: Schedule) -> Schedule:
-    return replace(schedule, fits=(Condition("that node", lambda site: site.node.name == node),))
+def _only(node: str, strategy: Strategy) -> Strategy:
+    return replace(strategy, fits=(Condition("that node", lambda site: site.node.name == node),))

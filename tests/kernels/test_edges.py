@@ -70,7 +70,7 @@ def conv2d(number: int, channels: int, window: Sequence[int], padding: tuple[int
 
 
 KINDS = {"depthwise": depthwise, "conv2d": conv2d}
-# Where rows have no padding at the sides: schedules that have no edges read rows with padding.
+# Where rows have no padding at the sides: strategies that have no edges read rows with padding.
 WITH_EDGES = {("depthwise", "dsp"): DSP, ("conv2d", "dsp"): DSP, ("conv2d", "plain"): PLAIN}
 
 

@@ -101,7 +101,7 @@ def test_every_kernel_has_small_cases(op_name: str) -> None:
 
 def what_is_executed(stage: LoweredStage) -> tuple[object, ...]:
     """All of a stage but what it could have been: its reasons, its knobs, the node."""
-    kernel = replace(stage.kernel, constants={}, schedule="", why="", space=None, passed_over=())
+    kernel = replace(stage.kernel, constants={}, strategy="", why="", space=None, passed_over=())
     constants = [(name, values.dtype, values.tolist()) for name, values in stage.kernel.constants.items()]
     return kernel, constants, stage.reads, stage.results
 

@@ -66,7 +66,7 @@ def only_stage(
 @pytest.mark.slow
 @pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
 def test_every_case_is_packed_and_equals_the_reference_in_loops(each: OpCase) -> None:
-    assert only_stage(each).kernel.schedule == "packed"
+    assert only_stage(each).kernel.strategy == "packed"
     lowered = lower_graph(run_meaning(each.graph).graph, RISC_V, OPTIONS["speed"])
     for inputs in samples_of(each)[:1]:
         assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
@@ -84,11 +84,11 @@ def test_the_c_equals_the_reference_under_sanitizers(
 def test_all_else_goes_the_plain_way() -> None:
     """Cores with few registers, code or memory to be saved, weights without room for two in a turn."""
     for target, goal in ((PLAIN, "speed"), (RISC_V, "size"), (RISC_V, "ram")):
-        assert only_stage(case("pairs"), target, OPTIONS[goal]).kernel.schedule == "plain"
+        assert only_stage(case("pairs"), target, OPTIONS[goal]).kernel.strategy == "plain"
     for other in (case("pairs", value=-128), case("windows", dilation=2)):
-        assert only_stage(other).kernel.schedule == "plain"
+        assert only_stage(other).kernel.strategy == "plain"
     external = replace(OPTIONS["speed"], weights_external=True)
-    assert only_stage(case("pairs"), options=external).kernel.schedule == "plain"
+    assert only_stage(case("pairs"), options=external).kernel.strategy == "plain"
 
 
 def test_words_of_a_tile_lie_in_scratch() -> None:

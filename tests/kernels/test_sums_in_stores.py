@@ -76,7 +76,7 @@ def test_a_plan_says_of_each_sum_why_it_stayed() -> None:
     plan = planned(d.graph(d.add("y", d.conv("a", x, 8), x)), DSP, OPTIONS["speed"])
     *_, step = plan.steps
     assert step.what.name == "add-in-stores"
-    reason = 'adds the result of "node a" and is left alone, because the schedule winograd computes no sums'
+    reason = 'adds the result of "node a" and is left alone, because the strategy winograd computes no sums'
     assert getattr(step.outcome, "because", "") == f'"node y" {reason}'
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from aot.errors import InputError
-from codegen.lang.schedule import LoopSchedule
+from codegen.lang.schedule import Schedule
 from codegen.lang.template import Template, TemplateKnobs, applied, template_space
 from deploy import lang
 
 W = np.random.default_rng(1).integers(-128, 128, (6, 16), np.int8)
 
 
-def product(rows: int = 6) -> LoopSchedule:
+def product(rows: int = 6) -> Schedule:
     x = lang.placeholder("x", (rows, 16), "i8")
     w = lang.placeholder("w", (6, 16), "i8", constant=True)
     k = lang.reduce_axis("k", 16)
@@ -66,7 +66,7 @@ def test_what_cannot_be_searched_is_reported() -> None:
         lang.search(lang.proc("centred", [x], y), "mps2-an386")
 
 
-def tiles(s: LoopSchedule, knobs: TemplateKnobs) -> None:
+def tiles(s: Schedule, knobs: TemplateKnobs) -> None:
     rows, columns = knobs.choose("rows", (1, 2, 3)), knobs.factor("columns", 6)
     knobs.require(rows * columns <= 6)
     _, _, ii, ji = s.tile("i", "j", rows, columns)
@@ -81,7 +81,7 @@ def tiles(s: LoopSchedule, knobs: TemplateKnobs) -> None:
 def test_orders_are_all_there_are_and_a_loop_is_annotated() -> None:
     asked: list[tuple[str, ...]] = []
 
-    def template(s: LoopSchedule, knobs: TemplateKnobs) -> None:
+    def template(s: Schedule, knobs: TemplateKnobs) -> None:
         asked.append(knobs.order("order", "i", "j", "k"))
         knobs.annotate("how", s, "k")
 
@@ -93,7 +93,7 @@ def test_orders_are_all_there_are_and_a_loop_is_annotated() -> None:
     assert len({*asked}) == 6
     assert applied(template, product(), {"order": 0, "how": 1}).script() == "s.unroll('k')\n"
 
-    def wide(s: LoopSchedule, knobs: TemplateKnobs) -> None:
+    def wide(s: Schedule, knobs: TemplateKnobs) -> None:
         knobs.annotate("how", s, "j", ("none", "mmx"))
 
     with pytest.raises(InputError, match='"mmx" is not a loop transformation'):

@@ -16,7 +16,7 @@ KERNELS = (
     "codegen/kernels/*.py",
     "codegen/isa/plain/*.py",
     "codegen/isa/dsp/*.py",
-    "codegen/isa/dsp/schedules/*.py",
+    "codegen/isa/dsp/strategies/*.py",
 )
 
 

@@ -32,7 +32,7 @@ def source(board: Board, name: str) -> ProjectSource:
 def called_behind_another(board: Board) -> ProjectSource:
     """Two models: the first is computed by loops, the second by calls that demand whole cache lines."""
     plain = source(board, "plain")
-    with used_for("combine", Larger(MemoryDemand(align=64)).schedule):
+    with used_for("combine", Larger(MemoryDemand(align=64)).strategy):
         return share_firmware(plain, [source(board, "calling")])
 
 

@@ -1,4 +1,4 @@
-"""A C function written by hand, the schedule that calls it, and a graph for them."""
+"""A C function written by hand, the strategy that calls it, and a graph for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest, whole
 from codegen.isa.isa import Isa
 from codegen.kernels.kernel import ANYWHERE, CFile, CFunction, CLibrary, Kernel, MemoryDemand, RowAccess, Site
-from codegen.kernels.schedule import Schedule
+from codegen.kernels.strategy import Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 
 HEADER = """\
@@ -66,7 +66,7 @@ def library(align: int, needs: frozenset[Feature]) -> CLibrary:
 
 @dataclass(frozen=True)
 class Larger:
-    """Makes the schedule: a tensor at a time, or a row."""
+    """Makes the strategy: a tensor at a time, or a row."""
 
     demand: MemoryDemand
     by_rows: bool = False
@@ -83,7 +83,7 @@ class Larger:
         params = (Buffer(n, DType.I8, elements, role) for n, role in zip(names, roles, strict=True))
         source = library(1 if self.demand == ANYWHERE else self.demand.align, self.needs)
         return Kernel(
-            schedule="larger",
+            strategy="larger",
             why="a test wants it",
             proc=Proc("larger", tuple(params), ()),
             summary="",
@@ -94,14 +94,14 @@ class Larger:
         )
 
     @property
-    def schedule(self) -> Schedule:
-        return Schedule("larger", self.requests, self.lower, demand=self.demand)
+    def strategy(self) -> Strategy:
+        return Strategy("larger", self.requests, self.lower, demand=self.demand)
 
 
 @contextmanager
-def used_for(op: str, *schedules: Schedule) -> Iterator[None]:
-    """Puts schedules before all others of the op."""
-    register(ISAS, "calls", Isa("calls", frozenset(), {op: schedules}))
+def used_for(op: str, *strategies: Strategy) -> Iterator[None]:
+    """Puts strategies before all others of the op."""
+    register(ISAS, "calls", Isa("calls", frozenset(), {op: strategies}))
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from aot.ir.types import DType
 from codegen.accelerators.accelerator import Accelerator
 from codegen.formats import RowFormat, whole
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, RowAccess, Site, Started
-from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.kernels.strategy import Condition, RowRequests, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 
 _HEADER = """#ifndef HALVES_H
@@ -63,7 +63,7 @@ def _lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kern
         CFunction(f"halves_{what}", _LIBRARY, (("elements", elements),)) for what in ("start", "wait")
     )
     return Kernel(
-        schedule="halves",
+        strategy="halves",
         why="the core has other things to do",
         proc=Proc("halves_wait", params, ()),
         summary="",
@@ -75,4 +75,4 @@ def _lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kern
 
 
 _FITS = (Condition("sums of two tensors of floats", _is_plain),)
-HALVES = Accelerator("sums", {"add": (Schedule("halves", _requests, _lower, fits=_FITS),)})
+HALVES = Accelerator("sums", {"add": (Strategy("halves", _requests, _lower, fits=_FITS),)})

@@ -14,7 +14,7 @@ from codegen.isa.dsp.channels import ChannelsTile, window
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.dots import dot
 from codegen.isa.dsp.scalar_math import with_dsp
-from codegen.isa.dsp.schedules.depthwise_blocks import BlockRow, block_row
+from codegen.isa.dsp.strategies.depthwise_blocks import BlockRow, block_row
 from codegen.isa.helium import depthwise as mve_depthwise
 from codegen.isa.helium import dots as mve
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels

@@ -18,7 +18,7 @@ from aot.passes.partition.claims import Claims, claims_by_node
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption, Regions, region_of, whole_inputs
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, RowAccess, Site
-from codegen.kernels.schedule import Condition, Schedule
+from codegen.kernels.strategy import Condition, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice
 
@@ -119,7 +119,7 @@ def _lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kern
         Buffer("spare", DType.F32, max(inner, 1) * elements, Role.SCRATCH),
     )
     return Kernel(
-        schedule="sums",
+        strategy="sums",
         why="its program runs there",
         proc=Proc(name, params, ()),
         summary="",
@@ -136,14 +136,14 @@ def _has_arity(site: Site) -> bool:
 
 
 def made(demand: MemoryDemand, claim: Callable[[str, Graph], Claims] = claims) -> Accelerator:
-    schedule = Schedule(
+    strategy = Strategy(
         "sums",
         whole_inputs,
         _lower,
         fits=(Condition("regions with 3 inputs and 2 results at most", _has_arity),),
         demand=demand,
     )
-    return Accelerator("sums and products by a program", regions=Regions(claim, (schedule,)))
+    return Accelerator("sums and products by a program", regions=Regions(claim, (strategy,)))
 
 
 def _configured(settings: Mapping[str, Any]) -> Accelerator:

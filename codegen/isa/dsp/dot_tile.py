@@ -1,4 +1,4 @@
-"""The register tile of a dot product. Its shape is the knob of the DSP schedules."""
+"""The register tile of a dot product. Its shape is the knob of the DSP strategies."""
 
 from __future__ import annotations
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from codegen.isa.dsp.lanes import LANES
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.scalar_math import with_dsp
-from codegen.isa.dsp.schedules import SCHEDULES
+from codegen.isa.dsp.strategies import STRATEGIES
 from codegen.isa.isa import Isa
-from codegen.isa.schedule_table import listed_schedules
+from codegen.isa.strategy_table import listed_strategies
 from codegen.kernels.requantised import with_joined_tables
 
 ISA = Isa(
     "dsp",
     NEEDS,
-    listed_schedules("codegen.isa.dsp.schedules", SCHEDULES),
+    listed_strategies("codegen.isa.dsp.strategies", STRATEGIES),
     math=with_dsp,
     rewrite=with_joined_tables,
     lanes=LANES,

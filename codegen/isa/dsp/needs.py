@@ -1,4 +1,4 @@
-"""What code of the DSP extension needs of a core, and facts about cores that its schedules share."""
+"""What code of the DSP extension needs of a core, and facts about cores that its strategies share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from aot.ir.types import DType
 from aot.target import Feature
 from codegen.isa.asm_order import Pipeline, Unit
 from codegen.kernels.kernel import Site
-from codegen.kernels.schedule import Condition
+from codegen.kernels.strategy import Condition
 
 NEEDS = frozenset({Feature.DSP})
 ANY_WORDS = NEEDS | {Feature.UNALIGNED}  # with unaligned 32-bit loads

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from codegen.isa.fpu.needs import NEEDS
-from codegen.isa.fpu.schedules import SCHEDULES
+from codegen.isa.fpu.strategies import STRATEGIES
 from codegen.isa.isa import Isa
-from codegen.isa.schedule_table import listed_schedules
+from codegen.isa.strategy_table import listed_strategies
 from codegen.kernels.f32_sums import with_fused_sums
 
 ISA = Isa(
     "fpu",
     NEEDS,
-    listed_schedules("codegen.isa.fpu.schedules", SCHEDULES),
+    listed_strategies("codegen.isa.fpu.strategies", STRATEGIES),
     rewrite=with_fused_sums,
 )

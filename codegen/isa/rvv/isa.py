@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codegen.isa.isa import Isa
 from codegen.isa.rvv.needs import INCLUDES, NEEDS
-from codegen.isa.rvv.schedules import SCHEDULES
-from codegen.isa.schedule_table import listed_schedules
+from codegen.isa.rvv.strategies import STRATEGIES
+from codegen.isa.strategy_table import listed_strategies
 
-ISA = Isa("rvv", NEEDS, listed_schedules("codegen.isa.rvv.schedules", SCHEDULES), headers=INCLUDES)
+ISA = Isa("rvv", NEEDS, listed_strategies("codegen.isa.rvv.strategies", STRATEGIES), headers=INCLUDES)

@@ -398,7 +398,7 @@ static LAYER void dense_3(const struct run *run)
 }
 
 /* softmax 1x1x5 -> 1x1x5, SOFTMAX "softmax_4"
-   plain: its only schedule. */
+   plain: its only strategy. */
 static LAYER void softmax_4(const struct run *run)
 {
     int8_t *const y = run->out->softmax_4;

@@ -9,7 +9,7 @@ from aot.ops.combine import Combination, Combine
 from codegen.accelerators.accelerator import Accelerator
 from codegen.formats import RowFormat, whole
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, RowAccess, Site
-from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.kernels.strategy import Condition, RowRequests, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 
 _DECLARED = "void larger(const int8_t *a, const int8_t *b, int8_t *y, const struct larger_shape *shape)"
@@ -46,7 +46,7 @@ def _lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kern
         Buffer("y", DType.I8, count, Role.OUTPUT),
     )
     return Kernel(
-        schedule="larger",
+        strategy="larger",
         why="the library has it",
         proc=Proc("larger", pointers, ()),
         summary="",
@@ -56,5 +56,5 @@ def _lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kern
     )
 
 
-_SCHEDULE = Schedule("larger", _requests, _lower, fits=(Condition("maxima of bytes", _is_maximum),))
-ACCELERATOR = Accelerator("maxima of two tensors", {"combine": (_SCHEDULE,)})
+_STRATEGY = Strategy("larger", _requests, _lower, fits=(Condition("maxima of bytes", _is_maximum),))
+ACCELERATOR = Accelerator("maxima of two tensors", {"combine": (_STRATEGY,)})

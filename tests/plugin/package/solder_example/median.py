@@ -16,7 +16,7 @@ from aot.ops.op import Constraint, Cost, Op, Types, required
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.row_nests import every_pixel, pixel_element
-from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Binary, Buffer, Proc, Role, Store, at, load
 
 
@@ -62,7 +62,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     a, b, c = (load(row, pixel_element(fmt)) for row, fmt in zip(rows, inputs, strict=True))
     middle = Binary("max", Binary("min", a, b), Binary("min", Binary("max", a, b), c))
     return Kernel(
-        schedule="plain",
+        strategy="plain",
         why="the only one",
         proc=Proc(
             f"median_{output.channels}_by_{output.width}",
@@ -81,5 +81,5 @@ def _import(node: OnnxOperator) -> Value:
 
 
 OP = Median
-KERNEL = OpKernel((Schedule("plain", _requests, _lower),))
+KERNEL = OpKernel((Strategy("plain", _requests, _lower),))
 ONNX: Mapping[str, Importer] = {"com.example.Median": _import}

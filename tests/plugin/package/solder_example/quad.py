@@ -1,4 +1,4 @@
-"""A made-up instruction set: four maxima of bytes in one instruction, and the schedule that uses it."""
+"""A made-up instruction set: four maxima of bytes in one instruction, and the strategy that uses it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.isa import Isa
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.row_nests import is_dense
-from codegen.kernels.schedule import Condition, RowFormats, Schedule
+from codegen.kernels.strategy import Condition, RowFormats, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import Binary, Buffer, For, Instruction, Proc, Role, Stmt, Store, at, load
 from codegen.loops.tensorize import tensorize
@@ -61,7 +61,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
             body.append(For("block", blocks, (For("lane", lanes, (Store(at(y, element), largest),)),)))
     proc = Proc(f"maxima_of_{count}", (*rows, y), tuple(body))
     return Kernel(
-        schedule="quad",
+        strategy="quad",
         why="four maxima in one instruction",
         proc=tensorize(proc, "lane", [_four_maxima()]),
         summary=f"One row of {count} maxima.",
@@ -80,7 +80,7 @@ def _are_dense(rows: RowFormats) -> bool:
     return all(is_dense(fmt) and fmt.left == 0 and fmt.dtype_bytes == 1 for fmt in formats)
 
 
-SCHEDULE = Schedule(
+STRATEGY = Strategy(
     "quad",
     _requests,
     _lower,
@@ -91,4 +91,4 @@ SCHEDULE = Schedule(
     ),
     takes=(Condition("rows without gaps", _are_dense),),
 )
-ISA = Isa("quad", frozenset({QUAD}), schedules={"combine": (SCHEDULE,)})
+ISA = Isa("quad", frozenset({QUAD}), strategies={"combine": (STRATEGY,)})

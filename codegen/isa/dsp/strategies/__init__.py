@@ -1,0 +1,19 @@
+"""The strategies of the DSP extension, each `STRATEGY` of a module here; the best for an op comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+# Module -> its ops.
+STRATEGIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "winograd": ("conv2d", "conv2d+add"),
+        "conv2d": ("conv2d", "conv2d+add"),
+        "dense": ("dense",),
+        "hybrid_dense": ("hybrid_dense",),
+        "depthwise_blocks": ("depthwise_conv2d",),
+        "depthwise_planes": ("depthwise_conv2d",),
+        "depthwise_channels": ("depthwise_conv2d",),
+    }
+)

@@ -1,0 +1,59 @@
+"""Sums and differences on Helium: int8 rows, eight results at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from aot.ops.binary_rescale import add_parameters
+from aot.ops.requant import quant_of
+from codegen.formats import RowFormat
+from codegen.isa.helium.needs import NEEDS
+from codegen.isa.helium.sum import sum_row
+from codegen.kernels.binary import KERNELS, is_int8, result_of, sum_of
+from codegen.kernels.elements import element_requests, goes_by_rows
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.strategy import Condition, RowFormats, Strategy
+from codegen.loops.ir import Instruction
+from codegen.loops.schedule import fuse
+from codegen.loops.tensorize import tensorize
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op = site.node.op.name
+    (plain,) = KERNELS[op].strategies
+    kernel = plain.lower(site, inputs, output)
+    row = _sum_row("+" if op == "add" else "-", site, output.width * output.channels)
+    proc = tensorize(fuse(kernel.proc, "column", "c", "i"), "i", [row])
+    return replace(kernel, proc=proc, strategy="helium", why="8 at a time")
+
+
+def _sum_row(sign: str, site: Site, count: int) -> Instruction:
+    p = add_parameters(site.input(0), site.input(1), site.outputs[0])
+    zero_points = quant_of(site.input(0)).zero_point, quant_of(site.input(1)).zero_point
+    return sum_row(sign, count, p, zero_points, result_of(site), sum_of(sign)(site, zero_points))
+
+
+def _are_dense(rows: RowFormats) -> bool:
+    """Returns True for two int8 rows and a sum without gaps."""
+    formats = (*rows.inputs, rows.output)
+    first = formats[0]
+    return (
+        all(f.dtype_bytes == 1 for f in formats)
+        and all(f.c_step == 1 and f.x_step == f.channels for f in formats)
+        and all((f.width, f.channels) == (first.width, first.channels) for f in formats)
+    )
+
+
+STRATEGY = Strategy(
+    "helium",
+    element_requests,
+    _lower,
+    NEEDS,
+    (
+        Condition("quantized results of 8 bits", is_int8),
+        Condition("two operands that come with the run", lambda site: len(element_requests(site)) == 2),
+        Condition("operands of the result's rows", goes_by_rows),
+    ),
+    (Condition("rows of bytes without gaps", _are_dense),),
+)
