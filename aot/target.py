@@ -25,13 +25,13 @@ class Feature(str):
     are equal features.
     """
 
-    says: str
+    description: str
     macro: str
     machine: str
 
-    def __new__(cls, name: str, says: str = "", macro: str = "", machine: str = "") -> Feature:
+    def __new__(cls, name: str, description: str = "", macro: str = "", machine: str = "") -> Feature:
         made = super().__new__(cls, name)
-        made.says, made.macro, made.machine = says, macro, machine
+        made.description, made.macro, made.machine = description, macro, machine
         return made
 
     DSP: ClassVar[Feature]

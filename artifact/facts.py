@@ -93,13 +93,13 @@ class ModelFacts:
     @property
     def io_bytes_beside(self) -> int:
         """Returns the bytes of inputs and outputs that are outside the arena."""
-        return self.io_bytes if self.options.io_apart else 0
+        return self.io_bytes if self.options.caller_owns_io else 0
 
     @property
     def needs(self) -> MemoryNeeds:
         return MemoryNeeds(
             self.arenas,
-            self.io_bytes_beside if self.options.io_apart else None,
+            self.io_bytes_beside if self.options.caller_owns_io else None,
             self.stack_bytes_estimate,
             max(0, self.constants_bytes - self.weights_bytes),
             self.constants_in,

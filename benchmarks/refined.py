@@ -28,7 +28,7 @@ clips of MLPerf Tiny's set and measured on the 400 others. *Signal to noise* is 
 | weights | `--refine` | kept | signal to noise, dB | reported | class as float | right |
 |---|---|---|---:|---:|---:|---:|
 """
-Reals = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
 
 def refined_rows() -> Iterator[str]:
@@ -55,7 +55,7 @@ def keyword_clips() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     return numbers, stored["y"]
 
 
-def scores_of(path: Path, clips: npt.NDArray[np.float32]) -> Reals:
+def scores_of(path: Path, clips: npt.NDArray[np.float32]) -> FloatArray:
     session = onnx_session(path.read_bytes())
     name = session.get_inputs()[0].name
     return np.stack([session.run(None, {name: clip[None]})[0].reshape(-1) for clip in clips]).astype(
@@ -69,11 +69,11 @@ def _kept(refinements: Any) -> tuple[str, str]:
     return kept[0] if kept else ("", "")
 
 
-def decibels(real: Reals, found: Reals) -> float:
+def decibels(real: FloatArray, found: FloatArray) -> float:
     return float(10 * np.log10(np.square(real).sum() / np.square(real - found).sum()))
 
 
-def row_of(words: tuple[str, ...], real: Reals, found: Reals, labels: npt.NDArray[np.int64]) -> str:
+def row_of(words: tuple[str, ...], real: FloatArray, found: FloatArray, labels: npt.NDArray[np.int64]) -> str:
     classes = found.argmax(axis=1)
     same, right = np.mean(classes == real.argmax(axis=1)), np.mean(classes == labels)
     return f"| {' | '.join((*words, f'{same:.1%}', f'{right:.1%}'))} |\n"

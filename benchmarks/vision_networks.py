@@ -112,8 +112,8 @@ class _Builder:
     def _weights(self, shape: Shape, axis: int) -> tuple[str, str]:
         channels, terms = shape[axis], int(np.prod(shape)) // shape[axis]
         if self.is_real:
-            reals = self.chance.normal(0, terms**-0.5, shape).astype(np.float32)
-            return self._constant(reals), self._constant(np.zeros(channels, np.float32))
+            floats = self.chance.normal(0, terms**-0.5, shape).astype(np.float32)
+            return self._constant(floats), self._constant(np.zeros(channels, np.float32))
         scales = tuple(
             float(s) for s in (self.chance.uniform(0.5, 1.5, channels) / 127 / terms**0.5).astype(np.float32)
         )

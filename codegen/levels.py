@@ -18,7 +18,7 @@ _ALWAYS = frozenset({*REQUIRED, "roll-up-recurrences"})
 class Level:
     """The properties of a level."""
 
-    says: str
+    summary: str
     has_passes: bool = True  # the graph is rewritten; otherwise each operator of the file is a layer
     has_rows: bool = True  # layers are interleaved row by row; otherwise each runs to its end
     has_schedules: bool = True  # loops are tiled and shared by layers; otherwise unscheduled

@@ -201,7 +201,7 @@ class CompiledModel:
     @cached_property
     def whole_tensor_bound_bytes(self) -> int:
         """Returns a lower bound of the arena without rings; computed when first read."""
-        return whole_tensor_bound(self.imported, self.options.io_apart)
+        return whole_tensor_bound(self.imported, self.options.caller_owns_io)
 
     @cached_property
     def sources(self) -> Mapping[str, str]:

@@ -188,7 +188,7 @@ class CompileOptions:
         group="Model",
         reads_model=True,
     )
-    io_apart: bool = option(
+    caller_owns_io: bool = option(
         False,
         Choice({"arena": False, "caller": True}),
         "--io",

@@ -55,7 +55,7 @@ SKETCHES = {App.RPC: "server", App.STANDALONE: "once", **{app: app.value for app
 _PURPOSE = {
     App.RPC: "The firmware answers `deploy run`, `verify` and `bench` over the serial port.",
     App.STANDALONE: "It is a starting point for your own program.",
-    **{app: f"{each.says} continuously and reports its decisions." for app, each in SENSOR_APPS.items()},
+    **{app: f"{each.summary} continuously and reports its decisions." for app, each in SENSOR_APPS.items()},
 }
 # Arduino_OV767X's constants for picture sizes.
 _CAMERA_SIZES = {

@@ -52,7 +52,7 @@ PURPOSE = {
         "fill in `src/pin.c` and add `-DMLPERF_ENERGY` to `flags/compile`: a falling edge replaces each time."
     ),
     **{
-        app: f"{sensor_app.says} continuously and reports its decisions."
+        app: f"{sensor_app.summary} continuously and reports its decisions."
         for app, sensor_app in SENSOR_APPS.items()
     },
     App.CHAT: "Continues texts: reads a line and writes the model's words as they are computed.",

@@ -23,7 +23,7 @@ _ZEPHYR, _ARDUINO = "zephyr", "arduino"
 class SensorApp:
     """A sensor program."""
 
-    says: str  # its purpose, as the start of a sentence
+    summary: str  # its purpose, as the start of a sentence
     decision: str  # template that interprets the back end's outputs
     backs: tuple[str, ...]  # back ends with such outputs
     sensors: tuple[SensorKind, ...]
@@ -102,7 +102,7 @@ def sensor_words(
     least, most = ("-FLT_MAX", "FLT_MAX") if is_real else map(str, dtype.limits)
     return {
         "app": app.value,
-        "says": SENSOR_APPS[app].says,
+        "says": SENSOR_APPS[app].summary,
         "pipeline": pipeline,
         "queue_rows": _QUEUE_ROWS,
         "c_type": dtype.c_name,

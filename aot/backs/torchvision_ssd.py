@@ -31,7 +31,7 @@ from aot.ops.unary_math import MathFunction, UnaryMath
 
 _LARGEST_STEP = float(np.log(1000 / 16))  # torchvision's limit for the growth of a size, as a logarithm
 _CODER = (10.0, 10.0, 5.0, 5.0)  # weights of torchvision's BoxCoder
-_Reals = npt.NDArray[np.float32]
+_FloatArray = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from aot.backs.back import are_planes, no_number, no_picture, picture_size, shap
 from aot.backs.detections import BoxNumbers
 from aot.ir.graph import Graph
 
-_Reals = npt.NDArray[np.float32]
+_FloatArray = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,18 @@ class GridHead:
     columns: int
     anchors: int
 
-    def across(self, shift: float) -> _Reals:
+    def across(self, shift: float) -> _FloatArray:
         """Returns the horizontal position of each box's cell as a fraction of the grid, [1, boxes]."""
         return self._of_cells((np.arange(self.columns)[None, :] + shift) / self.columns)
 
-    def down(self, shift: float) -> _Reals:
+    def down(self, shift: float) -> _FloatArray:
         return self._of_cells((np.arange(self.rows)[:, None] + shift) / self.rows)
 
-    def of_anchors(self, numbers: npt.NDArray[np.float64]) -> _Reals:
+    def of_anchors(self, numbers: npt.NDArray[np.float64]) -> _FloatArray:
         """Expands a number per anchor to one per box."""
         return np.repeat(numbers, self.rows * self.columns).astype(np.float32)[None]
 
-    def _of_cells(self, cells: npt.NDArray[np.float64]) -> _Reals:
+    def _of_cells(self, cells: npt.NDArray[np.float64]) -> _FloatArray:
         grid = np.broadcast_to(cells, (self.anchors, self.rows, self.columns))
         return grid.astype(np.float32).reshape(1, -1)
 

@@ -12,22 +12,22 @@ from aot.ops.rounding import RequantRounding
 
 # Sums of products of integers up to 16 bits stay below 2**53 for any layer that fits in memory, so
 # double-precision BLAS is exact. For float32 models it is the most precise reference available.
-Reals = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 Multipliers = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 
 
-def centred(x: Array, x_type: TensorType) -> Reals:
+def centred(x: Array, x_type: TensorType) -> FloatArray:
     """Returns the input as float64: integers minus their zero point, in units of the scale."""
-    reals = x.astype(np.float64)
-    return reals - quant_of(x_type).zero_point if x_type.dtype.is_integer else reals
+    floats = x.astype(np.float64)
+    return floats - quant_of(x_type).zero_point if x_type.dtype.is_integer else floats
 
 
-def with_bias(sums: Reals, bias: Array | None) -> Reals:
+def with_bias(sums: FloatArray, bias: Array | None) -> FloatArray:
     return sums if bias is None else sums + bias.astype(np.float64)
 
 
 def finish_integers(
-    sums: Reals,
+    sums: FloatArray,
     multipliers: Multipliers,
     out_type: TensorType,
     activation: Activation,
@@ -39,5 +39,5 @@ def finish_integers(
     return clamp_integers(scaled + quant_of(out_type).zero_point, activation, out_type)
 
 
-def finish_reals(sums: Reals, activation: Activation) -> Array:
+def finish_reals(sums: FloatArray, activation: Activation) -> Array:
     return clamp_reals(sums, activation)

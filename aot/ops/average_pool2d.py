@@ -11,7 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.accumulate import Reals
+from aot.ops.accumulate import FloatArray
 from aot.ops.activation import clamp_integers, clamp_reals
 from aot.ops.op import Constraint, Types, required
 from aot.ops.requant import Ints
@@ -56,7 +56,7 @@ class AveragePool2d(Pool2d):
         means = mean(sums.astype(np.int64), counts.astype(np.int64), self.halves)
         return (clamp_integers(means, self.activation, out_type),)
 
-    def _sums(self, x: Reals) -> Reals:
+    def _sums(self, x: FloatArray) -> FloatArray:
         windows = patches(pad(x, self.padding, 0), self.size, self.stride, (1, 1))
         return np.asarray(windows.sum(axis=(4, 5)), np.float64)
 

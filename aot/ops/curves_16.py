@@ -17,7 +17,7 @@ from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of, qu
 _STEPS, _STEP_BITS = 512, 7
 _LOW, _HIGH = -(2**15), 2**15 - 1
 Table = npt.NDArray[np.int16]
-_Reals = npt.NDArray[np.float32]
+_FloatArray = npt.NDArray[np.float32]
 
 
 def points(
@@ -34,8 +34,8 @@ def points(
     step = (most - least) / single(_STEPS)
     numbers = np.arange(_STEPS, dtype=single)
 
-    def at(x: _Reals) -> _Reals:
-        y: _Reals = np.asarray(curve(x), single) * per_unit
+    def at(x: _FloatArray) -> _FloatArray:
+        y: _FloatArray = np.asarray(curve(x), single) * per_unit
         return y
 
     with np.errstate(all="ignore"):
@@ -50,9 +50,9 @@ def points(
     return table
 
 
-def _rounded(x: _Reals) -> _Reals:
+def _rounded(x: _FloatArray) -> _FloatArray:
     """Rounds halves away from 0."""
-    rounded: _Reals = np.trunc(x + np.copysign(np.float32(0.5), x)).astype(np.float32)
+    rounded: _FloatArray = np.trunc(x + np.copysign(np.float32(0.5), x)).astype(np.float32)
     return rounded
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.accumulate import Reals, centred, finish_integers, finish_reals, with_bias
+from aot.ops.accumulate import FloatArray, centred, finish_integers, finish_reals, with_bias
 from aot.ops.activation import Activation
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import conv_requant
@@ -29,7 +29,7 @@ def _depth(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 ROWS_ARE_AS_LONG = Constraint("weights must be 2-d with rows as long as the input's", _depth)
 
 
-def weight_scales(weights: TensorType) -> Reals:
+def weight_scales(weights: TensorType) -> FloatArray:
     """Returns the weights' scale per output, or one for all; 1 for float weights."""
     return np.ones(1) if weights.quant is None else np.array(weights.quant.scales, np.float64)
 

@@ -15,7 +15,7 @@ from aot.ops.op import Constraint, Cost, Op, Types, required
 
 CORNERS = 4  # top, left, bottom, right
 _PARTS = CORNERS + 2  # per detection: corners, class, score
-_Reals = npt.NDArray[np.float32]
+_FloatArray = npt.NDArray[np.float32]
 
 
 def _vectors(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -42,7 +42,7 @@ def _attributes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
 _MAX_RESULTS = 1 << 10
 
 
-def overlap(corners: _Reals, one: int, others: npt.NDArray[np.int64]) -> _Reals:
+def overlap(corners: _FloatArray, one: int, others: npt.NDArray[np.int64]) -> _FloatArray:
     """Returns intersection over union of a box with each of the others, in single precision."""
     top, left, bottom, right = corners
     area = np.asarray((bottom - top) * (right - left), np.float32)
@@ -51,7 +51,7 @@ def overlap(corners: _Reals, one: int, others: npt.NDArray[np.int64]) -> _Reals:
     shared = np.maximum(height, np.float32(0)) * np.maximum(width, np.float32(0))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = shared / (area[one] + area[others] - shared)
-    shares: _Reals = np.where((area[one] <= 0) | (area[others] <= 0), np.float32(0), ratio)
+    shares: _FloatArray = np.where((area[one] <= 0) | (area[others] <= 0), np.float32(0), ratio)
     return shares
 
 
@@ -99,7 +99,7 @@ class Detect(Op):
         result[-1] = len(chosen)
         return (result.reshape(1, -1),)
 
-    def _chosen(self, corners: _Reals, scores: Array, kinds: Array) -> list[int]:
+    def _chosen(self, corners: _FloatArray, scores: Array, kinds: Array) -> list[int]:
         order = np.argsort(np.negative(scores.astype(np.float32)), kind="stable")
         left = order[scores[order] >= np.float32(self.least)]
         chosen: list[int] = []

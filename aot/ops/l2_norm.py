@@ -53,9 +53,9 @@ class L2Norm(Op):
     ) -> tuple[Array, ...]:
         x, x_type = required(arrays[0]), required(inputs[0])
         if x_type.dtype is DType.F32:
-            reals = x.astype(np.float64)
-            norms = np.sqrt((reals * reals).sum(axis=-1, keepdims=True))
-            return ((reals / np.maximum(norms, LEAST_NORM)).astype(np.float32),)
+            floats = x.astype(np.float64)
+            norms = np.sqrt((floats * floats).sum(axis=-1, keepdims=True))
+            return ((floats / np.maximum(norms, LEAST_NORM)).astype(np.float32),)
         centred = x.astype(np.int64) - quant_of(x_type).zero_point
         mult, shift = inverse_root_multipliers((centred * centred).sum(axis=-1, keepdims=True))
         if self.is_unsigned:

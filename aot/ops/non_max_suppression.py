@@ -16,7 +16,7 @@ from aot.ops.op import Constraint, Cost, Op, Types, required
 
 PLACE = 3  # per chosen box: batch, class, box number
 MOST_ROWS = 1 << 16
-_Reals = npt.NDArray[np.float32]
+_FloatArray = npt.NDArray[np.float32]
 
 
 def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -38,14 +38,14 @@ def _attributes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
     return None if 0 <= op.overlap <= 1 else f"an overlap of {op.overlap}"
 
 
-def sides(boxes: _Reals, centred: bool) -> _Reals:
+def sides(boxes: _FloatArray, centred: bool) -> _FloatArray:
     """Returns top, left, bottom and right of boxes [boxes, 4]."""
     one, other = boxes[:, :2], boxes[:, 2:]
     pair = [np.minimum(one, other), np.maximum(one, other)]
     if centred:
         half = other * np.float32(0.5)
         pair = [(one - half)[:, ::-1], (one + half)[:, ::-1]]
-    found: _Reals = np.concatenate(pair, axis=1).T
+    found: _FloatArray = np.concatenate(pair, axis=1).T
     return found
 
 
@@ -96,7 +96,7 @@ class NonMaxSuppression(Op):
         result[-1] = len(places)
         return (result,)
 
-    def _chosen(self, corners: _Reals, scores: _Reals) -> list[int]:
+    def _chosen(self, corners: _FloatArray, scores: _FloatArray) -> list[int]:
         order = np.argsort(np.negative(scores), kind="stable")
         left = order[(scores[order] >= np.float32(self.least)) & np.isfinite(scores[order])]
         chosen: list[int] = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.accumulate import Reals
+from aot.ops.accumulate import FloatArray
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
@@ -95,8 +95,8 @@ class Quantize(_Conversion):
         return (np.clip(results + quant.zero_point, low, high).astype(out.dtype.numpy),)
 
 
-def _halves_away(steps: Reals) -> Reals:
-    whole: Reals = np.trunc(steps)
+def _halves_away(steps: FloatArray) -> FloatArray:
+    whole: FloatArray = np.trunc(steps)
     return whole + (steps - whole >= 0.5) - (steps - whole <= -0.5)
 
 

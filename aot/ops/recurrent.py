@@ -11,7 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.accumulate import Reals
+from aot.ops.accumulate import FloatArray
 from aot.ops.integer_lstm import integer_step, lstm_parameters, scales_misfit
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import quant_of
@@ -178,8 +178,8 @@ class Recurrent(Op):
         if required(inputs[0]).dtype is not DType.F32:
             return (self._on_integers([required(arrays[i]) for i in (0, 1, 4, 5)], inputs),)
         units = self.units(required(inputs[0]))
-        reals = [None if a is None else a.astype(np.float64) for a in arrays]
-        x, r, b, p, *states = reals + [None] * (6 - len(reals))
+        floats = [None if a is None else a.astype(np.float64) for a in arrays]
+        x, r, b, p, *states = floats + [None] * (6 - len(floats))
         weights = required(r).reshape(self.cell.gates, units, units)
         count = required(x).shape[2]
         h, c = (np.zeros((count, units)) if s is None else s.reshape(count, units) for s in states)
@@ -206,7 +206,9 @@ class Recurrent(Op):
             rows.append(np.concatenate([h, c], axis=1))
         return np.stack(rows)[None].astype(np.int16)
 
-    def _lstm(self, x: Reals, r: Reals, p: Reals | None, h: Reals, c: Reals) -> tuple[Reals, Reals]:
+    def _lstm(
+        self, x: FloatArray, r: FloatArray, p: FloatArray | None, h: FloatArray, c: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         to_i, to_o, to_f = (0.0,) * _PEEPHOLES if p is None else p.reshape(_PEEPHOLES, -1)
         i, o, f, new = (x[:, gate] + h @ r[gate].T for gate in range(4))
         taken = self._activated(0, i + to_i * c)
@@ -215,13 +217,13 @@ class Recurrent(Op):
         c = np.clip(c, -self.cell_clip, self.cell_clip) if self.cell_clip > 0 else c
         return self._activated(0, o + to_o * c) * self._activated(2, c, is_clipped=False), c
 
-    def _gru(self, x: Reals, r: Reals, b: Reals | None, h: Reals) -> Reals:
+    def _gru(self, x: FloatArray, r: FloatArray, b: FloatArray | None, h: FloatArray) -> FloatArray:
         update, reset = (self._activated(0, x[:, gate] + h @ r[gate].T) for gate in range(2))
         is_late = self.cell is Cell.GRU_RESET_AFTER
         hidden = reset * (h @ r[2].T + required(b)) if is_late else (reset * h) @ r[2].T
         return (1 - update) * self._activated(1, x[:, 2] + hidden) + update * h
 
-    def _activated(self, which: int, value: Reals, is_clipped: bool = True) -> Reals:
+    def _activated(self, which: int, value: FloatArray, is_clipped: bool = True) -> FloatArray:
         name, alpha, beta = self.activation(which)
         limit = self.clip if is_clipped else 0.0
         inside = np.clip(value, -limit, limit) if limit > 0 else value

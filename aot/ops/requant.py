@@ -129,9 +129,9 @@ def _per_channel(scales: tuple[float, ...], channels: int) -> tuple[float, ...]:
     return scales * channels if len(scales) == 1 else scales
 
 
-def _quantize_multipliers(reals: npt.NDArray[np.float64]) -> Multipliers:
+def _quantize_multipliers(floats: npt.NDArray[np.float64]) -> Multipliers:
     """Like quantize_multiplier, for all channels of a layer."""
-    fractions, shifts = np.frexp(reals)
+    fractions, shifts = np.frexp(floats)
     mults = np.floor(fractions * 2**31 + 0.5).astype(np.int64)
     is_one = mults == 2**31
     mults, shifts = np.where(is_one, mults // 2, mults), shifts + is_one

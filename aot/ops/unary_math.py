@@ -64,7 +64,7 @@ def _gelu_by_tanh(x: Any) -> Any:
 
 
 # In float64, rounded to f32 afterwards: the most precise reference available.
-REALS: Mapping[MathFunction, Callable[[Any, float], Any]] = {
+FLOAT_FUNCTIONS: Mapping[MathFunction, Callable[[Any, float], Any]] = {
     MathFunction.ABS: lambda x, _: np.abs(x),
     MathFunction.NEGATE: lambda x, _: -x,
     MathFunction.SIGN: lambda x, _: np.sign(x),
@@ -112,9 +112,11 @@ def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     if x.dtype is not y.dtype:
         return f"{x.dtype.value} would become {y.dtype.value}"
     if x.dtype is DType.F32:
-        allowed = op.of in REALS
+        allowed = op.of in FLOAT_FUNCTIONS
     elif x.quant is not None or y.quant is not None:
-        allowed = op.of in REALS and (x.dtype is DType.I8 or (x.dtype is DType.I16 and op.of in _OF_16))
+        allowed = op.of in FLOAT_FUNCTIONS and (
+            x.dtype is DType.I8 or (x.dtype is DType.I16 and op.of in _OF_16)
+        )
     else:
         allowed = op.of is MathFunction.NOT if x.dtype is DType.BOOL else op.of in INTEGERS
     return None if allowed else f"{op.of.value} of {x.dtype.value}"
@@ -152,7 +154,7 @@ class UnaryMath(Elementwise):
         x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
         with np.errstate(all="ignore"):
             if x_type.dtype is DType.F32:
-                return (np.asarray(REALS[self.of](x.astype(np.float64), self.alpha), np.float32),)
+                return (np.asarray(FLOAT_FUNCTIONS[self.of](x.astype(np.float64), self.alpha), np.float32),)
             if x_type.quant is None:
                 return (np.asarray(INTEGERS[self.of](x)).astype(out.dtype.numpy),)
             return (clamp_integers(self._quantised(x, x_type, out), Activation.NONE, out),)
@@ -166,8 +168,8 @@ class UnaryMath(Elementwise):
         if x_type.dtype is DType.I16:
             return on_lines(x.astype(np.int64), exp_points(x_type, out))
         # Like the references' tables: single precision, half away from zero.
-        reals = centred.astype(np.float32) * np.float32(quant_of(x_type).scale)
-        results = np.asarray(REALS[self.of](reals, self.alpha), np.float32)
+        floats = centred.astype(np.float32) * np.float32(quant_of(x_type).scale)
+        results = np.asarray(FLOAT_FUNCTIONS[self.of](floats, self.alpha), np.float32)
         # NaN becomes the smallest integer, as in the references.
         steps = np.nan_to_num(results * np.float32(1 / np.float32(quant_of(out).scale)), nan=-np.inf)
         limited = np.clip(steps, -(2.0**20), 2.0**20).astype(np.float64)

@@ -208,14 +208,14 @@ _VIEW = "reshape"  # its output shares its input's memory
 _ONCE = Rows(0, 1)
 
 
-def whole_tensor_bound(graph: Graph, io_apart: bool = False) -> int:
+def whole_tensor_bound(graph: Graph, caller_owns_io: bool = False) -> int:
     """Returns a lower bound of live bytes over all orders of nodes; dense tensors, no padding, no copies.
 
-    With `io_apart`, inputs and outputs do not count. The search is short compared to a compile, so for a
-    graph with many branches the true minimum may be higher.
+    With `caller_owns_io`, inputs and outputs do not count. The search is short compared to a compile, so for
+    a graph with many branches the true minimum may be higher.
     """
     request = _whole_request(graph)
-    if io_apart:
+    if caller_owns_io:
         request = replace(request, tensors=tuple(map(_beside, request.tensors)))
     return peak_lower_bound(request)
 

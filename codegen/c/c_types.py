@@ -6,7 +6,7 @@ from enum import Enum
 
 from codegen.c.tree_walk import Node, walk
 
-_REALS = ("float", "const float")  # prefixes of float types, including pointers and vectors
+_FLOATS = ("float", "const float")  # prefixes of float types, including pointers and vectors
 
 
 class ValueKind(Enum):
@@ -22,9 +22,9 @@ def kind_of(c_type: str) -> ValueKind:
         return ValueKind.WHOLE
     if "x" in c_type:  # as in int32x4_t
         return ValueKind.VECTOR
-    return ValueKind.REAL if c_type.startswith(_REALS) else ValueKind.WHOLE
+    return ValueKind.REAL if c_type.startswith(_FLOATS) else ValueKind.WHOLE
 
 
 def has_floats(node: Node) -> bool:
     """Returns True if the tree contains a float or a pointer to floats."""
-    return any(getattr(part, "c_type", "").startswith(_REALS) for part in walk(node))
+    return any(getattr(part, "c_type", "").startswith(_FLOATS) for part in walk(node))

@@ -11,8 +11,8 @@ from codegen.c.c_types import has_floats
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
 from codegen.c.part_sizes import (
+    FloatHardware,
     PartBytes,
-    Reals,
     core_kind,
     estimate_bytes,
     estimate_helper_bytes,
@@ -53,7 +53,7 @@ def _layer_code_bytes(layer: FunctionDefinition, each: PartBytes) -> float:
 
 def _c_library_bytes(library: KernelLibrary, target: Target, each: PartBytes) -> float:
     """Returns the bytes of the C library's float functions, and of functions that replace an FPU."""
-    called, reals = library_calls(library.helpers.every), Reals.of(target)
+    called, floats = library_calls(library.helpers.every), FloatHardware.of(target)
     is_real = bool(called) or any(has_floats(kernel.function) for kernel in library.kernels)
-    computed = each.functions * (reals is Reals.NONE and uses_float(called))
-    return library_bytes(called, reals) * each.library + is_real * each.reals + computed
+    computed = each.functions * (floats is FloatHardware.NONE and uses_float(called))
+    return library_bytes(called, floats) * each.library + is_real * each.floats + computed

@@ -10,7 +10,7 @@ from string import Formatter
 from aot.ir.types import DType
 from codegen.c import tree
 from codegen.c.integer_operators import WHOLE_OPERATORS, goes_beyond_int, integer_operator
-from codegen.c.tree import Count, Expr, Group, Linear, Literal, Name, Number, Room, Subscript, Sum
+from codegen.c.tree import ArrayLength, Count, Expr, Group, Linear, Literal, Name, Number, Subscript, Sum
 from codegen.loops import ir
 from codegen.loops.affine import Affine
 from codegen.loops.halves import FIRST, SECOND, is_cut, turns_of
@@ -179,11 +179,11 @@ class _Maker:
             count = vectors.count(buffer)
             bytes_each = buffer.elements // count * size
             if count > 1 and buffer.name not in self.registers:
-                return tree.DeclareArray(vectors.c_type, buffer.name, Room(count), bytes_each, False)
+                return tree.DeclareArray(vectors.c_type, buffer.name, ArrayLength(count), bytes_each, False)
             names = tuple(vectors.name(buffer, number) for number in range(count))
             return tree.DeclareVariables(vectors.c_type, names, bytes_each)
         if buffer.name not in self.registers:
-            return tree.DeclareArray(c_type, buffer.name, Room(buffer.elements), size, size < _WORD)
+            return tree.DeclareArray(c_type, buffer.name, ArrayLength(buffer.elements), size, size < _WORD)
         return tree.DeclareVariables(
             c_type, tuple(_register(buffer, i) for i in range(buffer.elements)), size
         )

@@ -12,7 +12,7 @@ from aot.target import Feature
 from codegen.c.alike import Users, disambiguate
 from codegen.c.helper_library import Helpers, collect_helpers
 from codegen.c.kernel_function import KernelFunction, kernel_function
-from codegen.c.lift import Lifted, lift, skeleton
+from codegen.c.lift import Lifted, lift, shape_key
 from codegen.c.names import layer_labels
 from codegen.c.tree import AnyHelper, FunctionDefinition
 from codegen.c.tree_walk import helpers_of
@@ -37,7 +37,7 @@ class Sharing(Enum):
 
     NONE = "each has its own, with the layer's name in its own"
     EQUAL = "those whose loops are equal"
-    ALIKE = "those whose loops differ in nothing but integers"
+    PARAMETRIC = "those whose loops differ in nothing but integers"
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ def kernel_library(
     foreign = [function for stage in stages for function, _ in _foreign(stage.kernel)]
     for stage, owner, mine in zip(stages, owners, users, strict=True):
         for user, proc in zip(mine, stage.kernel.procs if mine else (), strict=True):
-            is_merged = sharing is Sharing.ALIKE or stage.name in merged
-            key = (is_merged, skeleton(user.function) if is_merged else user.function)
+            is_merged = sharing is Sharing.PARAMETRIC or stage.name in merged
+            key = (is_merged, shape_key(user.function) if is_merged else user.function)
             families.setdefault(key, {}).setdefault(user, f"{owner}{proc.name}")
     shared: dict[KernelFunction, SharedKernel] = {}
     kernels, taken = [], {function.name for function in foreign}
@@ -118,7 +118,7 @@ def kernel_families(stages: Sequence[LoweredStage]) -> Iterator[KernelFamily]:
     found: dict[FunctionDefinition, list[tuple[LoweredStage, FunctionDefinition]]] = {}
     for stage in stages:
         for user in _functions(stage.kernel, ""):
-            found.setdefault(skeleton(user.function), []).append((stage, user.function))
+            found.setdefault(shape_key(user.function), []).append((stage, user.function))
     for users in found.values():
         functions = tuple(dict.fromkeys(function for _, function in users))
         if len(functions) > 1:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, count
 
-from codegen.c.tree import Count, FunctionDefinition, Linear, Name, Number, Room, Shape
+from codegen.c.tree import ArrayLength, Count, FunctionDefinition, Linear, Name, Number, Shape
 from codegen.c.tree_walk import Node, changed, walk
 
 _SHORT = range(-(2**15), 2**15)
@@ -28,15 +28,15 @@ class Lifted:
     numbers: tuple[Mapping[str, int], ...]  # by member of its shape, for each of the functions
 
 
-def skeleton(function: FunctionDefinition) -> FunctionDefinition:
+def shape_key(function: FunctionDefinition) -> FunctionDefinition:
     """Returns the function without its integers. Functions with equal results can be merged."""
 
     def change(node: Node) -> Node | None:
         match node:
             case Number():
                 return Number(0)
-            case Room():
-                return Room(0)
+            case ArrayLength():
+                return ArrayLength(0)
         return None
 
     nameless: FunctionDefinition = changed(replace(function, name="", comment=""), change)
@@ -53,7 +53,7 @@ def lift(functions: Sequence[FunctionDefinition]) -> Lifted:
     rows = [numbers_of(f) for f in functions]
     columns = [tuple(number.value for number in column) for column in zip(*rows, strict=True)]
     parameters = _Parameters()
-    parameters.name_all([number.says for number in rows[0]], columns)
+    parameters.name_all([number.suggested_name for number in rows[0]], columns)
     left = iter(columns)
     rooms = [max(column) for column in zip(*map(_rooms, functions), strict=True)]
     rooms_left = iter(rooms)
@@ -62,8 +62,8 @@ def lift(functions: Sequence[FunctionDefinition]) -> Lifted:
         match node:
             case Number():
                 return parameters.expressed.get(next(left), node)
-            case Room():
-                return Room(next(rooms_left))
+            case ArrayLength():
+                return ArrayLength(next(rooms_left))
         return None
 
     members = parameters.members
@@ -89,7 +89,7 @@ def with_numbers(function: FunctionDefinition, numbers: Mapping[str, int]) -> Fu
 
 
 def _rooms(function: FunctionDefinition) -> list[int]:
-    return [node.value for node in walk(function) if isinstance(node, Room)]
+    return [node.value for node in walk(function) if isinstance(node, ArrayLength)]
 
 
 @dataclass
@@ -104,10 +104,10 @@ class _Parameters:
     expressed: dict[Column, Count] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)  # of the members, those that are added to others
 
-    def name_all(self, says: Sequence[str], columns: Sequence[Column]) -> None:
+    def name_all(self, suggested_name: Sequence[str], columns: Sequence[Column]) -> None:
         """Expresses the columns of numbers that differ: places first, which have the steps in them."""
         named: dict[Column, str] = {}
-        for base, column in zip(says, columns, strict=True):
+        for base, column in zip(suggested_name, columns, strict=True):
             if len(set(column)) > 1:
                 named.setdefault(column, base)
         for column, base in sorted(named.items(), key=lambda item: not item[1].endswith(_PLACE)):

@@ -34,7 +34,7 @@ class LiveValues:
     """The maximum number of live values, separately for each kind."""
 
     whole: int  # integers and pointers
-    reals: int
+    floats: int
     vectors: int
 
 

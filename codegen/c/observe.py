@@ -24,13 +24,13 @@ OBSERVED_FORMAT = 1
 MARGIN_BUCKETS = 8  # equal intervals from 0 to 1 in which margins are counted
 ENTROPY_STEPS = 4096  # per bit
 SCORE_STEPS = 256  # scores are rounded down to this resolution
-INTEGERS, REALS, SCORES = 1, 2, 4  # bit flags of available counters
+INTEGERS, FLOATS, SCORES = 1, 2, 4  # bit flags of available counters
 _SAMPLES = 32  # elements of the input that a run samples; one per row if there are more rows
 _MOST_LOOKED_AT = 256  # results of a row per run
 _WINDOW_RUNS = 64
 _MOST_IN_WINDOW = 1 << 14  # elements, so that sums of 16-bit ones stay below 32 bits
 _MOST_SCORES = 1 << 12  # whose entropy fits its counter
-_INPUTS = {DType.I8: INTEGERS, DType.U8: INTEGERS, DType.I16: INTEGERS, DType.F32: REALS}
+_INPUTS = {DType.I8: INTEGERS, DType.U8: INTEGERS, DType.I16: INTEGERS, DType.F32: FLOATS}
 
 
 @dataclass(frozen=True)
@@ -191,5 +191,5 @@ def observation_words(observation: Observation, dialect: Dialect) -> Mapping[str
         "kinds": observation.kinds,
         "entropies": lines,
         "constant": dialect.constant,
-        "reals": observation.samples is not None and observation.samples.kind == REALS,
+        "reals": observation.samples is not None and observation.samples.kind == FLOATS,
     }

@@ -36,7 +36,7 @@ class PartBytes:
     once_name: float  # a name in a layer that runs once
     start: float  # startup, entry, main program
     library: float  # the C library's float functions, relative to newlib's for Thumb-2
-    reals: float  # any use of floats: an FPU's instructions, or functions that replace them
+    floats: float  # any use of floats: an FPU's instructions, or functions that replace them
     functions: float = 0  # additional emulation functions that the C library's functions need
 
 
@@ -96,7 +96,7 @@ class Interrupt:
 
 _PAIRS = PartBytes(3.9, 6.9, 3.7, 38.5, 8.6, 9.0, 3.5, 48.3, 27.4, 4.3, 1150, 1.0, 0)
 _THUMB_2 = PartBytes(3.9, 5.1, 0.0, 29.2, 22.7, 10.4, 5.6, 25.7, 61.4, 8.0, 865, 1.0, 1454)
-_PAIRS_ALONE = replace(_PAIRS, reals=_THUMB_2.reals)  # without an FPU
+_PAIRS_ALONE = replace(_PAIRS, floats=_THUMB_2.floats)  # without an FPU
 _HELIUM_START = 956  # of mps3-an547
 _THUMB_1 = PartBytes(3.9, 18.8, 0.0, 12.2, 39.6, 14.0, 2.8, 76.9, 59.9, 4.1, 1280, 1.0, 2200, 2000)
 _OTHERS = PartBytes(3.9, 5.7, 0.0, 29.0, 49.1, 12.0, 1.7, 87.8, 57.7, 0.0, 766, 1.2, 2489, 1582)
@@ -170,7 +170,7 @@ def startup_bytes(target: Target) -> int:
 # `PartBytes.library` scales them for other cores.
 
 
-class Reals(IntEnum):
+class FloatHardware(IntEnum):
     """The float hardware, which selects a column of a table."""
 
     SINGLE = 0
@@ -178,14 +178,14 @@ class Reals(IntEnum):
     NONE = 2
 
     @staticmethod
-    def of(target: Target) -> Reals:
-        return next(reals for needs, reals in _BY_FEATURES if needs <= target.features)
+    def of(target: Target) -> FloatHardware:
+        return next(floats for needs, floats in _BY_FEATURES if needs <= target.features)
 
 
-_BY_FEATURES: tuple[tuple[frozenset[Feature], Reals], ...] = (  # the first match counts
-    (frozenset({Feature.FPU, Feature.MVE}), Reals.DOUBLE),
-    (frozenset({Feature.FPU}), Reals.SINGLE),
-    (frozenset(), Reals.NONE),
+_BY_FEATURES: tuple[tuple[frozenset[Feature], FloatHardware], ...] = (  # the first match counts
+    (frozenset({Feature.FPU, Feature.MVE}), FloatHardware.DOUBLE),
+    (frozenset({Feature.FPU}), FloatHardware.SINGLE),
+    (frozenset(), FloatHardware.NONE),
 )
 _BYTES = {
     "acosf": (750, 758, 1054),
@@ -229,9 +229,9 @@ def library_calls(helpers: Iterable[AnyHelper]) -> frozenset[str]:
     return frozenset(name for each in helpers for name in each.library_calls if name in _BYTES)
 
 
-def library_bytes(called: frozenset[str], reals: Reals) -> int:
+def library_bytes(called: frozenset[str], floats: FloatHardware) -> int:
     """Returns the code bytes of these functions, including common parts once."""
-    return sum(_BYTES[name][reals] for name in called) + _LARGE_ANGLES_BYTES[reals] * bool(called & ANGLES)
+    return sum(_BYTES[name][floats] for name in called) + _LARGE_ANGLES_BYTES[floats] * bool(called & ANGLES)
 
 
 def uses_float(called: frozenset[str]) -> bool:

@@ -20,9 +20,9 @@ _HASH_DIGITS = 16
 class Need:
     """A requirement on the compiler, which defines the macro if it fulfills it."""
 
-    says: str
+    description: str
     macro: str
-    way_out: str
+    hint: str
     lost_with: str = ""  # a macro that disables the feature again
 
     @property
@@ -40,7 +40,7 @@ _FLASH = Need("avr-gcc's address space __flash", "__FLASH", "use avr-gcc with -s
 def needs(library: KernelLibrary, target: Target) -> tuple[Need, ...]:
     """Returns the requirements beyond C99: instructions and the address space."""
     features = sorted(library.needs)
-    of_core = tuple(Need(feature.says, feature.macro, _OTHER_CORE) for feature in features)
+    of_core = tuple(Need(feature.description, feature.macro, _OTHER_CORE) for feature in features)
     return (*of_core, _FLASH) if target.constant_space else of_core
 
 

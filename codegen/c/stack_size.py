@@ -116,7 +116,7 @@ class _Kernel:
 
     def bytes(self, each: StackBytes, target: Target, optimize: Optimize) -> float:
         live, loops = live_values(self.function), _depth(self.function.body)
-        found = each.value * max(0, live.whole - _FREE_VALUES) + each.real * min(live.reals, _MOST_REALS)
+        found = each.value * max(0, live.whole - _FREE_VALUES) + each.real * min(live.floats, _MOST_REALS)
         found += each.loop * loops + each.inner_loop * max(0, loops - _FEW_LOOPS)
         found += each.c_instruction * any(call.is_c for call in self.calls)
         if live.vectors or any(call.machine_instructions > _SHORT_INSTRUCTIONS for call in self.calls):

@@ -42,7 +42,7 @@ class Number:
     """An integer; `says` is the suggested name of a parameter that replaces it."""
 
     value: int
-    says: str = field(default="", compare=False)
+    suggested_name: str = field(default="", compare=False)
     suffix: str = ""
 
 
@@ -56,7 +56,7 @@ class Enumerator:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ArrayLength:
     """The length of a local array. Merged functions use the longest."""
 
     value: int
@@ -186,7 +186,7 @@ class DeclareVariables:
 class DeclareArray:
     c_type: str
     name: str
-    length: Room
+    length: ArrayLength
     bytes_each: int
     is_aligned: bool  # to 4 bytes, for 32-bit accesses
 

@@ -109,7 +109,7 @@ def _least_flash(graph: Graph, job: Job) -> int:
 
     variant = Variant(graph, job.kernel_target, job.options, (), decisions_for(graph, Optimize.SPEED))
     lowered = [uniform(variant, way).lowered for way in WAYS]
-    kernels = (kernel_library(each.stages, Sharing.ALIKE) for each in lowered)
+    kernels = (kernel_library(each.stages, Sharing.PARAMETRIC) for each in lowered)
     constants = min(_constant_bytes(each, job) for each in lowered)
     return constants + min(estimate_kernel_bytes(each, job.target) for each in kernels)
 
@@ -199,7 +199,7 @@ def require_room(meaning: PassRun, job: Job) -> None:
 
 def _require_room_for_inputs(job: Job, graph: Graph, limit: int | None) -> None:
     inputs = sum(graph.types[value].bytes for value in graph.inputs)
-    if limit is None or job.options.stream or job.options.io_apart or inputs <= limit:
+    if limit is None or job.options.stream or job.options.caller_owns_io or inputs <= limit:
         return
     raise FitError(
         f"the inputs alone need {inputs:,} bytes, {inputs - limit:,} more than {_says(job, limit)}",

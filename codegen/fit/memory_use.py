@@ -154,7 +154,7 @@ def ram_needs(plan: CompiledPlan) -> MemoryNeeds:
     job = plan.job
     return MemoryNeeds(
         arenas_of(plan.plan.pool_bytes),
-        _io_bytes(plan.graph) if job.options.io_apart else None,
+        _io_bytes(plan.graph) if job.options.caller_owns_io else None,
         plan.stack_bytes,
         constant_bytes=0,  # not in RAM, except those placed by options
         constant_bytes_by_region=_constant_bytes_by_region(plan) if any(plan.constant_regions) else {},

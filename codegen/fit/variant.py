@@ -149,7 +149,7 @@ class CompiledPlan:
         options = self.job.options
         if not options.at_level.has_schedules:
             return kernel_library(self.lowered.stages, Sharing.NONE)
-        sharing = Sharing.ALIKE if options.optimize is Optimize.SIZE else Sharing.EQUAL
+        sharing = Sharing.PARAMETRIC if options.optimize is Optimize.SIZE else Sharing.EQUAL
         return kernel_library(self.lowered.stages, sharing, self.merged)
 
     @cached_property
@@ -217,7 +217,7 @@ class Variant:
         tensors = plan_tensors(self.lowered, keeps_padding=is_roomy)
         _require_plannable(tensors)
         stages = plan_stages(self.lowered, work_of(self.graph))
-        if options.io_apart:
+        if options.caller_owns_io:
             tensors, stages = without_io(tensors, stages)
         return PlanRequest(tensors, stages, self.pools, options.interleaves_rows, starts_at_once)
 

@@ -17,7 +17,7 @@ from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
-_REALS = {
+_FLOATS = {
     Combination.MAXIMUM: "a > b ? a : b",
     Combination.MINIMUM: "a < b ? a : b",
     Combination.FLOOR_DIV: "(float)floor((double)a / (double)b)",
@@ -75,7 +75,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 def _function(by: Combination, dtype: DType) -> ScalarFunction:
     if dtype is DType.F32:
-        text = _REALS[by]
+        text = _FLOATS[by]
     else:
         has_sign = dtype is not DType.BOOL and dtype.limits[0] < 0
         text = (_INTEGERS if has_sign else {**_INTEGERS, **_UNSIGNED})[by]

@@ -36,7 +36,7 @@ from codegen.loops.ir import (
     load,
 )
 
-_REALS = frozenset({DType.F32})
+_FLOATS = frozenset({DType.F32})
 _LEAST = float(np.finfo(np.float32).min)
 
 
@@ -196,6 +196,6 @@ def _mean_of(count: int) -> ScalarFunction:
 _MEAN_OF_COUNTED = expression_function(
     "mean_of_counted_reals", DType.F32, (DType.F32, DType.F32), "a / b", lambda a, b: a / b
 )
-AVERAGE_POOL2D = OpKernel((Strategy("f32", _requests_zeros, _average_pool2d),), _REALS)
-MAX_POOL2D = OpKernel((Strategy("f32", _requests_least, _max_pool2d),), _REALS)
-SOFTMAX = OpKernel((Strategy("f32", requests_anything, _softmax),), _REALS)
+AVERAGE_POOL2D = OpKernel((Strategy("f32", _requests_zeros, _average_pool2d),), _FLOATS)
+MAX_POOL2D = OpKernel((Strategy("f32", _requests_least, _max_pool2d),), _FLOATS)
+SOFTMAX = OpKernel((Strategy("f32", requests_anything, _softmax),), _FLOATS)

@@ -63,7 +63,7 @@ def _fused_stmt(stmt: Stmt) -> Stmt:
 
 _CHANNELS = 4  # sums in registers, so that each input is loaded once for all of them
 _ONE_ROW = (RowAccess(stride=1, first=0, count=1),)
-_REALS = frozenset({DType.F32})
+_FLOATS = frozenset({DType.F32})
 
 
 @dataclass(frozen=True)
@@ -353,12 +353,12 @@ def requests_vector(site: Site) -> tuple[RowRequest | None, ...]:
     return (RowRequest(dtype_bytes=4),)
 
 
-CONV2D = OpKernel((Strategy("f32", requests_padding, _conv2d),), _REALS)
-DEPTHWISE_CONV2D = OpKernel((Strategy("f32", requests_padding, _depthwise_conv2d),), _REALS)
+CONV2D = OpKernel((Strategy("f32", requests_padding, _conv2d),), _FLOATS)
+DEPTHWISE_CONV2D = OpKernel((Strategy("f32", requests_padding, _depthwise_conv2d),), _FLOATS)
 DENSE = OpKernel(
     (
         Strategy("four-bit-blocks", requests_vector, _dense_in_four_bits, fits=(SAVES_FLASH, IN_FOUR_BITS)),
         Strategy("f32", requests_vector, _dense, reads_image_rows=lambda site: True),
     ),
-    _REALS,
+    _FLOATS,
 )

@@ -28,7 +28,7 @@ _MOST = 15  # multiples of the step
 _MIDDLE = 8  # the zero point if no block has another one
 _KEPT = 64  # matrices whose blocks are remembered: sites are asked for each plan that is tried
 
-Reals = npt.NDArray[np.float32]
+FloatArray = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class FourBitBlocks:
 
     block: int  # elements
     nibbles: Array  # i8: two weights in a byte, the lower bits first
-    steps: Reals  # of each block
+    steps: FloatArray  # of each block
     zeros: Array | None  # i8: the zero point of each block; None: the middle
 
     @property
@@ -148,7 +148,7 @@ def four_bit_blocks(weights: Array) -> FourBitBlocks | None:
     return FourBitBlocks(block, nibbles, steps, None if (zeros == _MIDDLE).all() else zeros.astype(np.int8))
 
 
-def _multiples(weights: Array, block: int) -> tuple[npt.NDArray[np.int64], Reals] | None:
+def _multiples(weights: Array, block: int) -> tuple[npt.NDArray[np.int64], FloatArray] | None:
     """Returns the integers of each block and its step; None if some block has no step."""
     if len(weights) > 1 and _multiples(weights[:1], block) is None:
         return None  # known at once for almost every matrix
@@ -168,7 +168,9 @@ def _multiples(weights: Array, block: int) -> tuple[npt.NDArray[np.int64], Reals
     return None
 
 
-def _as_multiples(values: Reals, step: Reals) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+def _as_multiples(
+    values: FloatArray, step: FloatArray
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
     """Returns which blocks are multiples of the steps, and these multiples."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         nearest = np.rint(values / step[:, np.newaxis])

@@ -27,7 +27,7 @@ RowRequests = tuple[RowRequest | None, ...]  # one per activation; None: any for
 class Condition(Generic[T]):
     """A condition of a strategy; `says` is its text, printed after "only for"."""
 
-    says: str
+    description: str
     holds: Callable[[T], bool]
 
 
@@ -88,7 +88,7 @@ class Strategy:
 
 
 def _first_broken(conditions: Sequence[Condition[T]], place: T) -> str:
-    return next((f"only for {c.says}" for c in conditions if not c.holds(place)), "")
+    return next((f"only for {c.description}" for c in conditions if not c.holds(place)), "")
 
 
 @dataclass(frozen=True)

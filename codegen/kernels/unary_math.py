@@ -23,7 +23,7 @@ from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
-_REALS = {
+_FLOATS = {
     MathFunction.ABS: "fabsf(a)",
     MathFunction.NEGATE: "-a",
     MathFunction.SIGN: "(float)((a > 0.0f) - (a < 0.0f))",
@@ -112,7 +112,7 @@ def _function(op: UnaryMath, x: TensorType, out: TensorType) -> ScalarFunction:
     if out.quant is not None:
         return _FIXED_POINT[op.of](op, x, out)
     if dtype is DType.F32:
-        text = _REALS[op.of].format(alpha=literal(op.alpha))
+        text = _FLOATS[op.of].format(alpha=literal(op.alpha))
         suffix = (
             "_" + "".join(c if c.isalnum() else "_" for c in literal(op.alpha))
             if op.of is MathFunction.ELU

@@ -35,7 +35,7 @@ class LayerSchedule:
     needs: frozenset[Feature]
     row_bits: int | None  # of the rows that it reads; None: the width of the values
     group: int  # elements read at once; a row may end earlier
-    says: str  # a description in one line
+    summary: str  # a description in one line
 
     def __call__(self, schedule: Schedule, knobs: TemplateKnobs) -> None:
         self.template(schedule, knobs)
@@ -90,8 +90,8 @@ def layer_schedule(
         require_template(template)
         features = frozenset(known[name] for name in needs)
         text = (template.__doc__ or "").strip().splitlines()
-        says = text[0].rstrip(".") if text else "a custom schedule"
-        return LayerSchedule(template.__name__, ops, template, features, row_bits, group, says)
+        summary = text[0].rstrip(".") if text else "a custom schedule"
+        return LayerSchedule(template.__name__, ops, template, features, row_bits, group, summary)
 
     return made
 
@@ -118,7 +118,7 @@ class _LayerKernels:
             raise UnfitRowsError(error.what) from None
         except Exception as error:  # a user's function may raise anything
             raise _failed(own, site, error) from error
-        return _with_loops(replace(plain, strategy=own.name, why=own.says, space=space, point=point), made)
+        return _with_loops(replace(plain, strategy=own.name, why=own.summary, space=space, point=point), made)
 
     def refusal(self, site: Site) -> str:
         """Returns why it cannot use the rows that it requests; empty if it can."""

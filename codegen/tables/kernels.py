@@ -13,7 +13,7 @@ from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_library import SharedKernel
 from codegen.c.lift import with_numbers
 from codegen.c.printer import Printer, shape_struct
-from codegen.c.tree import FunctionDefinition, Room
+from codegen.c.tree import ArrayLength, FunctionDefinition
 from codegen.c.tree_walk import Node, changed, helpers_of
 from codegen.kernels.kernel import WORD
 from codegen.loops.axes import Extents, least, most
@@ -66,7 +66,9 @@ def kernel_id(
 
 def _canonical(function: FunctionDefinition) -> FunctionDefinition:
     def change(node: Node) -> Node | None:
-        return Room(1) if isinstance(node, Room) else None  # a shared function may have a longer array
+        return (
+            ArrayLength(1) if isinstance(node, ArrayLength) else None
+        )  # a shared function may have a longer array
 
     own: FunctionDefinition = changed(replace(function, name="kernel", comment=""), change)
     return own

@@ -12,18 +12,18 @@ from aot.errors import InputError
 from aot.wording import counted
 from codegen.c.observe import (
     ENTROPY_STEPS,
+    FLOATS,
     INTEGERS,
     MARGIN_BUCKETS,
     OBSERVED_BYTES,
     OBSERVED_FORMAT,
-    REALS,
     SCORES,
 )
 from codegen.model import LayerInfo
 from deploy.benchmark.meter import Meter
 
 _HEAD = struct.Struct("<HBBIIIHHHHHHHH8IQQ")
-_WINDOWS = {INTEGERS: struct.Struct("<3Q3i"), REALS: struct.Struct("<3f12x3f")}
+_WINDOWS = {INTEGERS: struct.Struct("<3Q3i"), FLOATS: struct.Struct("<3f12x3f")}
 _TIMES = struct.Struct("<III")
 _WHOLE_SHARE = 65535
 _SURE = MARGIN_BUCKETS // 4  # a lead below a quarter is narrow

@@ -18,13 +18,13 @@ from deploy.devices.board_pages import OF_ONE_BOARD, boards_that_suit, one_board
 from deploy.inspection.model_operators import is_model_file, model_operators
 from deploy.inspection.op_facts import op_facts, op_text
 from deploy.inspection.operator_page import operator_answer
-from deploy.python_api.option_keywords import takes_options
+from deploy.python_api.option_keywords import accepts_options
 from deploy.tuner.records_page import best_page, stats_facts, stats_page
 from platforms.tuning.record_file import merged
 from platforms.tuning.record_stats import task_stats
 
 
-@takes_options(("shape", "value"))
+@accepts_options(("shape", "value"))
 def ops(name: str | Path | None = None, meaning: bool = False, **options: Any) -> Answer:
     """Lists the supported operators and their element types, from the compiler's tables.
 
@@ -79,7 +79,7 @@ def _option_facts(option: AcceleratorOption) -> dict[str, object]:
     return {"name": option.name, "default": option.default, "help": option.help}
 
 
-@takes_options(tuple(name for name in OPTIONS if name not in OF_ONE_BOARD))
+@accepts_options(tuple(name for name in OPTIONS if name not in OF_ONE_BOARD))
 def boards(
     name: str | None = None,
     core: str | None = None,

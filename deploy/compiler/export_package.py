@@ -20,7 +20,7 @@ from deploy.compiler.board_or_target import require_board_or_target
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.inputs.samples import Samples
 from deploy.python_api.model import Model, imported_with, model_path, options_with, read_artifact
-from deploy.python_api.option_keywords import takes_options
+from deploy.python_api.option_keywords import accepts_options
 from deploy.verification.compare_layers import reference_outputs
 from platforms.channels import CHANNELS
 from platforms.channels.channel import Channel, load_channel
@@ -31,7 +31,7 @@ from platforms.plain_sources import made_up_inputs
 _UNCHANGED = (1980, 1, 1, 0, 0, 0)  # timestamp of all files, so that the same model gives the same bytes
 
 
-@takes_options((*PACKAGE, *OPTIONS))
+@accepts_options((*PACKAGE, *OPTIONS))
 def export(
     model: str | Path | Model | Compiled,
     channel: str,

@@ -36,10 +36,10 @@ from deploy.devices.session import Device, open_device
 from deploy.inputs.given_arrays import Inputs, only_inputs
 from deploy.inputs.input_options import DataOptions, make_data
 from deploy.inputs.size_choice import at_size_of
-from deploy.python_api.board_arguments import prepared_of, take_line
+from deploy.python_api.board_arguments import line_arguments, prepared_of
 from deploy.python_api.model import Model
 from deploy.python_api.on_board import Run, run_of
-from deploy.python_api.option_keywords import takes_options
+from deploy.python_api.option_keywords import accepts_options
 from platforms.base import BuildChoices
 from platforms.rpc.function_type import DeviceArrayType
 from platforms.rpc.messages import Expected, Stats
@@ -310,7 +310,7 @@ def _profile_page(facts: list[dict[str, Any]], unit: str) -> str:
     return table(("layer", "op", unit or "ticks", "ms", "in the model"), rows)
 
 
-@takes_options([*OPTIONS, *LINE])
+@accepts_options([*OPTIONS, *LINE])
 def connect(
     model: str | Path | Model | Compiled,
     board: str | None = None,
@@ -324,7 +324,7 @@ def connect(
     The board "host" is a program on this machine; emulated boards run in QEMU. With `profile` the firmware
     measures layers, too. `functions` are C files (and their headers) for functions called by name.
     """
-    line = take_line(options)
+    line = line_arguments(options)
     prepared = with_functions(prepared_of(model, board, options), functions)
     ready = build(prepared, BuildChoices(toolchain, profile=profile))
     return OpenLine(ready, prepared, line, profile)

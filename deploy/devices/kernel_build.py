@@ -205,9 +205,9 @@ def require_sound(schedule: Schedule) -> None:
         beyond = goes_beyond(proc)
         if beyond:
             raise misuse(beyond, "the extents of the loops determine which elements are accessed")
-        what, way_out = undefined_operand(proc)
+        what, hint = undefined_operand(proc)
         if what:
-            raise misuse(what, way_out)
+            raise misuse(what, hint)
     lacking = undefined(schedule.meaning)
     if lacking:
         raise misuse(lacking, "each element of an output and of a local is stored before it is read")

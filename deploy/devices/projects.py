@@ -26,7 +26,7 @@ from deploy.devices.connection_options import LINE, LineOptions
 from deploy.devices.firmware import build_project, named_board, project_board, source_for
 from deploy.devices.function_files import source_with
 from deploy.python_api.model import model_path, read_artifact
-from deploy.python_api.option_keywords import takes_options
+from deploy.python_api.option_keywords import accepts_options
 from deploy.sensors.sensor_apps import SensorChoices, with_pipeline
 from platforms.base import BuildChoices, Firmware, Platform
 from platforms.board_files import load_board
@@ -182,7 +182,7 @@ def build(directory: str | Path, toolchain: str | None = None, dry_run: bool = F
     return Answer(_built_facts(firmware, taken, stack), _built_page(firmware, taken, stack))
 
 
-@takes_options(("runner", "serial", "port"))
+@accepts_options(("runner", "serial", "port"))
 def flash(
     directory: str | Path, toolchain: str | None = None, dry_run: bool = False, **line: object
 ) -> Answer:

@@ -13,11 +13,11 @@ from deploy.exploring.run import ALL, ExploreRequest, all_options
 from deploy.exploring.run import explore as explore_asked
 from deploy.inputs.given_arrays import by_name, with_labels
 from deploy.python_api.model import model_path
-from deploy.python_api.option_keywords import takes_options
+from deploy.python_api.option_keywords import accepts_options
 from deploy.reporting.attempt import Measuring
 
 
-@takes_options()
+@accepts_options()
 def explore(
     models: str | Path | Sequence[str | Path],
     board: str | Sequence[str] = ALL,

@@ -20,7 +20,7 @@ def as_integers(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> dic
     return {name: _quantised(np.asarray(a), by_name.get(name)) for name, a in arrays.items()}
 
 
-def as_reals(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> dict[str, Array]:
+def dequantized(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> dict[str, Array]:
     """Returns the outputs as float32, in the order of `specs`."""
     return {name: _real(array, spec) for (name, array), spec in zip(arrays.items(), specs, strict=True)}
 

@@ -98,7 +98,7 @@ class CheckReport:
     file: str
     line: int
     text: str  # of the line
-    says: str
+    message: str
     reason: str  # why it is not a fault; "": it is a fault
 
 
@@ -137,20 +137,20 @@ def _require_checks(folder: Path) -> None:
     write_files({_CONTROL: _CONTROL_TEXT}, folder)
     run_tool((*_BUILD, _CONTROL, "-o", "control"), folder)
     said = run_tool((str(folder / "control"),), folder).stderr.decode(errors="replace")
-    found = [says for _, _, says in _REPORT.findall(said)]
-    reported = [wanted for wanted in _CONTROL_REPORTS if any(wanted in says for says in found)]
+    found = [message for _, _, message in _REPORT.findall(said)]
+    reported = [wanted for wanted in _CONTROL_REPORTS if any(wanted in message for message in found)]
     require_reported("clang -fsanitize", _CONTROL_REPORTS, reported)
 
 
 def _clang_reports(said: str, files: Mapping[str, str]) -> Iterator[CheckReport]:
-    for path, line, says in _REPORT.findall(said):
+    for path, line, message in _REPORT.findall(said):
         file, number = Path(path).name, int(line)
         text = files[file].splitlines()[number - 1].strip()
-        yield CheckReport(file, number, text, says, reason_of(says, text))
+        yield CheckReport(file, number, text, message, reason_of(message, text))
 
 
 def _place(report: CheckReport) -> tuple[str, int, str]:
-    return report.file, report.line, report.says
+    return report.file, report.line, report.message
 
 
 _METHOD = (
@@ -181,7 +181,7 @@ def examine_extremes(subject: Subject) -> Finding:
     compared = all(spec.dtype.kind in "iu" for spec in specs)
     if found.faults:
         first = found.faults[0]
-        where = f"{first.file}:{first.line}: {first.says}"
+        where = f"{first.file}:{first.line}: {first.message}"
         summary = f"{counted(len(found.faults), 'report')} without a reason, the first {where}"
         return Finding(Standing.FAILED, summary, (), _METHOD, tables, (found.tool,))
     if compared and differs_from_reference(artifact, samples, found.outputs):
@@ -196,5 +196,5 @@ def examine_extremes(subject: Subject) -> Finding:
 
 
 def _reports(reports: Sequence[CheckReport]) -> Table:
-    rows = [(each.file, each.line, each.text, each.says, each.reason or "none") for each in reports]
+    rows = [(each.file, each.line, each.text, each.message, each.reason or "none") for each in reports]
     return Table("Reports of the checks", ("file", "line", "C", "report", "reason"), rows)

@@ -17,7 +17,7 @@ from deploy.proving.subject import About, Subject, subject_of
 from deploy.proving.table import CHAPTERS
 from deploy.proving.tracing.against import OlderEvidence
 from deploy.python_api.model import Model, model_path, options_with, require_same
-from deploy.python_api.option_keywords import takes_options
+from deploy.python_api.option_keywords import accepts_options
 from platforms.board_files import load_board
 
 _NAMED = 3  # problems listed in a summary; the table contains all
@@ -52,11 +52,11 @@ def require_known(wanted: Collection[str], chapters: Sequence[Chapter] = CHAPTER
 def _asked(chapter: Chapter, subject: Subject, wanted: Collection[str]) -> Finding:
     if wanted and chapter.name not in wanted:
         return not_run(f"other chapters were asked for: {', '.join(wanted)}")
-    spoilt = [each.says for each in subject.strangers if each.spoils(chapter.rests_on)]
-    if spoilt:
-        more = f"; and {len(spoilt) - _NAMED} more" if len(spoilt) > _NAMED else ""
-        table = Table("Not as Solder makes it", ("what",), [(says,) for says in spoilt])
-        return Finding(Standing.FAILED, "; ".join(spoilt[:_NAMED]) + more, tables=(table,))
+    invalidated = [each.reason for each in subject.foreign_files if each.invalidates(chapter.rests_on)]
+    if invalidated:
+        more = f"; and {len(invalidated) - _NAMED} more" if len(invalidated) > _NAMED else ""
+        table = Table("Not as Solder makes it", ("what",), [(reason,) for reason in invalidated])
+        return Finding(Standing.FAILED, "; ".join(invalidated[:_NAMED]) + more, tables=(table,))
     try:
         return chapter.examine(subject)
     except MissingToolError as error:
@@ -68,7 +68,7 @@ def _asked(chapter: Chapter, subject: Subject, wanted: Collection[str]) -> Findi
 # The command `deploy evidence` as a Python function.
 
 
-@takes_options()
+@accepts_options()
 @renamed(against="baseline")
 def evidence(
     model: str | Path | Model | Compiled,

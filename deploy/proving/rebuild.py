@@ -46,7 +46,7 @@ class RebuildResult:
         return len(set(self.hashes)) == 1
 
     @property
-    def says(self) -> str:
+    def comparison(self) -> str:
         if self.is_same:
             return f"the same {len(self.hashes)} times"
         return "differs" + (f": {', '.join(self.names)}" if self.names else "")
@@ -195,7 +195,7 @@ def examine_rebuild(subject: Subject) -> Finding:
     if failed:
         return Finding(Standing.FAILED, summary, (), _METHOD, (table,))
     exceptions += [
-        f"the {each.what} {each.says}, as what debuggers read names its folder" for each in differing
+        f"the {each.what} {each.comparison}, as what debuggers read names its folder" for each in differing
     ]
     standing = Standing.EXCEPTIONS if exceptions else Standing.PROVEN
     return Finding(standing, summary, tuple(exceptions), _METHOD, (table,))
@@ -253,4 +253,4 @@ def _obstacle_to_compiling(subject: Subject) -> str:
 
 def _rows(made: tuple[RebuildResult, ...]) -> Iterator[tuple[str, str, str]]:
     for each in made:
-        yield each.what, each.hashes[0] if each.is_same else "", each.says
+        yield each.what, each.hashes[0] if each.is_same else "", each.comparison

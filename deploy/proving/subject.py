@@ -20,8 +20,8 @@ from deploy.devices.firmware import source_for
 from deploy.proving.rebuilding.strangers import (
     BUILD_FOLDER,
     ForeignFile,
-    strangers_in_archive,
-    strangers_in_project,
+    foreign_files_in_archive,
+    foreign_files_in_project,
 )
 from deploy.python_api.model import Model, imported_with, read_artifact
 from platforms.board_files import load_board
@@ -48,7 +48,9 @@ class Subject:
     toolchain: str | None = None  # preferred compiler
     source: Path | None = None  # the model file; None: an archive, or a graph that is not in a file
     is_archive: bool = False  # the graph was compiled again, and the files compared
-    strangers: tuple[ForeignFile, ...] = ()  # files in archive and project that differ from generated ones
+    foreign_files: tuple[
+        ForeignFile, ...
+    ] = ()  # files in archive and project that differ from generated ones
 
     @property
     def name(self) -> str:
@@ -80,8 +82,10 @@ def subject_of(model: Path | Model | Compiled, asked: About, options: CompileOpt
         _require_compilable(artifact, model)
         if board is not None:
             require_core(artifact.facts, board)
-        strangers = tuple(strangers_in_archive(artifact, options))
-        found = Subject(artifact, board, toolchain=asked.toolchain, is_archive=True, strangers=strangers)
+        foreign_files = tuple(foreign_files_in_archive(artifact, options))
+        found = Subject(
+            artifact, board, toolchain=asked.toolchain, is_archive=True, foreign_files=foreign_files
+        )
         return _with_project(found, asked.project)
     source = model if isinstance(model, Path) else model.path if isinstance(model, Model) else None
     if not isinstance(model, Compiled):
@@ -143,6 +147,6 @@ def _with_project(subject: Subject, directory: Path | None) -> Subject:
         )
     board = load_board(info.board)
     files = platform_for(board, info.platform).files(source_for(subject.artifact, board), board, info.app)
-    strangers = *subject.strangers, *strangers_in_project(directory, files)
+    foreign_files = *subject.foreign_files, *foreign_files_in_project(directory, files)
     project = Project(info, files, (directory / BUILD_FOLDER).exists())
-    return replace(subject, board=board, project=project, strangers=strangers)
+    return replace(subject, board=board, project=project, foreign_files=foreign_files)

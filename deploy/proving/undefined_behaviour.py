@@ -170,7 +170,7 @@ class Alarm:
 
     file: str
     line: int
-    says: str
+    message: str
     proof: str  # "": not proven
 
     @property
@@ -248,7 +248,7 @@ def _require_alarms(argv: Sequence[str], folder: Path) -> None:
     write_files({_CONTROL: _CONTROL_TEXT}, folder)
     options = (*argv[: argv.index(_DRIVER)], "-cpp-extra-args=-I.", *_OPTIONS)
     _, alarms = _answer((*options, _CONTROL), folder)
-    found = [wanted for wanted in _CONTROL_ALARMS if any(wanted in each.says for each in alarms)]
+    found = [wanted for wanted in _CONTROL_ALARMS if any(wanted in each.message for each in alarms)]
     require_reported(FRAMA_C, _CONTROL_ALARMS, found)
 
 
@@ -272,8 +272,8 @@ def _given(contracts: Sequence[ProvenContract]) -> tuple[str, ...]:
 
 def _eva_alarms(said: str) -> Iterator[Alarm]:
     for file, line, text in _ALARM.findall(said):
-        says = " ".join(text.split())
-        yield Alarm(file, int(line), says, proof_of(says))
+        message = " ".join(text.split())
+        yield Alarm(file, int(line), message, proof_of(message))
 
 
 def _exhaust(artifact: Artifact, folder: Path) -> None:
@@ -310,7 +310,7 @@ def examine_undefined_behaviour(subject: Subject) -> Finding:
         found = analyse(subject.artifact, Path(folder))
     reached = f"{found.reached} of {counted(found.statements, 'statement')} reached"
     summary = f"{_alarms(len(found.alarms), len(found.open))}; {reached}"
-    proven = tuple(f"{alarm.place}: {alarm.says} {alarm.proof}" for alarm in found.alarms)
+    proven = tuple(f"{alarm.place}: {alarm.message} {alarm.proof}" for alarm in found.alarms)
     standing = Standing.EXCEPTIONS if proven else Standing.PROVEN
     if found.open:
         standing, proven = Standing.FAILED, ()
@@ -335,7 +335,7 @@ def _alarms(all_of_them: int, without_proof: int) -> str:
 
 
 def _tables(found: EvaAnalysis) -> tuple[Table, ...]:
-    alarms = [(alarm.file, alarm.line, alarm.says, alarm.proof or "none") for alarm in found.alarms]
+    alarms = [(alarm.file, alarm.line, alarm.message, alarm.proof or "none") for alarm in found.alarms]
     contracts = [
         (each.function, each.least, each.most, each.result_least, each.result_most)
         for each in found.by_contract

@@ -17,13 +17,13 @@ from deploy.inputs.input_options import DATA, DataOptions
 from deploy.python_api.model import Model, imported_with, model_path, options_with, require_same
 
 
-def take_line(options: dict[str, Any]) -> LineOptions:
+def line_arguments(options: dict[str, Any]) -> LineOptions:
     """Removes and returns the connection options."""
     require_known(options, {**OPTIONS, **DATA, **LINE})
     return read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
 
 
-def take_data(options: dict[str, Any]) -> DataOptions:
+def data_arguments(options: dict[str, Any]) -> DataOptions:
     """Removes and returns the input options."""
     return read_given(DataOptions(), DATA, {name: options.pop(name) for name in DATA if name in options})
 

@@ -23,9 +23,9 @@ from deploy.cli.options import require_no_options
 from deploy.compiler.compile_model import Compiled
 from deploy.frameworks.table import framework_of
 from deploy.inputs.given_arrays import Inputs, only_inputs
-from deploy.inputs.quantized_values import as_integers, as_reals
+from deploy.inputs.quantized_values import as_integers, dequantized
 from deploy.inputs.samples import make_samples
-from deploy.python_api.option_keywords import READING, takes_options
+from deploy.python_api.option_keywords import READING, accepts_options
 from platforms.board_files import load_board
 
 
@@ -68,10 +68,10 @@ class Model(Paged):
         each = [dict(zip(self.graph.inputs, sample, strict=True)) for sample in samples.each]
         found = list(interpret.run_series(self.graph, each))
         outputs = {name: samples.stacked([out[name] for out in found]) for name in self.graph.outputs}
-        return as_reals(outputs, made) if dequantize else outputs
+        return dequantized(outputs, made) if dequantize else outputs
 
 
-@takes_options(READING)
+@accepts_options(READING)
 def load(path: str | Path, **options: Any) -> Model:
     """Loads a model file. Raises ModelError for unsupported models."""
     known = read_options(options, names=READING)

@@ -26,13 +26,13 @@ from deploy.python_api.model import (
     read_artifact,
     require_same,
 )
-from deploy.python_api.option_keywords import takes_options
+from deploy.python_api.option_keywords import accepts_options
 from platforms.shared_library import HostModel
 from platforms.shared_library import build as build_library
 from platforms.toolchains import find_toolchain
 
 
-@takes_options()
+@accepts_options()
 def compile(
     model: str | Path | Model | Callable[..., Any],  # of PyTorch, Keras, scikit-learn or JAX
     board: str | None = None,
@@ -69,7 +69,7 @@ def compile(
     return compile_for(imported_with(model, known), require_board_or_target(board, target), known)
 
 
-@takes_options()
+@accepts_options()
 def inspect(
     model: str | Path | Model | Compiled,
     board: str | None = None,
@@ -94,7 +94,7 @@ def diff(one: str | Path | Compiled, other: str | Path | Compiled) -> ArchiveDif
     return ArchiveDifference(*(read_artifact(each) for each in (one, other)))
 
 
-@takes_options()
+@accepts_options()
 def in_process(model: str | Path | Model, **options: Any) -> HostModel:
     """Compiles the model's C for this machine and loads it; its `run` maps arrays by name to arrays."""
     host = load_core("host").target()

@@ -31,12 +31,12 @@ from deploy.devices.firmware import Prepared, on_emulator, ready_for, with_archi
 from deploy.devices.session import open_device
 from deploy.inputs.given_arrays import Inputs, by_name, only_inputs, plain, without_labels
 from deploy.inputs.input_options import DATA, Fill, make_data
-from deploy.inputs.quantized_values import as_reals
+from deploy.inputs.quantized_values import dequantized
 from deploy.inputs.samples import RANDOM_RUNS, RANDOM_SAMPLES, Samples
 from deploy.inputs.size_choice import at_size_of
-from deploy.python_api.board_arguments import prepared_of, take_data, take_line
+from deploy.python_api.board_arguments import data_arguments, line_arguments, prepared_of
 from deploy.python_api.model import Model, imported_with, options_with
-from deploy.python_api.option_keywords import TUNING, takes_options
+from deploy.python_api.option_keywords import TUNING, accepts_options
 from deploy.tuner.tune_model import TuneChoices, Tuning, tune_model
 from deploy.verification.oracles import known_oracle
 from deploy.verification.quality import Truth
@@ -65,7 +65,7 @@ class Run(Paged):
         return f"<{self}>"
 
 
-@takes_options([*OPTIONS, *DATA, *LINE])
+@accepts_options([*OPTIONS, *DATA, *LINE])
 def run(
     model: str | Path | Model | Compiled,
     inputs: Inputs | None = None,
@@ -84,7 +84,7 @@ def run(
     `emulated` emulates the core of a board that is not here. `platform` selects the platform to build for;
     the default is the board's first one that builds on this computer.
     """
-    line, data = take_line(options), take_data(options)
+    line, data = line_arguments(options), data_arguments(options)
     arrays = None if inputs is None else only_inputs(inputs)
     prepared = at_size_of(prepared_of(model, board, options), arrays)
     prepared = on_emulator(prepared) if emulated else prepared
@@ -102,14 +102,14 @@ def run_of(meter: Meter, prepared: Prepared, samples: Samples, measured: Measure
     names = [spec.name for spec in measured.specs]
     outputs = dict(zip(names, measured.stacked(samples).values(), strict=True))
     return Run(
-        outputs=as_reals(outputs, prepared.outputs or measured.specs) if dequantize else outputs,
+        outputs=dequantized(outputs, prepared.outputs or measured.specs) if dequantize else outputs,
         unit=meter.unit,
         count=spread([meter.count(ticks) for ticks in measured.ticks]),
         seconds=None if meter.unit == "instructions" else spread([*map(meter.seconds, measured.ticks)]),
     )
 
 
-@takes_options([*OPTIONS, *DATA, *LINE])
+@accepts_options([*OPTIONS, *DATA, *LINE])
 def verify(
     model: str | Path | Model | Compiled,
     board: str | None = None,
@@ -132,7 +132,7 @@ def verify(
     "none") is another runtime to compare with, by default the installed one that has the model's rounding.
     `emulated` emulates the core of a board that is not here.
     """
-    line, data = take_line(options), take_data(options)
+    line, data = line_arguments(options), data_arguments(options)
     arrays = None if inputs is None else by_name(inputs)
     if arrays is not None:
         arrays, labels = without_labels(arrays, labels)
@@ -150,7 +150,7 @@ def verify(
     )
 
 
-@takes_options([*OPTIONS, *LINE])
+@accepts_options([*OPTIONS, *LINE])
 @renamed(against="baseline", repeat="median_of", emulate="emulated")
 def bench(
     model: str | Path | Model | Compiled,
@@ -173,7 +173,7 @@ def bench(
     shows how far the cycle model is off for a measured board. With a `baseline`, earlier facts or a file of
     them, the result's "changes" list what differs and what is more than `worse` percent worse.
     """
-    line = take_line(options)
+    line = line_arguments(options)
     prepared = prepared_of(model, board, options)
     prepared = on_emulator(prepared, clock) if emulated else prepared
     modelled = Modelled.ALL if compare else Modelled.EMULATED
@@ -193,7 +193,7 @@ def bench(
     return Answer(facts | {"changes": changes.as_json()}, changes_page(changes))
 
 
-@takes_options([*TUNING, "runner", "serial", "port"])
+@accepts_options([*TUNING, "runner", "serial", "port"])
 @renamed(repeat="median_of")
 def tune(
     model: str | Path | Model,

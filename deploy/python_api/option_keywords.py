@@ -19,7 +19,7 @@ NOT_FOR_TUNING = ("tuning_records",)  # tuning creates them
 TUNING = tuple(name for name in OPTIONS if name not in NOT_FOR_TUNING)
 
 
-def takes_options(names: Collection[str] = OPTIONS) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def accepts_options(names: Collection[str] = OPTIONS) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes help() and editors show the options of a function with `**options`."""
     options = [{**OPTIONS, **DATA, **LINE, **PACKAGE}[name] for name in names]
 

@@ -22,7 +22,7 @@ _TRIED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "--optimize size": ("smaller code", {"optimize": Optimize.SIZE}),
     "--optimize ram": ("a different order of rows, without tables and scratch", {"optimize": Optimize.RAM}),
     "--stream": ("the input is pushed row by row", {"stream": True}),
-    "--io caller": ("inputs and outputs are in the caller's memory", {"io_apart": True}),
+    "--io caller": ("inputs and outputs are in the caller's memory", {"caller_owns_io": True}),
 }
 
 

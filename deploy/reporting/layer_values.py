@@ -19,7 +19,7 @@ from deploy.inputs.samples import Samples
 MOST_SAMPLES = 32  # limit for recording all values
 
 
-Reals = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 Watched = Mapping[str, list[Array]]  # value -> its array for each sample
 
 
@@ -71,8 +71,8 @@ def values_of(graph: Graph, layers: Sequence[LayerInfo], watched: Watched) -> di
 
 def _values(tensor: TensorType, arrays: Sequence[Array]) -> LayerValues:
     array = np.stack(arrays)
-    reals = real_numbers(tensor, array)
-    low, high = float(reals.min()), float(reals.max())
+    floats = real_numbers(tensor, array)
+    low, high = float(floats.min()), float(floats.max())
     if not tensor.dtype.is_integer:
         return LayerValues(low, high, None, None, None)
     least, most = tensor.dtype.limits
@@ -80,13 +80,13 @@ def _values(tensor: TensorType, arrays: Sequence[Array]) -> LayerValues:
     return LayerValues(low, high, used, float((array == least).mean()), float((array == most).mean()))
 
 
-def real_numbers(tensor: TensorType, array: Array) -> Reals:
+def real_numbers(tensor: TensorType, array: Array) -> FloatArray:
     """Dequantizes integers; without a scale they are only converted."""
     quant = tensor.quant
     if quant is None or not tensor.dtype.is_integer or quant.is_per_channel:
         return array.astype(np.float64)
-    reals: Reals = quant.scale * (array.astype(np.float64) - quant.zero_point)
-    return reals
+    floats: FloatArray = quant.scale * (array.astype(np.float64) - quant.zero_point)
+    return floats
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def errors_against(integer: Watching, real: Watching) -> dict[int, ErrorToFloat]
     return found
 
 
-def _error(found: Reals, wanted: Reals) -> ErrorToFloat:
+def _error(found: FloatArray, wanted: FloatArray) -> ErrorToFloat:
     off = found.reshape(-1) - wanted.reshape(-1)
     signal, noise = float((wanted**2).sum()), float((off**2).sum())
     decibels = float(10 * np.log10(signal / noise)) if signal and noise else None  # None: equal

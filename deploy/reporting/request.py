@@ -21,7 +21,7 @@ from deploy.devices.firmware import named_board
 from deploy.devices.project_archive import require_archive
 from deploy.inputs.given_arrays import by_name, with_labels
 from deploy.python_api.model import Model, imported_with, model_path, options_with, require_same
-from deploy.python_api.option_keywords import takes_options
+from deploy.python_api.option_keywords import accepts_options
 from deploy.reporting.attempt import Measuring
 from deploy.reporting.given_data import GivenData, give_data
 from deploy.reporting.make import report_on_artifact, report_on_model
@@ -86,7 +86,7 @@ def _given(asked: Asked, inputs: Sequence[TensorSpec], outputs: Sequence[TensorS
 # The command `deploy report` as a Python function.
 
 
-@takes_options()
+@accepts_options()
 def report(
     model: str | Path | Model | Compiled,
     board: str | Sequence[str] = (),

@@ -74,7 +74,7 @@ class Losses:
 class ProgramFault:
     """Why the program ended early."""
 
-    says: str
+    message: str
 
 
 Record = Start | WindowRun | FoundBox | ReportedCounters | Losses | ProgramFault

@@ -81,8 +81,8 @@ class LogReader:
         if isinstance(record, ReportedCounters):
             self._counters = record.counters
             return f"            {counted(record.counters.runs, 'run')} observed"
-        self.faults.append(record.says)
-        return f"the program ends: {printable(record.says)}"
+        self.faults.append(record.message)
+        return f"the program ends: {printable(record.message)}"
 
     def _forget(self) -> None:
         """Resets the state, because the program was restarted."""

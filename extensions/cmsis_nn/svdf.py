@@ -131,7 +131,7 @@ def _misfit(graph: Graph, parts: _Parts, width: DType) -> Miss | None:
     if any(op.activation is not Activation.NONE for op in (feature, times)):
         return Miss("only for layers without an activation")
     if any(op.rounding is not RequantRounding.DOUBLE for op in (feature, times)):
-        return Miss(f"only for {AS_TFLM_ROUNDS.says}")
+        return Miss(f"only for {AS_TFLM_ROUNDS.description}")
     return None
 
 

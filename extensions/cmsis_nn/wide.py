@@ -62,8 +62,8 @@ def _has_short_results(site: Site) -> bool:
     """Returns True if every result fits into 32 bits before clamping; the library truncates others."""
     mult, shift = _scales(site)
     sums = (_largest_sums(site) + np.abs(_bias(site))).astype(np.float64)
-    reals = sums * (mult.astype(np.float64) / (1 << 16) + 1) * 2.0 ** (shift.astype(np.float64) - _REST_BITS)
-    return float(reals.max()) < 1 << 31 and int(shift.max()) <= _REST_BITS
+    floats = sums * (mult.astype(np.float64) / (1 << 16) + 1) * 2.0 ** (shift.astype(np.float64) - _REST_BITS)
+    return float(floats.max()) < 1 << 31 and int(shift.max()) <= _REST_BITS
 
 
 def _has_one_scale(site: Site) -> bool:

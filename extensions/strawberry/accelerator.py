@@ -35,7 +35,7 @@ from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDem
 from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice
-from extensions.strawberry.packing import packed, reals, tables_of_bytes
+from extensions.strawberry.packing import floats, packed, tables_of_bytes
 
 _ALIGN = 8  # bytes per load of the device
 _KINDS = {DType.I8: "i8", DType.F32: "f32"}
@@ -62,7 +62,7 @@ def _conv_refusal(graph: Graph, conv: Node) -> Miss | None:
     if op.dilation != (1, 1):
         return Miss("only for windows without dilation")
     if types == {DType.I8} and op.rounding is not RequantRounding.DOUBLE:
-        return Miss(f"only for {AS_TFLM_ROUNDS.says}")
+        return Miss(f"only for {AS_TFLM_ROUNDS.description}")
     return None
 
 
@@ -108,7 +108,7 @@ def _pool(site: Site) -> MaxPool2d:
 def _lower(site: Site, lanes: int) -> Kernel:
     conv, pool, dtype = _conv_site(site), _pool(site), site.input(0).dtype
     tables = {"w": packed(conv.constants[1], lanes)}
-    tables |= tables_of_bytes(conv) if dtype is DType.I8 else reals(conv)
+    tables |= tables_of_bytes(conv) if dtype is DType.I8 else floats(conv)
     lines = pool.size[0] * conv.outputs[0].shape[2] * conv.outputs[0].shape[3]
     pointers = (
         Buffer("x", dtype, site.input(0).elements, Role.ROWS),

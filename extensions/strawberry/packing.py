@@ -27,7 +27,7 @@ def tables_of_bytes(conv: Site) -> Mapping[str, Array]:
     return conv_tail(conv).tables
 
 
-def reals(conv: Site) -> Mapping[str, Array]:
+def floats(conv: Site) -> Mapping[str, Array]:
     """Returns the bias, even if it is zero, and the limits of float results."""
     bias = conv.constants.get(2)
     limits = np.array(conv_op(conv).activation.real_limits, np.float32)

@@ -177,9 +177,9 @@ def test_the_command_writes_floats_too(tmp_path: Path, run_deploy: Run) -> None:
     out = tmp_path / "out.npz"
     words = ("run", DIGITS, "--board", "host", "--fill", "zeros", "--output", out)
     assert run_deploy(*words, "--dequantize").status == 0
-    reals = np.load(out)["output_0"]
+    floats = np.load(out)["output_0"]
     assert run_deploy(*words).status == 0
-    assert np.array_equal(reals, (np.load(out)["output_0"].astype(np.float32) + 128) / 256)
+    assert np.array_equal(floats, (np.load(out)["output_0"].astype(np.float32) + 128) / 256)
 
 
 def test_objects_say_what_they_are() -> None:

@@ -15,16 +15,16 @@ from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, TensorType
 from aot.ops.rearrange import Rearrange
 
-Reals = npt.NDArray[Any]
+FloatArray = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Found:
     """Boxes as left, top, right, bottom, best first; of each its class and its score."""
 
-    boxes: Reals
+    boxes: FloatArray
     kinds: list[int]
-    scores: Reals
+    scores: FloatArray
 
 
 def giving(picture: tuple[int, ...], *shapes: tuple[int, ...]) -> Graph:
@@ -39,7 +39,7 @@ def giving(picture: tuple[int, ...], *shapes: tuple[int, ...]) -> Graph:
     return Graph("giving", ("x",), outputs, tuple(nodes), types)
 
 
-def found_by(back: str, picture: tuple[int, ...], *heads: Reals) -> Found:
+def found_by(back: str, picture: tuple[int, ...], *heads: FloatArray) -> Found:
     """What the back end finds where the model gives these heads."""
     given = np.zeros(prod(picture), np.float32)
     flat = np.concatenate([head.reshape(-1) for head in heads]).astype(np.float32)
@@ -51,18 +51,18 @@ def found_by(back: str, picture: tuple[int, ...], *heads: Reals) -> Found:
     return Found(boxes[0, :kept], kinds[0, :kept].tolist(), scores[0, :kept])
 
 
-def shares(boxes: Reals, others: Reals) -> Reals:
+def shares(boxes: FloatArray, others: FloatArray) -> FloatArray:
     """Intersection over union of each box with each other one."""
     low = np.maximum(boxes[:, None, :2], others[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
     common = np.clip(high - low, 0, None).prod(axis=-1)
     areas = [(b[:, 2:] - b[:, :2]).prod(axis=-1) for b in (boxes, others)]
-    result: Reals = common / (areas[0][:, None] + areas[1][None] - common)
+    result: FloatArray = common / (areas[0][:, None] + areas[1][None] - common)
     return result
 
 
 def best_boxes(
-    boxes: Reals, scores: Reals, *, least: float, most_overlap: float, count: int, by_class: bool
+    boxes: FloatArray, scores: FloatArray, *, least: float, most_overlap: float, count: int, by_class: bool
 ) -> Found:
     """Suppresses what overlaps a better box; `scores` has a row for each box and a column for each class."""
     places = [(-scores[b, k], b, k) for b, k in np.argwhere(scores > least).tolist()]
@@ -76,7 +76,7 @@ def best_boxes(
     return Found(boxes[chosen], [kind for _, kind in kept], np.array([scores[b, k] for b, k in kept]))
 
 
-def only_best(scores: Reals) -> Reals:
+def only_best(scores: FloatArray) -> FloatArray:
     """Keeps each box's best class alone."""
     kept = np.full_like(scores, -1)
     rows = np.arange(len(scores))
@@ -84,12 +84,12 @@ def only_best(scores: Reals) -> Reals:
     return kept
 
 
-def sigmoid(x: Reals) -> Reals:
-    result: Reals = 1 / (1 + np.exp(-x.astype(np.float64)))
+def sigmoid(x: FloatArray) -> FloatArray:
+    result: FloatArray = 1 / (1 + np.exp(-x.astype(np.float64)))
     return result
 
 
-def corners(centres: Reals) -> Reals:
+def corners(centres: FloatArray) -> FloatArray:
     """Corners from x, y, width, height."""
     half = centres[:, 2:] / 2
     return np.concatenate([centres[:, :2] - half, centres[:, :2] + half], axis=1)

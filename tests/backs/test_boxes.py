@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from detectors import Found, Reals, assert_same, best_boxes, corners, found_by, giving, only_best, sigmoid
+from detectors import (
+    FloatArray,
+    Found,
+    assert_same,
+    best_boxes,
+    corners,
+    found_by,
+    giving,
+    only_best,
+    sigmoid,
+)
 
 from aot.backs.attach import declared_back, read_back, with_back
 from aot.backs.torchvision_ssd import Ssd
@@ -23,7 +33,7 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def some_centres(count: int) -> Reals:
+def some_centres(count: int) -> FloatArray:
     """Centres and sizes in pixels, many that overlap."""
     numbers = rng(count)
     return np.concatenate(
@@ -59,7 +69,7 @@ def test_the_whole_head_of_yolov5() -> None:
     assert_same(found, wanted)
 
 
-def grid_boxes_5(head: Reals, anchors: Reals) -> tuple[Reals, Reals]:
+def grid_boxes_5(head: FloatArray, anchors: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Corners in pixels and scores from [anchors, rows, columns, numbers], in the library's order."""
     _, rows, columns, width = head.shape
     y = sigmoid(head)
@@ -123,7 +133,7 @@ def test_the_grids_of_yolov8(bins: int) -> None:
 SSD = "torchvision.ssd:grid_sizes=4/2,score_thresh=0.4,detections_per_img=12"
 
 
-def ssd_heads() -> tuple[Reals, Reals]:
+def ssd_heads() -> tuple[FloatArray, FloatArray]:
     boxes = 6 * (4 * 4 + 2 * 2)
     return rng(7).normal(0, 2, (1, boxes, 4)), rng(8).normal(0, 2, (1, boxes, 2 + CLASSES))
 

@@ -80,7 +80,7 @@ def unlimited(compiled: Compiled) -> dict[str, str]:
 
 
 def test_inputs_and_outputs_of_the_callers_take_of_the_boards_memory() -> None:
-    options = CompileOptions(io_apart=True)
+    options = CompileOptions(caller_owns_io=True)
     fast = for_board(ROOMY, options)
     beside = fast.report.facts.io_bytes_beside
     assert beside

@@ -146,8 +146,8 @@ def test_outputs_in_a_file_are_reported_by_name(
 def test_floats_are_quantised_on_request(model: Path, own_folders: None) -> None:
     (kind,) = deploy.load(model).inputs.values()
     assert kind.quant is not None
-    reals = kind.quant.scale * (IMAGES.astype(np.float64) - kind.quant.zero_point)
-    result = deploy.run(model, reals, "host", quantize=True)
+    floats = kind.quant.scale * (IMAGES.astype(np.float64) - kind.quant.zero_point)
+    result = deploy.run(model, floats, "host", quantize=True)
     (outputs,), (expected,) = result.outputs.values(), deploy.load(model).run(IMAGES).values()
     np.testing.assert_array_equal(outputs, expected)
 

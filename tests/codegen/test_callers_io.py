@@ -33,7 +33,7 @@ HOST = load_board("host").target
 
 
 def digits(apart: bool, optimize: Optimize = Optimize.RAM) -> CompiledModel:
-    return compile_job(read_job(DIGITS, HOST, CompileOptions(optimize=optimize, io_apart=apart)))
+    return compile_job(read_job(DIGITS, HOST, CompileOptions(optimize=optimize, caller_owns_io=apart)))
 
 
 def test_the_arena_has_no_room_for_them() -> None:
@@ -82,7 +82,7 @@ def test_what_goes_element_by_element_writes_over_no_input_of_the_caller(
     nodes = tuple(Node(f"twice {y}", Add(), (x, x), (y,)) for x, y in ("xa", "ab", "by"))
     graph = Graph("chain", ("x",), ("y",), nodes, dict.fromkeys("xaby", int8(1, 64)), {})
     model = compile_job(
-        Job(ImportedModel(graph, "t", "0" * 64, "net"), PLAIN, CompileOptions(io_apart=apart))
+        Job(ImportedModel(graph, "t", "0" * 64, "net"), PLAIN, CompileOptions(caller_owns_io=apart))
     )
     assert model.plan.arena_bytes <= arena_bytes
     inputs = {t.name for t in model.request.tensors if t.name in graph.inputs}

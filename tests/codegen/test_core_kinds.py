@@ -35,7 +35,7 @@ def test_a_core_has_the_row_of_its_kind(core: str, chosen: str) -> None:
 @pytest.mark.parametrize("chosen", ["", "fpu"])
 def test_real_numbers_take_functions_where_there_is_no_fpu(chosen: str) -> None:
     kind = core_kind(load_core("cortex-m4").target([Feature(name) for name in chosen.split()]))
-    assert (kind.parts.reals == 0) == bool(chosen)
+    assert (kind.parts.floats == 0) == bool(chosen)
 
 
 @pytest.mark.parametrize(

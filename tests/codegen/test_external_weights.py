@@ -47,8 +47,8 @@ def trained_again(graph: Graph, seed: int) -> Graph:
     for node in graph.nodes:
         for name in (each for each in node.reads[1:] if each in constants):
             old, quant = constants[name], types[name].quant
-            reals = old.astype(np.float64)
-            near = reals + rng.normal(0, 0.05 * np.abs(reals).max() + 1, old.shape)
+            floats = old.astype(np.float64)
+            near = floats + rng.normal(0, 0.05 * np.abs(floats).max() + 1, old.shape)
             limit = 127 if old.dtype == np.int8 else 10**6
             constants[name] = np.clip(np.rint(near), -limit, limit).astype(old.dtype)
             if quant is not None and old.dtype == np.int8:

@@ -85,6 +85,6 @@ def test_only_what_others_read_or_nobody_makes_is_copied() -> None:
 @pytest.mark.slow
 def test_the_image_before_a_head_need_not_be_whole() -> None:
     """With the input elsewhere: beside it, to be rid of it early is worth more."""
-    model = compiled(boxes_of_scales(), PLAIN, replace(OPTIONS["ram"], io_apart=True), "k")
+    model = compiled(boxes_of_scales(), PLAIN, replace(OPTIONS["ram"], caller_owns_io=True), "k")
     (stem,) = (layer for layer in model.layers if layer.output == "stem")
     assert (model.plan.buffers["stem"].rows_held, stem.rows) == (3, 12)

@@ -12,9 +12,9 @@ from nests import CHANNEL, K, dots, numbered, proc_of
 from aot.ir.types import DType
 from aot.target import Target
 from codegen.c.kernel_function import kernel_function
-from codegen.c.lift import lift, numbers_of, skeleton, with_numbers
+from codegen.c.lift import lift, numbers_of, shape_key, with_numbers
 from codegen.c.printer import Printer
-from codegen.c.tree import DeclareArray, FunctionDefinition, Room, Shape
+from codegen.c.tree import ArrayLength, DeclareArray, FunctionDefinition, Shape
 from codegen.fit.plan_job import plan_job
 from codegen.job import ImportedModel, Job
 from codegen.loops.ir import Buffer, Const, Declare, For, Proc, Role, Store, at, load
@@ -100,8 +100,8 @@ def test_a_lone_kernel_keeps_its_literals() -> None:
     ids=["another nest", "more rows", "a tail"],
 )
 def test_another_nest_has_another_skeleton(others: tuple[Proc, ...]) -> None:
-    skeletons = {skeleton(function(proc)) for proc in (dots(4, 3, 2), *others)}
-    assert len(skeletons) == len(others) + 1
+    shape_keys = {shape_key(function(proc)) for proc in (dots(4, 3, 2), *others)}
+    assert len(shape_keys) == len(others) + 1
 
 
 def test_other_constants_in_expressions_are_literals_too() -> None:
@@ -111,7 +111,7 @@ def test_other_constants_in_expressions_are_literals_too() -> None:
 
 def test_an_array_on_the_stack_is_as_long_as_any_of_them_needs() -> None:
     lifted = lift(functions(through_room(3), through_room(7)))
-    assert [s.length for s in lifted.function.body if isinstance(s, DeclareArray)] == [Room(7)]
+    assert [s.length for s in lifted.function.body if isinstance(s, DeclareArray)] == [ArrayLength(7)]
 
 
 @pytest.mark.parametrize("target", [PLAIN, DSP], ids=["plain", "dsp"])
@@ -121,11 +121,11 @@ def test_every_kernel_of_a_network_gets_back_what_it_was(target: Target) -> None
     for stage in planned.lowered.stages:
         for proc in stage.kernel.procs:
             nameless = function(replace(proc, name=""))
-            families.setdefault(skeleton(nameless), {}).setdefault(nameless)
+            families.setdefault(shape_key(nameless), {}).setdefault(nameless)
     assert max(map(len, families.values())) > 1
     for family in families.values():
         lifted = lift(list(family))
         for alone, numbers in zip(family, lifted.numbers, strict=True):
             again = with_numbers(lifted.function, numbers)
-            assert skeleton(again) == skeleton(alone)
+            assert shape_key(again) == shape_key(alone)
             assert numbers_of(again) == numbers_of(alone)

@@ -71,5 +71,5 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_values_in_use_are_counted(name: str) -> None:
-    body, (whole, reals, vectors) = CASES[name]
-    assert values(*body) == LiveValues(whole, reals, vectors)
+    body, (whole, floats, vectors) = CASES[name]
+    assert values(*body) == LiveValues(whole, floats, vectors)

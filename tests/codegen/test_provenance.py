@@ -54,7 +54,7 @@ def test_the_head_names_model_board_core_and_options() -> None:
         (replace(OPTIONS, pools=(Pool("DTCM", 64), Pool("RAM"))), "--pool DTCM=64 --pool RAM."),
         (replace(OPTIONS, constants=(ConstantRule("conv2d", "ITCM"),)), "--constants conv2d=ITCM."),
         (replace(OPTIONS, stream=True), "--rounding tflm --stream."),
-        (replace(OPTIONS, io_apart=True), "--rounding tflm --io caller."),
+        (replace(OPTIONS, caller_owns_io=True), "--rounding tflm --io caller."),
         (replace(OPTIONS, shapes={"x": (1, 1234567)}), "--shape x=1,1234567."),
         (replace(OPTIONS, values={"k": (0.123456789, -2.0)}), "--value k=0.123456789,-2."),
         (replace(OPTIONS, shapes={"x": (1, 3)}, values={"k": (5.0,)}), "--shape x=1,3 --value k=5."),
@@ -112,7 +112,7 @@ def test_strict_c_without_flash_is_reported(require_tool: Callable[..., None], t
 
 def _needs(graph: Graph, target: Target, goal: Optimize) -> frozenset[Feature]:
     stages = lower_graph(run_meaning(graph).graph, target, CompileOptions(goal)).stages
-    return kernel_library(stages, Sharing.ALIKE).helpers.needs
+    return kernel_library(stages, Sharing.PARAMETRIC).helpers.needs
 
 
 @pytest.mark.slow

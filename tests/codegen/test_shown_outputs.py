@@ -63,7 +63,7 @@ def test_the_arena_has_the_output_once(maker: Callable[[], bytes]) -> None:
 
 @pytest.mark.parametrize("maker", FILES, ids=lambda maker: maker.__name__)
 def test_an_output_of_the_callers_has_no_double_in_the_arena(maker: Callable[[], bytes]) -> None:
-    apart = model_of(maker(), CompileOptions(io_apart=True))
+    apart = model_of(maker(), CompileOptions(caller_owns_io=True))
     assert apart.plan.arena_bytes < OUTPUT_BYTES / 3
 
 
@@ -187,7 +187,7 @@ def test_a_streamed_image_ends_in_planes(
 
 MEMORIES = (MemoryRegion("SLOW", 1 << 20, 1 << 18, "ram", speed=1), MemoryRegion("FAST", 0, 1 << 16, "ram"))
 OTHER_WAYS = {
-    "at the caller's": (PLAIN, CompileOptions(io_apart=True)),
+    "at the caller's": (PLAIN, CompileOptions(caller_owns_io=True)),
     "in two memories": (
         Target("host", regions=MEMORIES, pointer_bytes=8),
         CompileOptions(pools=(Pool("FAST", 220), Pool("SLOW", 140))),

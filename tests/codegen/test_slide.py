@@ -102,7 +102,7 @@ class Streams:
     """The functions of a compiled model, called as a C program calls them."""
 
     def __init__(self, step: Graph, directory: Path, stream: bool = False) -> None:
-        made = compiled(step, HOST, CompileOptions(stream=stream, io_apart=True), "net")
+        made = compiled(step, HOST, CompileOptions(stream=stream, caller_owns_io=True), "net")
         build(made.sources, directory)
         (library,) = directory.glob("*.so")
         self._library = ctypes.CDLL(str(library))

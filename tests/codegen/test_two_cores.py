@@ -103,7 +103,7 @@ def matrices() -> bytes:
     return bytes(model.SerializeToString())
 
 
-def reals() -> bytes:
+def floats() -> bytes:
     rng = np.random.default_rng(1)
     value, tensor = helper.make_tensor_value_info, helper.make_tensor
     weights = rng.standard_normal(7 * 3 * 9).astype(np.float32)
@@ -143,7 +143,7 @@ KINDS = {
     "addition": addition,
     "pooling": pooling,
 }
-REALS = {"matrices": matrices, "convolution of reals": reals, "planes": planes}
+FLOATS = {"matrices": matrices, "convolution of reals": floats, "planes": planes}
 
 
 def export(folder: Path, data: bytes, ending: str) -> str:
@@ -166,13 +166,13 @@ def program(folder: Path, flags: Sequence[str], *sources: str) -> subprocess.Com
 
 
 @pytest.mark.cc
-@pytest.mark.parametrize("kind", [*KINDS, *REALS])
+@pytest.mark.parametrize("kind", [*KINDS, *FLOATS])
 def test_each_kind_of_kernel_is_right_in_halves(
     kind: str, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
     require_tool("gcc")
-    is_real = kind in REALS
-    made = REALS[kind]() if is_real else KINDS[kind]()
+    is_real = kind in FLOATS
+    made = FLOATS[kind]() if is_real else KINDS[kind]()
     text = export(tmp_path, made, "onnx" if is_real else "tflite")
     assert "_half(const void *context" in text
     for flags, sources in ((ONE_BY_ONE, ()), (AT_ONCE, ("threads.c",))):

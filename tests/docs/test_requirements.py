@@ -12,7 +12,7 @@ from deploy.proving.tracing.requirements import Requirement, requirements
 
 def as_on_the_page(each: Requirement) -> str:
     lines = [", ".join(f"`{name}`" for name in each.code), *(f"`{test}`" for test in each.tests)]
-    return f"**{each.name}** {each.says}\n\n" + "".join(f"- {line}\n" for line in lines)
+    return f"**{each.name}** {each.text}\n\n" + "".join(f"- {line}\n" for line in lines)
 
 
 def lacks(each: Requirement, root: Path) -> Iterator[str]:

@@ -39,7 +39,7 @@ def analysed(tmp_path: Path, require_tool: Callable[..., None]) -> Callable[[Art
 @pytest.mark.cc
 def test_a_network_has_no_undefined_behaviour(analysed: Callable[[Artifact], EvaAnalysis]) -> None:
     found = analysed(artifact("classifier"))
-    assert [alarm.says for alarm in found.alarms] == [
+    assert [alarm.message for alarm in found.alarms] == [
         "function reciprocal: precondition 'least' got status unknown."
     ]
     assert found.open == ()
@@ -59,7 +59,7 @@ def test_what_is_put_there_is_found(
     pattern: str, by: str, says: str, analysed: Callable[[Artifact], EvaAnalysis]
 ) -> None:
     found = analysed(changed(artifact("dense"), pattern, by))
-    assert any(alarm.says.startswith(says) for alarm in found.open)
+    assert any(alarm.message.startswith(says) for alarm in found.open)
 
 
 def test_annotations_are_all_that_is_added() -> None:

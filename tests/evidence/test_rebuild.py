@@ -117,7 +117,7 @@ def test_the_wheel_is_the_same_from_a_copy_of_the_tree(
     tree = source_tree()
     assert tree is not None
     assert "deploy" in packages_of(tree)
-    assert wheel_again(tree, tmp_path).says == "the same 2 times"
+    assert wheel_again(tree, tmp_path).comparison == "the same 2 times"
 
 
 def test_nothing_made_twice_is_not_the_same() -> None:
@@ -126,4 +126,4 @@ def test_nothing_made_twice_is_not_the_same() -> None:
 
 
 def test_names_of_parts_that_differ_are_reported() -> None:
-    assert twice(WHEEL, [b"a", b"b"], ["deploy/x.py"]).says == "differs: deploy/x.py"
+    assert twice(WHEEL, [b"a", b"b"], ["deploy/x.py"]).comparison == "differs: deploy/x.py"

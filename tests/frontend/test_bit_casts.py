@@ -34,12 +34,12 @@ def test_integers_are_read_by_their_bits(x: str, to: str) -> None:
 
 @pytest.mark.parametrize("to", ["int32", "uint32"])
 def test_floats_are_read_by_their_bits_and_back(to: str) -> None:
-    reals = np.array([1.5, -0.0, np.inf, -3e-39], np.float32)
+    floats = np.array([1.5, -0.0, np.inf, -3e-39], np.float32)
     bits = read_onnx(cast("float32", to), "net.onnx")
-    made = run_graph(bits, {"x": reals})["y"]
-    assert made.tolist() == reals.view(to).tolist()
+    made = run_graph(bits, {"x": floats})["y"]
+    assert made.tolist() == floats.view(to).tolist()
     back = read_onnx(cast(to, "float32"), "net.onnx")
-    assert run_graph(back, {"x": made})["y"].tobytes() == reals.tobytes()
+    assert run_graph(back, {"x": made})["y"].tobytes() == floats.tobytes()
 
 
 @pytest.mark.parametrize(

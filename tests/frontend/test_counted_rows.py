@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chosen_boxes import BY_NUMBER, LISTED, MAKE, REALS, WHOLES, Written, file_of
+from chosen_boxes import BY_NUMBER, FLOATS, LISTED, MAKE, WHOLES, Written, file_of
 from onnx.reference import ReferenceEvaluator
 
 from aot.errors import ModelError
@@ -70,12 +70,12 @@ def test_the_number_of_rows_is_not_an_output_and_nothing_is_computed_with_it() -
     ]
     nodes = [
         shape,
-        MAKE("Cast", ["shape"], ["real"], to=REALS),
+        MAKE("Cast", ["shape"], ["real"], to=FLOATS),
         MAKE("Gather", ["real", "no"], ["rows"]),
         MAKE("Mul", ["scores", "rows"], ["y"]),
     ]
     with pytest.raises(ModelError) as caught:
-        read_onnx(file_of(Written(nodes, {"y": REALS}), 1, 2, 6), "net.onnx")
+        read_onnx(file_of(Written(nodes, {"y": FLOATS}), 1, 2, 6), "net.onnx")
     assert str(caught.value).splitlines() == [
         "error: it computes with a number of rows that depends on the data",
         '  at Mul #4 "y" (net.onnx)',

@@ -17,7 +17,7 @@ from aot.ir.types import Array, DType
 from aot.ir.verify import verify
 from aot.ops.requant import multiply_by_quantized_multiplier, quantize_multiplier
 
-Reals = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 CONV = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
 
 
@@ -32,13 +32,13 @@ def only(outputs: dict[str, Array]) -> Array:
     return array
 
 
-def reals(seed: int, *shape: int) -> npt.NDArray[np.float32]:
+def floats(seed: int, *shape: int) -> npt.NDArray[np.float32]:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 def scattered(
     x: Array, w: Array, stride: tuple[int, int], before: tuple[int, int], shape: tuple[int, ...]
-) -> Reals:
+) -> FloatArray:
     """Each pixel of x adds its multiple of the kernel to the result."""
     y = np.zeros(shape)
     for row, column in np.ndindex(*x.shape[1:3]):
@@ -66,7 +66,7 @@ def test_a_transposed_convolution_scatters(
     padding: int,
     before: tuple[int, int],
 ) -> None:
-    x, w = reals(1, 1, 4, 5, 3), reals(2, 2, *kernel, 3)
+    x, w = floats(1, 1, 4, 5, 3), floats(2, 2, *kernel, 3)
     build = ModelBuilder()
     source = build.input("x", x.shape, dtype="float32")
     shape = build.constant("shape", np.array([1, *size, 2], np.int32))
@@ -81,14 +81,14 @@ def test_a_transposed_convolution_scatters(
 @pytest.mark.parametrize(("samples", "rank"), [(1, 1), (1, 2), (2, 3)])
 def test_an_svdf_remembers(samples: int, rank: int) -> None:
     units, steps, depth = 3, 4, 5
-    features, times, bias = reals(3, units * rank, depth), reals(4, units * rank, steps), reals(5, units)
+    features, times, bias = floats(3, units * rank, depth), floats(4, units * rank, steps), floats(5, units)
     build = ModelBuilder()
     x = build.input("x", (samples, depth), dtype="float32")
     constants = [build.constant(n, a) for n, a in (("f", features), ("t", times), ("b", bias))]
     build.tensors["memory"] = FileTensor("memory", (samples, units * rank * steps), "float32")
     y = FileTensor("y", (samples, units), "float32")
     build.operator("SVDF", 1, (x, *constants, "memory"), [y], "SVDFOptions", Rank=rank)
-    series = [{"x": reals(10 + n, samples, depth)} for n in range(6)]
+    series = [{"x": floats(10 + n, samples, depth)} for n in range(6)]
     memory = np.zeros((samples, units * rank, steps))
     for sample, outputs in zip(series, run_series(read(build, "y"), series), strict=True):
         memory = np.concatenate([memory[..., 1:], (sample["x"] @ features.T)[..., np.newaxis]], axis=2)
@@ -110,7 +110,7 @@ def test_an_svdf_remembers(samples: int, rank: int) -> None:
 def test_products_of_matrices(
     first: tuple[int, ...], second: tuple[int, ...], adjoint: tuple[int, int], is_constant: bool
 ) -> None:
-    a, b = reals(6, *first), reals(7, *second)
+    a, b = floats(6, *first), floats(7, *second)
     wanted = np.matmul(a.swapaxes(-1, -2) if adjoint[0] else a, b.swapaxes(-1, -2) if adjoint[1] else b)
     build = ModelBuilder()
     x = build.input("x", first, dtype="float32")
@@ -170,7 +170,7 @@ def test_layers_on_floats_take_what_quantised_weights_stand_for() -> None:
 def test_an_svdf_whose_rank_does_not_fit_is_refused() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 2), dtype="float32")
-    features, times = build.constant("f", reals(1, 3, 2)), build.constant("t", reals(2, 3, 4))
+    features, times = build.constant("f", floats(1, 3, 2)), build.constant("t", floats(2, 3, 4))
     build.tensors["memory"] = FileTensor("memory", (1, 12), "float32")
     y = FileTensor("y", (1, 1), "float32")
     build.operator("SVDF", 1, (x, features, times, None, "memory"), [y], "SVDFOptions", Rank=2)

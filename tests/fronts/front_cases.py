@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Reals = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 SAMPLES = 4000
 
 
@@ -26,7 +26,7 @@ class FrontCase:
     """`compute` imports its library and gives [frames, features] of samples from -1 to 1."""
 
     declared: str
-    compute: Callable[[Reals], Any]
+    compute: Callable[[FloatArray], Any]
 
     @property
     def library(self) -> str:
@@ -36,13 +36,13 @@ class FrontCase:
         return packages.get(first, first)
 
 
-def _tf_spectrogram(x: Reals) -> Any:
+def _tf_spectrogram(x: FloatArray) -> Any:
     import tensorflow as tf
 
     return tf.abs(tf.signal.stft(tf.constant(x, tf.float32), 250, 100)).numpy()
 
 
-def _tf_log_mel(x: Reals) -> Any:
+def _tf_log_mel(x: FloatArray) -> Any:
     import tensorflow as tf
 
     spectrogram = tf.abs(tf.signal.stft(tf.constant(x, tf.float32), 255, 100, fft_length=512)) ** 2
@@ -50,7 +50,7 @@ def _tf_log_mel(x: Reals) -> Any:
     return tf.math.log(spectrogram @ weights + 1e-3).numpy()
 
 
-def _tf_mfcc(x: Reals) -> Any:
+def _tf_mfcc(x: FloatArray) -> Any:
     import tensorflow as tf
 
     samples = tf.constant(x, tf.float32)
@@ -61,7 +61,7 @@ def _tf_mfcc(x: Reals) -> Any:
     return tf.signal.mfccs_from_log_mel_spectrograms(log_mel)[..., :10].numpy()
 
 
-def _librosa_mel(x: Reals) -> Any:
+def _librosa_mel(x: FloatArray) -> Any:
     import librosa
 
     mel = librosa.feature.melspectrogram(
@@ -70,7 +70,7 @@ def _librosa_mel(x: Reals) -> Any:
     return mel.T
 
 
-def _librosa_mel_of_400(x: Reals) -> Any:
+def _librosa_mel_of_400(x: FloatArray) -> Any:
     import librosa
 
     mel = librosa.feature.melspectrogram(
@@ -79,7 +79,7 @@ def _librosa_mel_of_400(x: Reals) -> Any:
     return mel.T
 
 
-def _librosa_decibels(x: Reals) -> Any:
+def _librosa_decibels(x: FloatArray) -> Any:
     import librosa
 
     mel = librosa.feature.melspectrogram(
@@ -89,7 +89,7 @@ def _librosa_decibels(x: Reals) -> Any:
     return librosa.power_to_db(mel, ref=0.5, top_db=None).T
 
 
-def _librosa_pcen(x: Reals) -> Any:
+def _librosa_pcen(x: FloatArray) -> Any:
     import librosa
 
     mel = librosa.feature.melspectrogram(
@@ -98,7 +98,7 @@ def _librosa_pcen(x: Reals) -> Any:
     return librosa.pcen(mel * 2.0**31, sr=16000, hop_length=160, gain=0.8, bias=10, power=0.25).T
 
 
-def _librosa_pcen_as_logarithm(x: Reals) -> Any:
+def _librosa_pcen_as_logarithm(x: FloatArray) -> Any:
     import librosa
 
     mel = librosa.feature.melspectrogram(
@@ -107,7 +107,7 @@ def _librosa_pcen_as_logarithm(x: Reals) -> Any:
     return librosa.pcen(mel, sr=16000, hop_length=200, power=0, time_constant=0.06).T
 
 
-def _micro_frontend(x: Reals) -> Any:
+def _micro_frontend(x: FloatArray) -> Any:
     """In steps of 1 / 25.6, as the package gives them."""
     from pymicro_features import MicroFrontend
 
@@ -121,7 +121,7 @@ def _micro_frontend(x: Reals) -> Any:
     return np.round(np.array(found) * 25.6)
 
 
-def _librosa_mfcc(x: Reals) -> Any:
+def _librosa_mfcc(x: FloatArray) -> Any:
     import librosa
 
     return librosa.feature.mfcc(
@@ -129,7 +129,7 @@ def _librosa_mfcc(x: Reals) -> Any:
     ).T
 
 
-def _torch_spectrogram(x: Reals) -> Any:
+def _torch_spectrogram(x: FloatArray) -> Any:
     import torch
     import torchaudio
 
@@ -137,7 +137,7 @@ def _torch_spectrogram(x: Reals) -> Any:
     return transform(torch.tensor(x, dtype=torch.float32)).numpy().T
 
 
-def _torch_mel(x: Reals) -> Any:
+def _torch_mel(x: FloatArray) -> Any:
     import torch
     import torchaudio
 
@@ -147,7 +147,7 @@ def _torch_mel(x: Reals) -> Any:
     return transform(torch.tensor(x, dtype=torch.float32)).numpy().T
 
 
-def _torch_decibels(x: Reals) -> Any:
+def _torch_decibels(x: FloatArray) -> Any:
     import torch
     import torchaudio
 
@@ -157,7 +157,7 @@ def _torch_decibels(x: Reals) -> Any:
     return torchaudio.transforms.AmplitudeToDB(top_db=60.0)(mel[None])[0].numpy().T
 
 
-def _torch_mfcc(x: Reals) -> Any:
+def _torch_mfcc(x: FloatArray) -> Any:
     import torch
     import torchaudio
 

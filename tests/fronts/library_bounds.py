@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from front_cases import CASES, SAMPLES, FrontCase, Reals, signal
+from front_cases import CASES, SAMPLES, FloatArray, FrontCase, signal
 from movement_cases import MOVEMENTS, MovementCase, movement
 
 from aot.fronts.attach import declared_front, with_front
@@ -31,14 +31,14 @@ def negating(kind: TensorType) -> Graph:
     return Graph("negating", ("x",), ("y",), (node,), {"x": kind, "y": kind})
 
 
-def features(declared: str) -> Reals:
+def features(declared: str) -> FloatArray:
     """The features of the signal by the reference, [frames, features]."""
     spectrum = declared_front(f"{declared},samples={SAMPLES}")
     assert not isinstance(spectrum, Picture | Movement)
     kind = TensorType(DType.F32, (1, spectrum.frames.count(SAMPLES), spectrum.features))
     graph = with_front(negating(kind), f"{declared},samples={SAMPLES}")
     (found,) = run_graph(graph, {"samples": signal()[None]}).values()
-    result: Reals = -found[0].astype(np.float64)
+    result: FloatArray = -found[0].astype(np.float64)
     return result
 
 
@@ -51,7 +51,7 @@ def distance(case: FrontCase) -> float:
     return float(np.max(np.abs(given - wanted)) / np.max(np.abs(wanted)))
 
 
-def movement_features(declared: str, elements: int, rows: Array) -> Reals:
+def movement_features(declared: str, elements: int, rows: Array) -> FloatArray:
     """The features of rows by the reference, as one line."""
     graph = with_front(negating(TensorType(DType.F32, (1, elements))), declared)
     (result,) = run_graph(graph, {"rows": rows.reshape(graph.types["rows"].shape)}).values()

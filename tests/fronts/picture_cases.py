@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from front_cases import FrontCase, Reals
+from front_cases import FloatArray, FrontCase
 
 HEIGHT, WIDTH = 21, 30
 
@@ -23,20 +23,20 @@ def _rows(image: Any) -> Any:
     return np.asarray(image).reshape(len(image), -1)
 
 
-def _tf_resized(x: Reals) -> Any:
+def _tf_resized(x: FloatArray) -> Any:
     import tensorflow as tf
 
     return _rows(tf.image.resize(tf.constant(x, tf.float32), (8, 13)) * 0.01 - 0.25)
 
 
-def _tf_gray(x: Reals) -> Any:
+def _tf_gray(x: FloatArray) -> Any:
     import tensorflow as tf
 
     cropped = tf.image.resize_with_crop_or_pad(tf.constant(x, tf.float32), 16, 15)
     return _rows(tf.image.rgb_to_grayscale(tf.image.resize(cropped, (20, 10))))
 
 
-def _torch_planes(x: Reals) -> Any:
+def _torch_planes(x: FloatArray) -> Any:
     import torch
 
     image = torch.tensor(x, dtype=torch.float32).permute(2, 0, 1) / 255

@@ -35,8 +35,8 @@ def test_integers_of_a_sensor_have_its_steps() -> None:
     counts = np.round(movement() * 1000).astype(np.int16)
     declared = "scipy.filter:sample_rate=100,axes=3,b=0.5/0.5"
     stepped = movement_features(f"{declared},int16=0.001", counts.size, counts)
-    reals = movement_features(declared, counts.size, counts.astype(np.float32) * np.float32(0.001))
-    assert np.allclose(stepped, reals, rtol=1e-6)
+    floats = movement_features(declared, counts.size, counts.astype(np.float32) * np.float32(0.001))
+    assert np.allclose(stepped, floats, rtol=1e-6)
 
 
 def test_what_does_not_move_has_no_skew() -> None:

@@ -76,7 +76,7 @@ def test_what_the_caller_keeps_apart_is_copied_for_a_call_that_demands_memory(
     use: Use, tmp_path: Path
 ) -> None:
     use(Larger(ALIGNED))
-    made = model(io_apart=True)
+    made = model(caller_owns_io=True)
     inputs = random_inputs()
     assert np.array_equal(build(made.sources, tmp_path).run(inputs)["y"], run_graph(made.graph, inputs)["y"])
 

@@ -9,7 +9,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 MAKE = helper.make_node
 INFO = helper.make_tensor_value_info
-REALS, WHOLES = TensorProto.FLOAT, TensorProto.INT64
+FLOATS, WHOLES = TensorProto.FLOAT, TensorProto.INT64
 KNOWN = {
     "most": np.array([3]),
     "overlap": np.array([0.4], np.float32),
@@ -48,10 +48,10 @@ LISTED = Written(
         MAKE("Gather", ["chosen", "ordered"], ["score_places"], axis=1),
         MAKE("GatherND", ["turned", "score_places"], ["score"]),
         MAKE("Unsqueeze", ["score", "one"], ["scored"]),
-        MAKE("Cast", ["kinds"], ["kinds_as_reals"], to=REALS),
+        MAKE("Cast", ["kinds"], ["kinds_as_reals"], to=FLOATS),
         MAKE("Concat", ["halved", "kinds_as_reals", "scored"], ["listed"], axis=1),
     ],
-    {"listed": REALS},
+    {"listed": FLOATS},
 )
 # Of one picture and one class, the numbers of boxes: as torchvision's are exported.
 BY_NUMBER = Written(
@@ -64,13 +64,13 @@ BY_NUMBER = Written(
         MAKE("Reshape", ["kept", "shape_of_kept"], ["same"]),
         MAKE("Transpose", ["same"], ["columns"]),
     ],
-    {"columns": REALS, "flat": WHOLES},
+    {"columns": FLOATS, "flat": WHOLES},
 )
 
 
 def file_of(written: Written, batches: int, classes: int, boxes: int) -> bytes:
     constants = [numpy_helper.from_array(array, name) for name, array in KNOWN.items()]
-    inputs = [INFO("boxes", REALS, [batches, boxes, 4]), INFO("scores", REALS, [batches, classes, boxes])]
+    inputs = [INFO("boxes", FLOATS, [batches, boxes, 4]), INFO("scores", FLOATS, [batches, classes, boxes])]
     outputs = [INFO(name, element, None) for name, element in written.outputs.items()]
     graph = helper.make_graph([CHOOSE, *written.nodes], "net", inputs, outputs, constants)
     sets = [helper.make_opsetid("", 17)]

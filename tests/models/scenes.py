@@ -10,7 +10,7 @@ import numpy.typing as npt
 CLASSES = ("circle", "square", "triangle")
 SMALLEST, LARGEST = 12, 60  # pixels of a shape's longer side
 Bytes = npt.NDArray[np.uint8]
-Reals = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ def scene(rng: np.random.Generator, size: int, count: int) -> tuple[Bytes, list[
     return np.clip(np.round(picture), 0, 255).astype(np.uint8), shapes
 
 
-def _background(rng: np.random.Generator, size: int) -> Reals:
+def _background(rng: np.random.Generator, size: int) -> FloatArray:
     first, last = rng.uniform(30, 225, (2, 3))
     direction = rng.uniform(-1, 1, 2)
     y, x = np.mgrid[:size, :size] / size - 0.5
     share = np.clip(direction[0] * x + direction[1] * y + 0.5, 0, 1)[..., None]
-    result: Reals = first + (last - first) * share * rng.uniform(0, 1)
+    result: FloatArray = first + (last - first) * share * rng.uniform(0, 1)
     return result
 
 
@@ -80,7 +80,7 @@ def _apart(one: Drawn, other: Drawn) -> bool:
     return max(across, down) > 3
 
 
-def _ink(rng: np.random.Generator, under: Reals) -> Reals:
+def _ink(rng: np.random.Generator, under: FloatArray) -> FloatArray:
     """A change of colour that is seen: each colour away from its nearer end, one at least by 60."""
     away = np.where(under < 128, 1, -1) * rng.uniform(0, 110, 3)
     away[rng.integers(3)] = np.where(under.mean() < 128, 1, -1) * rng.uniform(60, 110)

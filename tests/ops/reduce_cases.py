@@ -12,13 +12,13 @@ TRUTH = (Reduction.ANY, Reduction.ALL)
 AXES = ((0,), (1, 3), (0, 1, 2, 3), (2, 3))
 
 
-def reals(by: Reduction, axes: tuple[int, ...]) -> OpCase:
+def floats(by: Reduction, axes: tuple[int, ...]) -> OpCase:
     named = "_".join(map(str, axes))
     return op_case(f"reduce_{by.value}_{named}", Reduce(by, axes), [float32(2, 3, 4, 2)], float32())
 
 
 CASES = (
-    *(reals(by, axes) for by in NUMBERS for axes in AXES if by is not Reduction.PRODUCT or len(axes) < 4),
+    *(floats(by, axes) for by in NUMBERS for axes in AXES if by is not Reduction.PRODUCT or len(axes) < 4),
     *(
         op_case(f"reduce_{by.value}_{d.value}", Reduce(by, (1,)), [plain(d, 3, 5, 2)], plain(d))
         for by in NUMBERS

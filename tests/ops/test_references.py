@@ -116,9 +116,9 @@ def test_integers_are_the_real_result_rounded_to_the_next_step(case: OpCase) -> 
     low, high = (
         integer_clamp(op.activation, case.graph.types["y"]) if hasattr(op, "activation") else (-128, 127)
     )
-    reals = in_reals(case, inputs)
-    wanted = np.clip(reals / quant.scale + quant.zero_point, low, high)  # type: ignore[operator]
-    assert np.abs(y - wanted)[np.isfinite(reals)].max() <= 1.01
+    floats = in_reals(case, inputs)
+    wanted = np.clip(floats / quant.scale + quant.zero_point, low, high)  # type: ignore[operator]
+    assert np.abs(y - wanted)[np.isfinite(floats)].max() <= 1.01
 
 
 def test_no_two_cases_have_one_name() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from op_case import float32, int8, int16, op_case, plain
 
 from aot.ir.types import DType
-from aot.ops.unary_math import INTEGERS, REALS, MathFunction, UnaryMath
+from aot.ops.unary_math import FLOAT_FUNCTIONS, INTEGERS, MathFunction, UnaryMath
 
 TABLES = (
     MathFunction.ABS,
@@ -17,7 +17,7 @@ TABLES = (
     MathFunction.SQRT,
 )
 CASES = (
-    *(op_case(f"unary_math_{f.value}", UnaryMath(f), [float32(2, 3, 4)], float32()) for f in REALS),
+    *(op_case(f"unary_math_{f.value}", UnaryMath(f), [float32(2, 3, 4)], float32()) for f in FLOAT_FUNCTIONS),
     *(
         op_case(f"unary_math_{f.value}_{d.value}", UnaryMath(f), [plain(d, 3, 5)], plain(d))
         for f in INTEGERS

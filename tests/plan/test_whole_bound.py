@@ -32,12 +32,12 @@ def test_what_is_computed_from_constants_alone_takes_no_memory() -> None:
 
 def test_inputs_and_outputs_count_where_they_are_not_apart() -> None:
     graph = parse_graph(GRAPH)
-    assert (whole_tensor_bound(graph), whole_tensor_bound(graph, io_apart=True)) == (4, 0)
+    assert (whole_tensor_bound(graph), whole_tensor_bound(graph, caller_owns_io=True)) == (4, 0)
 
 
 def test_a_compile_does_not_look_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[bool] = []
-    monkeypatch.setattr("codegen.model.whole_tensor_bound", lambda _, io_apart: calls.append(io_apart) or 7)  # type: ignore[func-returns-value]
+    monkeypatch.setattr("codegen.model.whole_tensor_bound", lambda _, is_owned: calls.append(is_owned) or 7)  # type: ignore[func-returns-value]
     model = compiled(GRAPHS["residual"](), DSP, OPTIONS["speed"], "m")
     assert model.sources
     assert calls == []

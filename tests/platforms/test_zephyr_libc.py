@@ -13,7 +13,7 @@ from tiny_models import TINY
 import deploy
 from aot.ops.combine import Combination, Combine
 from aot.ops.unary import Logistic, Tanh
-from aot.ops.unary_math import REALS, MathFunction, UnaryMath
+from aot.ops.unary_math import FLOAT_FUNCTIONS, MathFunction, UnaryMath
 from artifact.archive import read_archive, write_archive
 from artifact.artifact import Artifact, artifact_of
 from artifact.fact_json import decode, encode
@@ -54,7 +54,7 @@ def classifier(folder: Path) -> Artifact:
 @pytest.mark.parametrize(
     "case",
     [
-        *(op_case(f.value, UnaryMath(f), [X], float32()) for f in REALS),
+        *(op_case(f.value, UnaryMath(f), [X], float32()) for f in FLOAT_FUNCTIONS),
         *(op_case(by.value, Combine(by), [X, X], float32()) for by in PAIRS),
         op_case("logistic", Logistic(), [X], float32()),
         op_case("tanh", Tanh(), [X], float32()),
@@ -115,6 +115,6 @@ def test_a_users_function_may_include_it_itself() -> None:
 
 def test_one_model_of_several_is_enough(tmp_path: Path) -> None:
     integers = project_source(classifier(tmp_path))
-    reals = project_source(compiled(op_case("acos", UnaryMath(MathFunction.ACOS), [X], float32())))
-    assert asks_for_a_full_library(share_firmware(integers, [reals]))
+    floats = project_source(compiled(op_case("acos", UnaryMath(MathFunction.ACOS), [X], float32())))
+    assert asks_for_a_full_library(share_firmware(integers, [floats]))
     assert not asks_for_a_full_library(share_firmware(integers, []))

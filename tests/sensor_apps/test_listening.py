@@ -177,7 +177,7 @@ def test_a_file_is_refused(name: str, program: Path, shared_dir: Path, tmp_path:
     path.write_bytes(change((shared_dir / "datasets" / "yes_1000ms.wav").read_bytes()))
     status, told = ran(program, path)
     assert status == 1
-    assert [record.says for record in told if isinstance(record, ProgramFault)] == [f"{path}: {why}"]
+    assert [record.message for record in told if isinstance(record, ProgramFault)] == [f"{path}: {why}"]
     assert isinstance(told[-1], Losses)
 
 

@@ -112,4 +112,4 @@ def test_a_driver_s_rows_are_decided_as_a_recording_s(
     found = [r for r in played if isinstance(r, WindowRun)]
     assert [(r.row, r.found, r.score) for r in found] == [(r.row, r.found, r.score) for r in runs]
     (fault,) = [r for r in played if isinstance(r, ProgramFault)]
-    assert fault.says in ("the sensor's driver has failed: -61", "the sensor's driver has failed: -5")
+    assert fault.message in ("the sensor's driver has failed: -61", "the sensor's driver has failed: -5")

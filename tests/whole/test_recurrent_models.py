@@ -40,7 +40,7 @@ def classifier(kind: str, way: str) -> tuple[bytes, Graph]:
 
 @pytest.mark.parametrize(("kind", "way"), FILES)
 def test_steps_cost_neither_layers_nor_memory(kind: str, way: str) -> None:
-    model = compiled(classifier(kind, way)[1], DSP, CompileOptions(io_apart=True), "net")
+    model = compiled(classifier(kind, way)[1], DSP, CompileOptions(caller_owns_io=True), "net")
     assert len(model.layers) <= LAYERS
     assert model.plan.arena_bytes <= ARENA_BYTES
     assert model.code_bytes_estimate <= CODE_BYTES

@@ -46,7 +46,7 @@ STORED: Mapping[int, DType] = MappingProxyType(
         **dict.fromkeys(numbers_of("FLOAT8E5M2FNUZ", "FLOAT4E2M1", "FLOAT8E8M0"), DType.F32),
     }
 )
-REALS = frozenset(element for element, dtype in STORED.items() if dtype is DType.F32)
+FLOATS = frozenset(element for element, dtype in STORED.items() if dtype is DType.F32)
 # Formats that floats are rounded to if the file uses them, although they are stored as float32.
 NARROW: Mapping[int, RoundMantissa] = MappingProxyType(
     {

@@ -101,7 +101,7 @@ def pairs_of(graph: onnx.GraphProto) -> Iterator[LayerPair]:
 # are the same. The first layer's weights have a step per channel, so they lose nothing. The second layer's
 # weights become less equal, except if each of its input channels has a separate step.
 
-Reals = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 _MAX_CHANNEL_FACTOR = 256.0  # largest ratio of two channels' factors
 
 
@@ -138,22 +138,22 @@ def with_like_ranges(data: bytes, largest: Mapping[str, Array]) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def _factors(pair: LayerPair, largest: Array, constants: Mapping[str, Array]) -> Reals:
+def _factors(pair: LayerPair, largest: Array, constants: Mapping[str, Array]) -> FloatArray:
     """Returns the divisor of each channel: its range if that costs nothing, else the root of its share."""
-    seen: Reals = largest.astype(np.float64)
+    seen: FloatArray = largest.astype(np.float64)
     if not pair.second.is_depthwise:
-        read: Reals = _reach(pair.second, constants[pair.second.weights])
+        read: FloatArray = _reach(pair.second, constants[pair.second.weights])
         seen = np.sqrt(np.divide(seen, read, out=np.zeros_like(seen), where=read > 0))
     top = float(seen.max(initial=0))
-    alike: Reals = np.clip(seen / top, 1 / _MAX_CHANNEL_FACTOR, 1.0) if top else np.ones_like(seen)
+    alike: FloatArray = np.clip(seen / top, 1 / _MAX_CHANNEL_FACTOR, 1.0) if top else np.ones_like(seen)
     return np.where(seen > 0, alike, 1.0)
 
 
-def _reach(layer: LinearLayer, weights: Array) -> Reals:
+def _reach(layer: LinearLayer, weights: Array) -> FloatArray:
     """Returns the largest weight of each input channel."""
     axis = 1 if layer.channels_first else 0
     others = tuple(each for each in range(weights.ndim) if each != axis)
-    largest: Reals = np.abs(weights.astype(np.float64)).max(axis=others)
+    largest: FloatArray = np.abs(weights.astype(np.float64)).max(axis=others)
     return largest
 
 

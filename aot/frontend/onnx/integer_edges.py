@@ -11,7 +11,7 @@ from onnx.numpy_helper import to_array
 
 from aot.errors import ModelError
 
-_AS_REALS = "--io float32   converts on the board instead"
+_IO_FLOAT32 = "--io float32   converts on the board instead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def _integer_output(graph: Any, entry: Any, file_name: str) -> Edge:
 
 def _stays(what: str, how: str, nodes: list[Any], file_name: str) -> ModelError:
     kinds = ", ".join(dict.fromkeys(node.op_type for node in nodes)) or "no node"
-    return ModelError(f"{what} cannot be int8: it {how} by {kinds}, in floats", file_name, _AS_REALS)
+    return ModelError(f"{what} cannot be int8: it {how} by {kinds}, in floats", file_name, _IO_FLOAT32)
 
 
 def _edge(graph: Any, entry: Any, conversion: Any, is_input: bool) -> Edge:

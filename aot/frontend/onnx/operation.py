@@ -109,7 +109,7 @@ class OnnxOperator:
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         return tuple(self._attribute(name, onnx.AttributeProto.INTS, default, "a list of integers"))
 
-    def reals(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
+    def floats(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
         return tuple(self._attribute(name, onnx.AttributeProto.FLOATS, default, "a list of numbers"))
 
     def graph(self, name: str) -> onnx.GraphProto:

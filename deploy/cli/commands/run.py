@@ -20,7 +20,7 @@ from deploy.devices.cartridge import load_into, read_cartridge
 from deploy.devices.firmware import Ready, on_emulator, prepare, ready_for
 from deploy.devices.session import Device, open_device
 from deploy.inputs.input_options import read_data
-from deploy.inputs.quantized_values import as_reals
+from deploy.inputs.quantized_values import dequantized
 from deploy.inputs.result_paths import require_results_place, write_results
 from deploy.inputs.samples import Samples, read_arrays
 from deploy.inputs.size_choice import at_size_of
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> None:
     specs = prepared.outputs or measured.specs
     if arguments.output:
         outputs = measured.stacked(samples)
-        write_results(arguments.output, as_reals(outputs, specs) if arguments.dequantize else outputs)
+        write_results(arguments.output, dequantized(outputs, specs) if arguments.dequantize else outputs)
     lacks = _lacks_cycles(ready, cartridge is not None)
     is_modelled = is_emulated(ready.board) and not lacks
     cycles = cycles_of_sample(ready, samples.each[0], line) if is_modelled else None

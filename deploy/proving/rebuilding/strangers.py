@@ -26,14 +26,14 @@ _OF_MODEL = (Ground.MODEL_FILE, *MODEL, *PROGRAM, Ground.TEXT, Ground.TARGET)
 class ForeignFile:
     """A file that differs from what this version generates, and the grounds of evidence it invalidates."""
 
-    says: str  # a sentence that starts with the file's path
+    reason: str  # a sentence that starts with the file's path
     grounds: tuple[Ground, ...]
 
-    def spoils(self, rests_on: tuple[Ground, ...]) -> bool:
+    def invalidates(self, rests_on: tuple[Ground, ...]) -> bool:
         return any(ground in rests_on for ground in self.grounds)
 
 
-def strangers_in_archive(artifact: Artifact, outside: CompileOptions) -> Iterator[ForeignFile]:
+def foreign_files_in_archive(artifact: Artifact, outside: CompileOptions) -> Iterator[ForeignFile]:
     """Compiles the archive's imported graph again, and compares all files and facts.
 
     `outside` provides the options that an archive does not contain: tuning records and schedules.
@@ -43,18 +43,18 @@ def strangers_in_archive(artifact: Artifact, outside: CompileOptions) -> Iterato
     except DeployError as error:
         yield ForeignFile(f"the archive's graph cannot be compiled again: {error.what}", _OF_MODEL)
         return
-    for says in _files(artifact.files, again.files):
-        yield ForeignFile(says, (Ground.RUNTIME,) if says.startswith(_RUNTIME) else _OF_MODEL)
+    for reason in _files(artifact.files, again.files):
+        yield ForeignFile(reason, (Ground.RUNTIME,) if reason.startswith(_RUNTIME) else _OF_MODEL)
     found, made = encode(artifact.facts), encode(again.facts)
     if keys := [key for key in {**made, **found} if found.get(key) != made.get(key)]:
         yield ForeignFile(f"metadata.json differs from what Solder makes, in {', '.join(keys)}", _OF_MODEL)
 
 
-def strangers_in_project(directory: Path, files: Mapping[str, str]) -> Iterator[ForeignFile]:
+def foreign_files_in_project(directory: Path, files: Mapping[str, str]) -> Iterator[ForeignFile]:
     """Compares all files of a project, except build results, with the generated ones."""
     made = {name: text.encode() for name, text in files.items()}
-    for says in _files(_files_below(directory), made):
-        yield ForeignFile(says, (Ground.PROJECT,))
+    for reason in _files(_files_below(directory), made):
+        yield ForeignFile(reason, (Ground.PROJECT,))
 
 
 def _compiled_again(artifact: Artifact, outside: CompileOptions) -> Artifact:

@@ -19,7 +19,7 @@ class Requirement:
     """A requirement that the runtime meets."""
 
     number: int  # from 1
-    says: str
+    text: str
     code: tuple[str, ...]  # files of the runtime
     tests: tuple[str, ...]  # in the source tree
 
@@ -32,7 +32,7 @@ def requirements() -> tuple[Requirement, ...]:
     """Reads all requirements in the order of the page."""
     stored = json.loads((files("deploy.proving.tracing") / _FILE).read_text(encoding="utf-8"))
     return tuple(
-        Requirement(number, each["says"], tuple(each["code"]), tuple(each["tests"]))
+        Requirement(number, each["text"], tuple(each["code"]), tuple(each["tests"]))
         for number, each in enumerate(stored, start=1)
     )
 
@@ -40,7 +40,7 @@ def requirements() -> tuple[Requirement, ...]:
 def requirements_table(artifact: Artifact) -> Table:
     """Lists the requirements whose files are part of the model's runtime."""
     rows = [
-        (each.name, each.says, ", ".join(there), ", ".join(each.tests))
+        (each.name, each.text, ", ".join(there), ", ".join(each.tests))
         for each in requirements()
         if (there := _there(each.code, artifact))
     ]

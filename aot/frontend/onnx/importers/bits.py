@@ -8,7 +8,7 @@ import onnx
 from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
-from aot.frontend.onnx.elements import BITS, REALS, STORED, element_name
+from aot.frontend.onnx.elements import BITS, FLOATS, STORED, element_name
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import DType
@@ -23,15 +23,15 @@ def _bit_cast(node: OnnxOperator) -> Value:
     names = [element_name(element) for element in (x.element, to)]
     if not {x.element, to} <= _WHOLE_BYTES or _width(x.element) != _width(to):
         raise node.fail(f"the bits of {names[0]} cannot be read as {names[1]}", "export the model without it")
-    reals = [element in REALS for element in (x.element, to)]
-    if x.element == to or not any(reals):
+    floats = [element in FLOATS for element in (x.element, to)]
+    if x.element == to or not any(floats):
         return cast(node, x, to)
-    if {x.element, to} - {TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT32} or all(reals):
+    if {x.element, to} - {TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT32} or all(floats):
         raise node.fail(
             f"the bits of {names[0]} read as {names[1]} are not supported, only integers and float32",
             "export the model without it",
         )
-    if reals[1]:
+    if floats[1]:
         whole = cast(node, x, TensorProto.INT32)
         return Value(node.apply(Convert(DType.F32, True), whole.name), x.order, to)
     bits = Value(node.apply(Convert(DType.I32, True), x.name), x.order, TensorProto.INT32)

@@ -20,7 +20,7 @@ def features(node: OnnxOperator) -> Value:
 
 def _along(node: OnnxOperator, name: str, count: int) -> Value:
     """Returns an attribute with one number for all features, or one for each."""
-    numbers = node.reals(name)
+    numbers = node.floats(name)
     if len(numbers) not in (1, count):
         raise node.fail(f"{len(numbers)} numbers of {name} do not fit {count} features")
     return node.number(np.array(numbers, np.float32), TensorProto.FLOAT)
@@ -73,12 +73,12 @@ def _extracted(node: OnnxOperator) -> Value:
 
 def _sums(node: OnnxOperator, targets: int) -> Value:
     """Returns scores from a row of coefficients per target, and an intercept."""
-    x, coefficients = features(node), np.array(node.reals("coefficients"), np.float32)
+    x, coefficients = features(node), np.array(node.floats("coefficients"), np.float32)
     if len(node.shape(x)) != 2 or coefficients.size != targets * node.shape(x)[1]:
         raise node.fail(f"{coefficients.size} coefficients do not fit shape {list(node.shape(x))}")
     weights = np.ascontiguousarray(coefficients.reshape(targets, -1).T)
     sums = node.do("MatMul", x, node.number(weights, TensorProto.FLOAT))
-    added = np.array(node.reals("intercepts", (0.0,) * targets), np.float32)
+    added = np.array(node.floats("intercepts", (0.0,) * targets), np.float32)
     return node.do("Add", sums, node.number(added, TensorProto.FLOAT))
 
 
@@ -101,7 +101,7 @@ def _linear_classifier(node: OnnxOperator) -> list[Value]:
     if not node.has_attribute("classlabels_ints"):
         raise node.fail("text labels are not supported", "train the model with numbers as labels")
     labels = node.integers("classlabels_ints")
-    count = len(node.reals("intercepts", (0.0,) * len(labels)))
+    count = len(node.floats("intercepts", (0.0,) * len(labels)))
     if count != len(labels):
         raise node.fail(
             f"{count} scores for {len(labels)} classes are not supported",
@@ -134,7 +134,7 @@ def _labels(node: OnnxOperator, kind: str) -> Array:
     if node.has_attribute(f"{kind}_int64s"):
         return np.array(node.integers(f"{kind}_int64s"), np.int64)
     if node.has_attribute(f"{kind}_floats"):
-        return np.array(node.reals(f"{kind}_floats"), np.float32)
+        return np.array(node.floats(f"{kind}_floats"), np.float32)
     raise node.fail("text labels are not supported", "encode them as numbers in the application")
 
 

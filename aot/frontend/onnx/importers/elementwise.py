@@ -236,8 +236,8 @@ def _pow(node: OnnxOperator) -> Value:
         return _multiplied(node, x, power)
     if node.dtype(x) is DType.F32 and node.dtype(y) is DType.F32:
         return combined(node, Combine(Combination.POWER), [x, y], x.element)
-    reals = [v if node.dtype(v) is DType.F32 else cast(node, v, TensorProto.FLOAT) for v in (x, y)]
-    return cast(node, combined(node, Combine(Combination.POWER), reals, TensorProto.FLOAT), x.element)
+    floats = [v if node.dtype(v) is DType.F32 else cast(node, v, TensorProto.FLOAT) for v in (x, y)]
+    return cast(node, combined(node, Combine(Combination.POWER), floats, TensorProto.FLOAT), x.element)
 
 
 def _whole_power(node: OnnxOperator, x: Value, y: Value) -> int | None:

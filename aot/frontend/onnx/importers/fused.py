@@ -18,7 +18,7 @@ from aot.frontend.onnx.packed_products import INTEGER_PRODUCTS
 from aot.ir.types import Array, Quant
 from aot.ops.hybrid_dense import HybridDense
 
-Reals = npt.NDArray[np.float32]
+FloatArray = npt.NDArray[np.float32]
 _LARGEST_BYTE = 127  # of weights in integer products
 _ROOT_OF_HALF = 0.5**0.5
 _ROOT_OF_TWO_BY_PI = (2 / np.pi) ** 0.5
@@ -29,7 +29,7 @@ def _conv(node: OnnxOperator) -> Value:
     kept = attributes(node, "activation", "activation_params")
     made = node.do("Conv", *node.operands[:3], **kept)
     made = node.do("Add", made, node.operand(3)) if node.has(3) else made
-    return _activated(node, made, node.reals("activation_params", ()))
+    return _activated(node, made, node.floats("activation_params", ()))
 
 
 def _gemm(node: OnnxOperator) -> Value:
@@ -158,15 +158,15 @@ def _matmul_n_bits(node: OnnxOperator) -> Value:
     is_known_level = node.integer("accuracy_level", 0) == INTEGER_PRODUCTS
     if is_known_level and blocks == 1 and bits == 8 and np.abs(numbers).max() <= _LARGEST_BYTE:
         return _biased(node, _integer_product(node, numbers[:, 0, :depth], scales.reshape(-1)), 5)
-    reals = numbers * scales
-    whole = reals.reshape(rows, blocks * block)[:, :depth].T
+    floats = numbers * scales
+    whole = floats.reshape(rows, blocks * block)[:, :depth].T
     made = node.do(
         "MatMul", node.operand(0), node.number(np.ascontiguousarray(whole), node.operand(0).element)
     )
     return _biased(node, made, 5)
 
 
-def _integer_product(node: OnnxOperator, numbers: Reals, scales: Reals) -> Value:
+def _integer_product(node: OnnxOperator, numbers: FloatArray, scales: FloatArray) -> Value:
     """Multiplies vectors, each quantized by its range, by integers [outputs, depth]."""
     x = node.operand(0)
     shape, (outputs, depth) = node.shape(x), numbers.shape
@@ -177,7 +177,7 @@ def _integer_product(node: OnnxOperator, numbers: Reals, scales: Reals) -> Value
     return node.value(node.reshaped(made, (*shape[:-1], outputs)), x.element)
 
 
-def _zero_points(node: OnnxOperator, bits: int, rows: int, blocks: int) -> Reals:
+def _zero_points(node: OnnxOperator, bits: int, rows: int, blocks: int) -> FloatArray:
     """Returns zero points, packed by row or stored like the scales; by default the middle."""
     if not node.has(3):
         return np.full((1, 1, 1), 1 << (bits - 1), np.float32)
@@ -187,7 +187,7 @@ def _zero_points(node: OnnxOperator, bits: int, rows: int, blocks: int) -> Reals
     return stored.reshape(rows, blocks, 1).astype(np.float32)
 
 
-def _unpacked(packed: Array, bits: int) -> Reals:
+def _unpacked(packed: Array, bits: int) -> FloatArray:
     """Unpacks a byte, lowest bits first."""
     places = np.arange(0, 8, bits)
     parts = (packed.astype(np.int64)[..., np.newaxis] >> places) & ((1 << bits) - 1)

@@ -90,7 +90,7 @@ def _in_columns(node: OnnxOperator, counts: list[Value]) -> Value:
 def _weighted(node: OnnxOperator, counts: Value) -> Value:
     """Multiplies by the columns' weights, if any; "IDF" counts only whether an n-gram occurs."""
     mode, columns = node.text("mode"), node.shape(counts)[1]
-    weights = np.array(node.reals("weights", (1.0,) * columns), np.float32)
+    weights = np.array(node.floats("weights", (1.0,) * columns), np.float32)
     if mode not in ("TF", "IDF", "TFIDF") or len(weights) != columns:
         raise node.fail(f"{len(weights)} weights for {columns} columns by {mode} are not supported")
     if mode == "IDF":

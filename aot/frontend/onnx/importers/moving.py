@@ -220,7 +220,7 @@ def _constant(node: OnnxOperator) -> Value:
         return node.constant_from(node.tensor("value"))
     for name, element in (("value_float", TensorProto.FLOAT), ("value_floats", TensorProto.FLOAT)):
         if node.has_attribute(name):
-            value = node.reals(name) if name.endswith("s") else node.real(name)
+            value = node.floats(name) if name.endswith("s") else node.real(name)
             return node.number(np.asarray(value, np.float32), element)
     for name in ("value_int", "value_ints"):
         if node.has_attribute(name):

@@ -22,7 +22,7 @@ from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.rearrange import Loops
 from aot.ops.spatial import extent, output_size
 
-Reals = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
 
 def _read(node: OnnxOperator, x: Value) -> SpatialWindows:
@@ -89,7 +89,7 @@ def _last(node: OnnxOperator) -> Value:
 
 def _counts(
     node: OnnxOperator, lengths: tuple[int, ...], windows: SpatialWindows, with_padding: bool
-) -> Reals:
+) -> FloatArray:
     """Counts the elements of each window's mean, without elements that ceil_mode adds after the padding."""
     pads = node.integers("pads", (0,) * 2 * len(lengths))
     total = np.ones((), np.float64)

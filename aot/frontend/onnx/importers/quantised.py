@@ -44,10 +44,10 @@ def _integers(node: OnnxOperator, real: Value, at: int) -> Value:
 
 
 def _conv(node: OnnxOperator) -> Value:
-    reals = [_real(node, 0), _real(node, 3, 0)]
+    floats = [_real(node, 0), _real(node, 3, 0)]
     if node.has(8):
-        reals.append(_bias(node, node.operand(8), node.operand(1), node.operand(4)))
-    return _integers(node, node.do("Conv", *reals, **attributes(node)), 6)
+        floats.append(_bias(node, node.operand(8), node.operand(1), node.operand(4)))
+    return _integers(node, node.do("Conv", *floats, **attributes(node)), 6)
 
 
 def _bias(node: OnnxOperator, bias: Value, x_scale: Value, w_scale: Value) -> Value:
@@ -64,11 +64,11 @@ def _matmul(node: OnnxOperator) -> Value:
 
 def _gemm(node: OnnxOperator) -> Value:
     along = 0 if node.integer("transB", 0) else 1
-    reals = [_real(node, 0), _real(node, 3, along)]
+    floats = [_real(node, 0), _real(node, 3, along)]
     if node.has(6):
         scaled = node.do("Mul", node.operand(1), node.operand(4))
-        reals.append(node.do("DequantizeLinear", node.operand(6), scaled, axis=0))
-    made = node.do("Gemm", *reals, **attributes(node))
+        floats.append(node.do("DequantizeLinear", node.operand(6), scaled, axis=0))
+    made = node.do("Gemm", *floats, **attributes(node))
     return _integers(node, made, 7) if node.has(7) else made
 
 
@@ -101,8 +101,8 @@ def _softmax(node: OnnxOperator) -> Value:
 def _concat(node: OnnxOperator) -> Value:
     """Imports Concat: scale and zero point of the result, then three operands for each input."""
     count = (len(node.operands) - 2) // 3
-    reals = [_real(node, 2 + 3 * number) for number in range(count)]
-    return _integers(node, node.do("Concat", *reals, axis=node.integer("axis")), 0)
+    floats = [_real(node, 2 + 3 * number) for number in range(count)]
+    return _integers(node, node.do("Concat", *floats, axis=node.integer("axis")), 0)
 
 
 def _as_standard(node: OnnxOperator) -> Value:

@@ -47,12 +47,12 @@ def _spread(node: OnnxOperator, numbers: Value, x: Value) -> Value:
 def _quantize(node: OnnxOperator) -> Value:
     x, scale = node.operand(0), node.operand(1)
     element = node.operand(2).element if node.has(2) else node.integer("output_dtype", 0) or TensorProto.UINT8
-    reals = cast(node, x, TensorProto.FLOAT)
+    floats = cast(node, x, TensorProto.FLOAT)
     quant = _one_quant(node, scale, node.optional(2))
-    if quant is not None and element in _WHOLE and reals.name not in node.draft.constants:
+    if quant is not None and element in _WHOLE and floats.name not in node.draft.constants:
         op = Quantize(STORED[element], halves_to_even=True)
-        return Value(node.draft.apply(node.place, op, (reals.name,), quant), reals.order, element)
-    steps = node.do("Div", reals, cast(node, _spread(node, scale, x), TensorProto.FLOAT))
+        return Value(node.draft.apply(node.place, op, (floats.name,), quant), floats.order, element)
+    steps = node.do("Div", floats, cast(node, _spread(node, scale, x), TensorProto.FLOAT))
     if element in NARROW:
         if node.has(2):
             steps = node.do("Add", steps, cast(node, _spread(node, node.operand(2), x), TensorProto.FLOAT))

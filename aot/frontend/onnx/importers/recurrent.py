@@ -182,7 +182,7 @@ def _activations(
 
 def _numbers(node: OnnxOperator, which: str, usual: list[float | None]) -> tuple[float, ...]:
     """Returns the file's numbers in order for activations that have one; 0 for others."""
-    given = list(node.reals(f"activation_{which}", ()))
+    given = list(node.floats(f"activation_{which}", ()))
     return tuple(0.0 if own is None else given.pop(0) if given else own for own in usual)
 
 

@@ -21,7 +21,7 @@ from aot.ops.rearrange import Loops
 from aot.ops.resize import Resize, between_reals
 
 _PIXELS = (0, 2, 3, 1)  # channels-last order of an image's dimensions
-Reals = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 Singles = npt.NDArray[Any]  # of float32
 MAX_SHARES = 1 << 20  # elements of one matrix
 _NEARLY = 1e-6  # tolerance of ONNX Runtime for a position halfway between two elements
@@ -41,7 +41,7 @@ def _resized(node: OnnxOperator, x: Value) -> Value:
     axes = [node.axis(a, len(shape)) for a in node.integers("axes", tuple(range(len(shape))))]
     sizes, scales = _target(node, shape, axes)
     outside = np.zeros((1,) * len(shape), np.bool_)
-    every: dict[int, Reals] = {}
+    every: dict[int, FloatArray] = {}
     is_cropped = _transformation(node) == "tf_crop_and_resize"
     is_smoothed = bool(node.integer("antialias", 0))
     # As in ONNX Runtime: an image that keeps all its sizes is copied, whatever the scales are. Otherwise, a
@@ -73,7 +73,7 @@ def _resized(node: OnnxOperator, x: Value) -> Value:
     return x
 
 
-def _as_image(node: OnnxOperator, x: Value, every: Mapping[int, Reals]) -> Value | None:
+def _as_image(node: OnnxOperator, x: Value, every: Mapping[int, FloatArray]) -> Value | None:
     """Resizes with one op, if the weights match and the image is stored channels last; else None."""
     is_linear = node.text("mode", "nearest") == "linear" and node.dtype(x) is DType.F32
     if not is_linear or not every or not set(every) <= {2, 3} or not node.draft.is_stored(x, _PIXELS):
@@ -87,7 +87,7 @@ def _as_image(node: OnnxOperator, x: Value, every: Mapping[int, Reals]) -> Value
     return None
 
 
-def _shares_of(op: Resize, shape: tuple[int, ...], axis: int) -> Reals:
+def _shares_of(op: Resize, shape: tuple[int, ...], axis: int) -> FloatArray:
     """Returns the op's weights for each row (axis 2) or column of a planar image of that shape."""
     length, wanted = shape[axis], op.size[axis - 2]
     between = between_reals(length, wanted, op.align_corners, op.half_pixels)
@@ -112,7 +112,7 @@ def _target(node: OnnxOperator, shape: tuple[int, ...], axes: list[int]) -> tupl
         return sizes, scales
     position = 1 if node.version < 11 or node.proto.op_type == "Upsample" else 2
     if node.has_attribute("scales"):
-        scales = list(node.reals("scales"))
+        scales = list(node.floats("scales"))
     else:
         scales = [float(v) for v in node.known(position, "scales").reshape(-1)]
     if len(scales) != len(axes) or not all(0 < scale < math.inf for scale in scales):
@@ -131,7 +131,9 @@ def _transformation(node: OnnxOperator) -> str:
     return node.text("coordinate_transformation_mode", "half_pixel" if node.version >= 11 else "asymmetric")
 
 
-def _places(node: OnnxOperator, length: int, size: int, scale: float, region: tuple[float, float]) -> Reals:
+def _places(
+    node: OnnxOperator, length: int, size: int, scale: float, region: tuple[float, float]
+) -> FloatArray:
     """Returns the input position of each result element, in single precision like ONNX Runtime.
 
     Corners are those of existing elements: a scale times a length may not be an integer.
@@ -189,7 +191,7 @@ _PLACES: Mapping[str, Callable[[Singles, _Stretch], Any]] = {
 }
 
 
-def _shares(node: OnnxOperator, places: Reals, length: int, scale: float) -> Reals:
+def _shares(node: OnnxOperator, places: FloatArray, length: int, scale: float) -> FloatArray:
     """Returns in row i the weight of each input element in result element i."""
     mode = node.text("mode", "nearest")
     shares = np.zeros((len(places), length))
@@ -221,7 +223,9 @@ def _nearest(node: OnnxOperator, place: float, is_smaller: bool) -> int:
     return math.ceil(place - half) if mode == "round_prefer_floor" else math.floor(place + half)
 
 
-def _taps(node: OnnxOperator, mode: str, rest: float, near: float) -> tuple[npt.NDArray[np.int64], Reals]:
+def _taps(
+    node: OnnxOperator, mode: str, rest: float, near: float
+) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Returns neighbors and their weights; `near` below 1 widens the filter."""
     if mode not in ("linear", "cubic"):
         raise node.fail(f'mode "{mode}" is not supported', "use nearest, linear or cubic")
@@ -236,13 +240,13 @@ def _taps(node: OnnxOperator, mode: str, rest: float, near: float) -> tuple[npt.
     return taps, weights / weights.sum()
 
 
-def _cubic(d: Reals, a: float) -> Reals:
+def _cubic(d: FloatArray, a: float) -> FloatArray:
     inner = ((a + 2) * d - (a + 3)) * d * d + 1
     outer = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
     return np.where(d <= 1, inner, np.where(d < 2, outer, 0.0))
 
 
-def _multiplied(node: OnnxOperator, x: Value, axis: int, shares: Reals) -> Value:
+def _multiplied(node: OnnxOperator, x: Value, axis: int, shares: FloatArray) -> Value:
     """Gathers and weights if few elements make each result; otherwise multiplies by a matrix."""
     counts = (shares != 0).sum(axis=1)
     if int(counts.max()) > _MOST_TAPS:
@@ -272,7 +276,7 @@ def _gathered(node: OnnxOperator, x: Value, axis: int, places: npt.NDArray[np.in
     return Value(node.apply(Gather(stored), x.name, indices.name), x.order, x.element)
 
 
-def _product(node: OnnxOperator, x: Value, axis: int, shares: Reals) -> Value:
+def _product(node: OnnxOperator, x: Value, axis: int, shares: FloatArray) -> Value:
     rank = len(x.order)
     order = [a for a in range(rank) if a != axis] + [axis]
     turned = node.do("Transpose", x, perm=order)

@@ -14,7 +14,7 @@ from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ops.rearrange import Loops
 
-Reals = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 _MAX_MATRIX_ELEMENTS = 1 << 20
 
 
@@ -59,7 +59,9 @@ def _part(node: OnnxOperator, x: Value, number: int) -> Value:
     return node.do("Squeeze", part, node.number([last], TensorProto.INT64))
 
 
-def _combined(node: OnnxOperator, real: Value, imaginary: Value | None, a: Reals, b: Reals) -> Value:
+def _combined(
+    node: OnnxOperator, real: Value, imaginary: Value | None, a: FloatArray, b: FloatArray
+) -> Value:
     """Computes real @ a + imaginary @ b."""
     if a.size > _MAX_MATRIX_ELEMENTS:
         raise node.fail(f"a transform of {a.shape[0]} elements to {a.shape[1]} is not supported")
@@ -69,7 +71,7 @@ def _combined(node: OnnxOperator, real: Value, imaginary: Value | None, a: Reals
     return node.do("Add", made, node.do("MatMul", imaginary, node.number(b, real.element)))
 
 
-def _angles(size: int, length: int, results: int, inverse: bool) -> tuple[Reals, Reals]:
+def _angles(size: int, length: int, results: int, inverse: bool) -> tuple[FloatArray, FloatArray]:
     """Returns matrices [elements, results]; elements beyond the length are ignored, missing ones are 0."""
     turns = np.outer(np.arange(size), np.arange(results)) % length / length
     angles = 2 * np.pi * turns * (1 if inverse else -1)
@@ -77,7 +79,7 @@ def _angles(size: int, length: int, results: int, inverse: bool) -> tuple[Reals,
     return np.cos(angles) * counts, np.sin(angles) * counts
 
 
-def _half_known(size: int, length: int) -> tuple[Reals, Reals]:
+def _half_known(size: int, length: int) -> tuple[FloatArray, FloatArray]:
     """Returns matrices to floats from the first half of a spectrum, whose second half mirrors it."""
     cosines, sines = _angles(size, length, length, inverse=True)
     twice = np.full((size, 1), 2.0)

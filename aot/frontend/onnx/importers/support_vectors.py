@@ -23,13 +23,13 @@ def _real(node: OnnxOperator, numbers: Array | float) -> Value:
 
 def _kernels(node: OnnxOperator, count: int) -> Value:
     """Returns the kernel of each input row with each support vector."""
-    x, vectors = features(node), np.array(node.reals("support_vectors"), np.float32)
+    x, vectors = features(node), np.array(node.floats("support_vectors"), np.float32)
     shape = node.shape(x)
     if len(shape) != 2 or not count or vectors.size != count * shape[1]:
         raise node.fail(f"{vectors.size} numbers of {count} support vectors do not fit shape {list(shape)}")
     vectors = vectors.reshape(count, -1)
     products = node.do("MatMul", x, _real(node, np.ascontiguousarray(vectors.T)))
-    kind, params = node.text("kernel_type", "LINEAR"), node.reals("kernel_params", (0.0, 0.0, 0.0))
+    kind, params = node.text("kernel_type", "LINEAR"), node.floats("kernel_params", (0.0, 0.0, 0.0))
     if kind == "LINEAR":
         return products
     if kind not in ("POLY", "RBF", "SIGMOID") or len(params) != 3:
@@ -59,7 +59,7 @@ def _regressor(node: OnnxOperator) -> Value:
     count = node.integer("n_supports", 0)
     if node.text("post_transform", "NONE") != "NONE":
         raise node.fail(f"post transform {node.text('post_transform')} is not supported", "supported: NONE")
-    weights, rho = np.array(node.reals("coefficients"), np.float32), node.reals("rho", (0.0,))
+    weights, rho = np.array(node.floats("coefficients"), np.float32), node.floats("rho", (0.0,))
     if weights.size != count or len(rho) != 1:
         raise node.fail(f"{weights.size} coefficients and {len(rho)} rho do not fit {count} support vectors")
     sums = node.do("MatMul", _kernels(node, count), _real(node, weights.reshape(-1, 1)))
@@ -75,7 +75,7 @@ def _classifier(node: OnnxOperator) -> list[Value]:
     _require_plain(node)
     labels, each = node.integers("classlabels_ints"), node.integers("vectors_per_class", ())
     pairs = list(combinations(range(len(labels)), 2))
-    weights, rho = np.array(node.reals("coefficients"), np.float32), node.reals("rho")
+    weights, rho = np.array(node.floats("coefficients"), np.float32), node.floats("rho")
     if len(each) != len(labels) or len(rho) != len(pairs) or weights.size != (len(labels) - 1) * sum(each):
         raise node.fail(
             f"{len(each)} counts of vectors, {weights.size} coefficients and {len(rho)} rho "

@@ -274,7 +274,7 @@ def _older(node: OnnxOperator, kind: str) -> tuple[_Trees, list[_Key]]:
     numbers = node.integers("nodes_treeids"), node.integers("nodes_nodeids")
     _same_length(node, *numbers)
     ids = list(zip(*numbers, strict=True))
-    splits, column = node.reals("nodes_values"), node.integers("nodes_featureids")
+    splits, column = node.floats("nodes_values"), node.integers("nodes_featureids")
     missing = node.integers("nodes_missing_value_tracks_true", (0,) * len(ids))
     modes = [m.decode("utf-8", "replace") for m in _texts(node, "nodes_modes")]
     ways = (node.integers("nodes_truenodeids"), node.integers("nodes_falsenodeids"))
@@ -290,7 +290,7 @@ def _older(node: OnnxOperator, kind: str) -> tuple[_Trees, list[_Key]]:
         else:
             raise node.fail(f"branches of mode {mode} are not supported")
     leaves = [node.integers(f"{kind}_{name}") for name in ("treeids", "nodeids", "ids")]
-    weights = node.reals(f"{kind}_weights")
+    weights = node.floats(f"{kind}_weights")
     _same_length(node, *leaves, weights)
     for tree, number, target, weight in zip(*leaves, weights, strict=True):
         key = (tree, number)
@@ -311,7 +311,7 @@ def _texts(node: OnnxOperator, name: str) -> list[bytes]:
 def _regressor(node: OnnxOperator) -> Value:
     trees, roots = _older(node, "target")
     targets = _targets(trees, node.integer("n_targets", 1))
-    how, base = node.text("aggregate_function", "SUM"), node.reals("base_values", ())
+    how, base = node.text("aggregate_function", "SUM"), node.floats("base_values", ())
     made = _combined(node, _walked(trees, roots, targets), how, base)
     return ended(node, made, node.text("post_transform", "NONE"))
 
@@ -323,7 +323,7 @@ def _classifier(node: OnnxOperator) -> list[Value]:
     labels = node.integers("classlabels_int64s")
     trees, roots = _older(node, "class")
     ids = {target for leaf in trees.leaves.values() for target, _ in leaf}
-    base, end = node.reals("base_values", ()), node.text("post_transform", "NONE")
+    base, end = node.floats("base_values", ()), node.text("post_transform", "NONE")
     is_one = len(labels) == 2 and len(ids) == 1
     if len(base) not in (0, 1 if is_one else len(labels)):
         raise node.fail(f"{len(base)} base scores do not fit {len(labels)} classes")

@@ -17,7 +17,7 @@ from aot.ops.requant import quant_of
 from aot.ops.reshape import Reshape
 from aot.ops.rounding import rounding_of
 
-Reals = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 _LARGEST = 127
 
 
@@ -26,8 +26,8 @@ class _Channels:
     """The function factor * value + offset, for each index of the last dimension."""
 
     value: str
-    factors: Reals
-    summands: Reals
+    factors: FloatArray
+    summands: FloatArray
 
 
 def affine(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> list[Node] | None:

@@ -45,8 +45,8 @@ def through_reals(node: OnnxOperator) -> Value | None:
     (quant, *others) = quants
     if node.proto.op_type not in _COMPARING or others or quant is None or node.result_count > 1:
         return None
-    reals = [Value(node.apply(Dequantize(), v.name), v.order, TensorProto.FLOAT) for v in operands]
-    (made,) = node.run(node.proto, reals, node.place)
+    floats = [Value(node.apply(Dequantize(), v.name), v.order, TensorProto.FLOAT) for v in operands]
+    (made,) = node.run(node.proto, floats, node.place)
     assert isinstance(made, Value), "its importer returns one result only"
     to = Quantize(node.dtype(operands[0]), halves_to_even=True)
     name = node.draft.apply(node.place, to, (made.name,), quant)

@@ -149,8 +149,8 @@ def _as_reals(draft: TfliteDraft, name: str) -> str:
     if tensor.quant.axis is not None:
         shape[tensor.quant.axis] = -1
     scales, zeros = (np.array(v).reshape(shape) for v in (tensor.quant.scales, tensor.quant.zero_points))
-    reals = ((data.astype(np.float64) - zeros) * scales).astype(np.float32)
-    return draft.add_value(f"{name}/reals", TensorType(DType.F32, tensor.shape), reals)
+    floats = ((data.astype(np.float64) - zeros) * scales).astype(np.float32)
+    return draft.add_value(f"{name}/reals", TensorType(DType.F32, tensor.shape), floats)
 
 
 def constant_bias(draft: TfliteDraft, operator: TfliteOperator, channels: int, number: int = 2) -> str | None:

@@ -152,8 +152,8 @@ def _real(draft: TfliteDraft, operator: TfliteOperator, name: str) -> str:
 
 
 def _number(draft: TfliteDraft, operator: TfliteOperator, value: float) -> str:
-    reals: Array = np.full((1, 1), value, np.float32)
-    return draft.add_value(f"{operator.label}/number", TensorType(DType.F32, reals.shape), reals)
+    floats: Array = np.full((1, 1), value, np.float32)
+    return draft.add_value(f"{operator.label}/number", TensorType(DType.F32, floats.shape), floats)
 
 
 def _import_suppression(draft: TfliteDraft, operator: TfliteOperator) -> None:

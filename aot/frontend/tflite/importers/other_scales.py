@@ -60,8 +60,8 @@ def rescaling_table(source: Quant, target: Quant) -> Array:
     """Returns the result for each signed byte in order, computed in single precision like LiteRT."""
     scale = np.float32(source.scales[0]) * (np.float32(1) / np.float32(target.scales[0]))
     bias = np.float32(-(source.zero_points[0] + _UNSIGNED_OFFSET)) * scale
-    reals = (np.arange(256, dtype=np.float32) * scale + bias).astype(np.float64)
-    nearest = np.copysign(np.floor(np.abs(reals) + 0.5), reals)
+    floats = (np.arange(256, dtype=np.float32) * scale + bias).astype(np.float64)
+    nearest = np.copysign(np.floor(np.abs(floats) + 0.5), floats)
     table: Array = np.clip(nearest + target.zero_points[0], *DType.I8.limits).astype(np.int8)
     return table
 
