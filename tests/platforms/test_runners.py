@@ -43,6 +43,7 @@ def test_the_unicorn_process_is_told_the_boards_facts() -> None:
         str(ELF.resolve()),
         "--cpu",
         "ARM_CORTEX_M4",
+        "--part=0xc24",
         "--flash=0x0:0x400000",
         "--ram=0x20000000:0x400000",
         "--uart=0x40004000",
