@@ -146,7 +146,8 @@ def _with_project(subject: Subject, directory: Path | None) -> Subject:
             "give the archive that the project was made of",
         )
     board = load_board(info.board)
-    files = platform_for(board, info.platform).files(source_for(subject.artifact, board), board, info.app)
+    source = replace(source_for(subject.artifact, board), archive=info.archive)
+    files = platform_for(board, info.platform).files(source, board, info.app)
     foreign_files = *subject.foreign_files, *foreign_files_in_project(directory, files)
     project = Project(info, files, (directory / BUILD_FOLDER).exists())
     return replace(subject, board=board, project=project, foreign_files=foreign_files)
