@@ -162,16 +162,20 @@ def _import_bucketize(draft: TfliteDraft, operator: TfliteOperator) -> None:
 def _import_diagonal(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Imports MATRIX_DIAG, whose other elements are 0, and MATRIX_SET_DIAG, which keeps those of a matrix."""
     output = read.the_output(operator)
-    *rows, height, width = draft.types[output].shape
-    diagonal = read.operand(operator, len(operator.inputs) - 1, "the diagonal")
-    if draft.types[diagonal].shape != (*rows, width) or height != width:
+    shape = draft.types[output].shape
+    *rows, width = shape[:-1] or (0,)
+    diagonal, matrix = read.operand(operator, len(operator.inputs) - 1, "the diagonal"), (*rows, width, width)
+    if shape != matrix or draft.types[diagonal].shape != (*rows, width):
         raise operator.fail(
-            f"a diagonal of {list(draft.types[output].shape)} is supported in square matrices"
+            f"a diagonal {list(draft.types[diagonal].shape)} does not fit {list(shape)}: square matrices "
+            "are supported"
         )
     is_on = _constant(draft, operator, np.eye(width).reshape((*(1 for _ in rows), width, width)), DType.BOOL)
     along = read.reshaped(draft, operator, diagonal, (*rows, 1, width))
     if operator.code == "MATRIX_SET_DIAG":
         others = read.operand(operator, 0, "the matrix")
+        if draft.types[others].shape != shape:
+            raise operator.fail(f"a matrix {list(draft.types[others].shape)} does not fit {list(shape)}")
     else:
         zero = replace(draft.types[diagonal], shape=(1,) * (len(rows) + 2))
         others = draft.add_value(f"{operator.label}/zero", zero, np.zeros(zero.shape, zero.dtype.numpy))

@@ -208,6 +208,8 @@ def _valid_scores(draft: TfliteDraft, operator: TfliteOperator, scores: str, num
 def _padded(draft: TfliteDraft, operator: TfliteOperator, x: str, output: str) -> None:
     """Sets the output to x with zeros after it, if there are fewer boxes than results."""
     stored, rows = draft.types[x], draft.types[output].elements
+    if rows < stored.elements:
+        raise operator.fail(f"it selects {stored.elements} boxes, the file declares {rows}")
     if rows == stored.elements:
         read.reshaped_into(draft, operator, Reshape((rows,)), (x,), (rows,), output)
         return

@@ -31,6 +31,7 @@ def _import_scatter_nd(draft: TfliteDraft, operator: TfliteOperator) -> None:
         raise operator.fail(
             f"updates {list(draft.types[updates].shape)} at indices {list(sizes)} do not fit {list(shape)}"
         )
+    _require_integers(draft, operator, indices)
     places = _known_places(draft, operator, indices, shape[:depth])
     if places is not None and len(set(places.tolist())) == places.size:
         _put(draft, operator, updates, places, (prod(shape[:depth]), prod(shape[depth:])), 0)
@@ -39,6 +40,12 @@ def _import_scatter_nd(draft: TfliteDraft, operator: TfliteOperator) -> None:
         read.integers(draft, operator, 0, "the indices")  # raises: the places are made of several numbers
     number = _flat(draft, operator, indices) if places is None else _constant(draft, operator, places)
     _combined(draft, operator, updates, number, prod(shape[:depth]), Reduction.SUM)
+
+
+def _require_integers(draft: TfliteDraft, operator: TfliteOperator, name: str) -> None:
+    dtype = draft.types[name].dtype
+    if dtype is not DType.I32:
+        raise operator.fail(f"indices of {dtype.value} are not supported; i32 is")
 
 
 def _known_places(
@@ -61,6 +68,10 @@ def _import_sparse_to_dense(draft: TfliteDraft, operator: TfliteOperator) -> Non
     )
     values = read.operand(operator, 2, "the values")
     default = draft.constants[read.constant(draft, operator, 3, "default value")].reshape(-1)[0]
+    count = draft.types[values].elements
+    listed, odd = divmod(len(indices), len(shape)) if shape else (0, 1)
+    if odd or count not in (1, listed):
+        raise operator.fail(f"{count} values at {len(indices)} indices do not fit {list(shape)}")
     known = np.array(indices, np.int64).reshape(-1, len(shape))
     for axis, size in enumerate(shape):
         operator.require_inside(known[:, axis], size)
@@ -100,12 +111,14 @@ def _import_segments(by: Reduction) -> Importer:
 
     def importer(draft: TfliteDraft, operator: TfliteOperator) -> None:
         data, numbers = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the numbers")
-        shape, count = draft.types[numbers].shape, draft.types[read.the_output(operator)].shape[0]
-        if draft.types[data].shape[: len(shape)] != shape:
+        shape, whole = draft.types[numbers].shape, draft.types[data].shape
+        segments = draft.types[read.the_output(operator)].shape
+        if whole[: len(shape)] != shape or segments[1:] != whole[len(shape) :] or not segments:
             raise operator.fail(
-                f"segments of shape {list(shape)} do not fit data of shape {list(draft.types[data].shape)}"
+                f"segments of shape {list(shape)} of data of shape {list(whole)} do not fit {list(segments)}"
             )
-        _combined(draft, operator, data, _flat(draft, operator, numbers), count, by)
+        _require_integers(draft, operator, numbers)
+        _combined(draft, operator, data, _flat(draft, operator, numbers), segments[0], by)
 
     return importer
 
