@@ -101,7 +101,15 @@ def _info(facts: Any, file: Path) -> ProjectInfo:
             model_hash=str(facts["model_hash"]),
             models=tuple(str(each) for each in facts.get("models", [facts["name"]])),
             build_id=str(facts.get("build_id", "")),
-            archive=str(facts.get("archive", "")),
+            archive=_path(facts.get("archive", "")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise OutputError(f"{PROJECT_FILE} is damaged: {error}", str(file)) from error
+
+
+def _path(given: Any) -> str:
+    """Returns a path. Raises ValueError for one that no file can have."""
+    path = str(given)
+    if "\0" in path:
+        raise ValueError("a path with a zero byte")
+    return path

@@ -123,9 +123,17 @@ def require_cases(cases: Any, where: str) -> list[Facts]:
     """Returns the cases of a baseline, or the single one from Python's bench. Raises InputError."""
     found: list[Any] = cases if isinstance(cases, list) else [cases]
     for case in found:
-        if not isinstance(case, Mapping) or not {"model", "board"} <= case.keys():
+        if not _has_texts(case, "model", "board") or not _are_layers(case.get("layers", [])):
             raise InputError("the baseline is not output of deploy bench --json", where, _HOW)
     return [case for case in found if "error" not in case]  # failed cases of the baseline count as new
+
+
+def _are_layers(layers: Any) -> bool:
+    return isinstance(layers, list) and all(_has_texts(each, "op", "shapes", "origin") for each in layers)
+
+
+def _has_texts(facts: Any, *keys: str) -> bool:
+    return isinstance(facts, Mapping) and all(isinstance(facts.get(key), str) for key in keys)
 
 
 def changes_since(before: Sequence[Facts], now: Sequence[Facts], limit: float) -> BenchChanges:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from boards.bare_chip import BareChip, load_chip
 from boards.board import Board
+from deploy.benchmark.meter import is_emulated
 
 FUNCTION = "kit_word"
 FILE = "kit_words.c"
@@ -59,16 +60,11 @@ def words_of(board: Board, platform: str) -> ChipWords:
         return ChipWords({name: _READ_ID.format(n, name) for n, name in enumerate(_IDS)})
     addresses = {"cpuid": _CPUID} if board.core.cpuid_part else {}
     identity = chip.identity if (chip := _chip(board)) else None
-    if identity is not None and not _is_emulated(board):
+    if identity is not None and not is_emulated(board):  # emulators have the core, not its maker's words
         addresses |= {"chip": identity.address} if identity.address else {}
         addresses |= {f"serial {n}": address for n, address in enumerate(identity.serial)}
     read = "case {}: return *(const volatile uint32_t *)0x{:08X}u;"
     return ChipWords({name: read.format(n, address) for n, (name, address) in enumerate(addresses.items())})
-
-
-def _is_emulated(board: Board) -> bool:
-    """Emulators have the chip's core, but not the words that its maker writes."""
-    return board.own_counter is not None and board.own_counter.instruction_ns is not None
 
 
 def _chip(board: Board) -> BareChip | None:

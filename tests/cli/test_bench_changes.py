@@ -132,6 +132,15 @@ def test_markdown_has_a_row_for_each_change() -> None:
 REFUSED = {
     "no file": (None, "the baseline cannot be read: No such file or directory"),
     "no JSON": ("model,board", "the baseline is not JSON"),
+    "a list as model": ('[{"model": ["x"], "board": "host"}]', "is not output of deploy bench --json"),
+    "a layer without op": (
+        '[{"model": "x", "board": "host", "layers": [{"shapes": "1 -> 1"}]}]',
+        "is not output of deploy bench --json",
+    ),
+    "a number as layer": (
+        '[{"model": "x", "board": "host", "layers": [3]}]',
+        "is not output of deploy bench",
+    ),
     "another JSON": ('[{"name": 1}]', "the baseline is not output of deploy bench --json"),
 }
 

@@ -169,10 +169,12 @@ def test_a_folder_that_is_not_a_project_is_reported(tmp_path: Path) -> None:
         read_project(tmp_path)
 
 
+PROJECT = {"format": 1, "name": "x", "platform": "host", "board": "host", "app": "rpc", "model_hash": "0"}
 DAMAGED = (
     ("{", r"project\.json is damaged: Expecting property name"),
     (json.dumps({"format": 2}), r"a format that this version does not know \(it knows 1\)"),
     (json.dumps({"format": 1, "name": "x"}), r"project\.json is damaged: 'platform'"),
+    (json.dumps(PROJECT | {"archive": "a\0.tar"}), r"project\.json is damaged: a path with a zero byte"),
 )
 
 
