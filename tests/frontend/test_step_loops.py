@@ -13,6 +13,7 @@ from model_checks import DSP, MVE, PLAIN, VECTORS, compiled
 from onnx_oracle import run_onnx
 from row_machine import run_lowered
 
+from aot.errors import ModelError
 from aot.frontend.onnx.importers.step_loop import OPS_IN_LOOPS
 from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
@@ -190,6 +191,27 @@ def test_bodies_that_need_other_kernels_are_unrolled(name: str, require_package:
     assert not [name for name in graph.types if "/each" in name]
     inputs = samples_of(graph)
     assert are_near(run_graph(graph, inputs), dict(zip(graph.outputs, run_onnx(data, inputs), strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("ways", "reason"),
+    [
+        ("scan_input_directions=[1,1,1],", "3, 1, 1] axes and directions are listed for 1 inputs"),
+        ("scan_input_axes=[0,0],", "2, 1, 1, 1] axes and directions are listed for 1 inputs"),
+    ],
+)
+def test_a_scan_whose_lists_do_not_fit_is_refused(ways: str, reason: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        read_onnx(scan(BODIES["diagonal"], ways=ways), "net.onnx")
+    assert reason in caught.value.what
+
+
+def test_a_scan_whose_body_lacks_a_state_is_refused() -> None:
+    file = onnx.load_from_string(scan(BODIES["diagonal"]))
+    (body,) = (each.g for each in file.graph.node[0].attribute if each.name == "body")
+    del body.output[:]
+    with pytest.raises(ModelError, match="its body has 0 outputs for 1 states"):
+        read_onnx(file.SerializeToString(), "net.onnx")
 
 
 def test_two_steps_are_unrolled() -> None:

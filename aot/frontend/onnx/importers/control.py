@@ -187,7 +187,13 @@ class _Scan:
 
 def _scanned(node: OnnxOperator, ways: _Scan, operands: list[Value]) -> list[Value | None]:
     """Reads the scan as one op, or unrolls it along the scanned dimension."""
-    body, count = node.graph("body"), len(ways.axes)
+    body, count = node.graph("body"), node.integer("num_scan_inputs")
+    stacked = len(body.output) - (len(operands) - count)
+    if stacked < 0:
+        raise node.fail(f"its body has {len(body.output)} outputs for {len(operands) - count} states")
+    given = [len(each) for each in (ways.axes, ways.backwards, ways.places, ways.turned)]
+    if given != [count, count, stacked, stacked]:
+        raise node.fail(f"{given} axes and directions are listed for {count} inputs and {stacked} outputs")
     state, scanned = operands[: len(operands) - count], operands[len(operands) - count :]
     sizes = {node.shape(v)[node.axis(a, len(v.order))] for v, a in zip(scanned, ways.axes, strict=True)}
     if len(sizes) != 1 or max(sizes) > MAX_TURNS:
