@@ -1,13 +1,20 @@
-"""The memory map says of every row where it is and when, and how much that is together."""
+"""The memory map: where each row is and when, and how it is drawn as text and as a picture."""
 
 from __future__ import annotations
+
+import re
+from dataclasses import replace
+from math import dist
+from xml.etree import ElementTree
 
 import pytest
 
 from aot.plan.check import check_plan
 from aot.plan.model import NO_ROWS, Kind, Plan, PlannedBuffer, PlanRequest, PlanTensor, Rows, Stage, Step
-from artifact.facts import facts_of
+from artifact.facts import ModelFacts, facts_of
 from artifact.memory_map import BufferLife, MemoryMap, Span, map_memory
+from artifact.memory_svg import draw_memory_svg
+from artifact.memory_text import draw_memory, rows_text, shortened
 from codegen.model import CompiledModel
 
 
@@ -154,3 +161,176 @@ def test_a_compiled_model_needs_at_least_its_bound_and_at_most_its_arena(compile
     assert memory.arena_bytes == compiled.plan.arena_bytes
     assert any(buffer.is_ring for buffer in memory.buffers)
     assert {layer.output for layer in compiled.layers} <= memory.by_name.keys()
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+MEMORY = MemoryMap(
+    order=(0, 0, 1, 0, 1, 0, 1, 2),
+    pool_bytes={"arena": 1400},
+    bound_bytes=1200,
+    whole_tensor_bound_bytes=2000,
+    is_least=True,
+    buffers=(
+        BufferLife("image", "input", "arena", 0, 200, 4, 4, 0, 5, (0, 1, 2, 3), (0, 0, 0, 0), (0, 1, 3, 5)),
+        BufferLife(
+            "conv/Relu", "inner", "arena", 800, 100, 4, 2, 0, 6, (0, 1, 2, 3), (0, 1, 3, 5), (2, 4, 6, 6)
+        ),
+        BufferLife("pool/Max", "inner", "arena", 1000, 100, 3, 3, 2, 7, (0, 1, 2), (2, 4, 6), (7, 7, 7)),
+        BufferLife("label", "output", "arena", 0, 12, 1, 1, 7, 7, (0,), (7,), (7,)),
+    ),
+)
+
+
+def test_the_text_has_a_bar_for_what_is_needed() -> None:
+    assert draw_memory(MEMORY).splitlines() == [
+        "8 rows are computed, from left to right. A bar is the share of a buffer that is needed.",
+        "                           bytes       at",
+        "image        |█▆▄▄▂▂  |      800        0  4 rows",
+        "conv/Relu    |▄██████ |      200      800  ring of 2 of 4 rows",
+        "pool/Max     |  ▃▃▆▆██|      300    1,000  3 rows",
+        "label        |       █|       12        0  whole",
+        "all together |▆▅▄▄▄▄▃▂|    1,400           arena",
+        "              ▲ peak: 900 bytes",
+    ]
+
+
+def test_each_of_several_memories_is_drawn_by_itself() -> None:
+    buffers = [
+        replace(buffer, pool="SRAM" if buffer.name == "image" else "DTCM") for buffer in MEMORY.buffers
+    ]
+    memory = replace(MEMORY, pool_bytes={"DTCM": 600, "SRAM": 800}, buffers=tuple(buffers))
+    assert draw_memory(memory).splitlines()[1:] == [
+        "",
+        "in DTCM                    bytes       at",
+        "conv/Relu    |▄██████ |      200      800  ring of 2 of 4 rows",
+        "pool/Max     |  ▃▃▆▆██|      300    1,000  3 rows",
+        "label        |       █|       12        0  whole",
+        "all together |▂▃▄▄▆▆▇▅|      600           arena",
+        "    peak: 500 bytes ▲",
+        "",
+        "in SRAM                    bytes       at",
+        "image        |█▆▄▄▂▂  |      800        0  4 rows",
+        "all together |█▆▄▄▂▂  |      800           arena",
+        "              ▲ peak: 800 bytes",
+    ]
+
+
+def test_columns_are_as_wide_as_megabytes_need() -> None:
+    image, *others = MEMORY.buffers
+    memory = replace(
+        MEMORY, pool_bytes={"arena": 12_345_678}, buffers=(replace(image, row_bytes=1_000_000), *others)
+    )
+    _, head, first, *_, total, _ = draw_memory(memory).splitlines()
+    assert head.endswith("       bytes          at")
+    assert first.endswith("|   4,000,000           0  4 rows")
+    assert total.endswith("|  12,345,678              arena")
+
+
+def test_many_steps_share_a_column_which_shows_the_most_of_them() -> None:
+    lines = draw_memory(MEMORY, columns=4).splitlines()
+    assert lines[2].startswith("image        |█▄▂ |")
+    assert lines[4].startswith("pool/Max     | ▃▆█|")
+
+
+@pytest.mark.parametrize("width", [70, 80])
+def test_a_map_is_no_wider_than_the_terminal(width: int, compiled: CompiledModel) -> None:
+    wide = draw_memory(facts_of(compiled).memory).splitlines()[2:-1]
+    lines = draw_memory(facts_of(compiled).memory, width=width).splitlines()[2:-1]
+    assert max(map(len, lines)) == width < max(map(len, wide))
+    assert [line.split("|")[2] for line in lines] == [line.split("|")[2] for line in wide]
+
+
+def test_the_peak_is_marked_under_its_column(compiled: CompiledModel) -> None:
+    memory = facts_of(compiled).memory
+    *_, total, peak = draw_memory(memory, columns=len(memory.order)).splitlines()
+    assert peak.index("▲") - total.index("|") - 1 == memory.peak_step
+    assert f"peak: {memory.peak_bytes:,} bytes" in peak
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("conv/Relu", "conv/Relu"),
+        ("exactly_twelve", "…tly_twelve"),
+        ("model/block_3/Relu", "…ock_3/Relu"),
+        ("model/a/long_name", "…/long_name"),
+    ],
+)
+def test_long_names_keep_their_end(name: str, shown: str) -> None:
+    assert shortened(name, 11) == shown
+
+
+def test_how_much_is_held_is_said_in_words() -> None:
+    assert [rows_text(b) for b in MEMORY.buffers] == ["4 rows", "ring of 2 of 4 rows", "3 rows", "whole"]
+
+
+@pytest.fixture(scope="module")
+def facts(compiled: CompiledModel) -> ModelFacts:
+    return facts_of(compiled)
+
+
+def texts(svg: str) -> list[str]:
+    return ["".join(element.itertext()) for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_the_picture_names_model_buffers_layers_and_peak(facts: ModelFacts) -> None:
+    shown = texts(draw_memory_svg(facts))
+    assert facts.name in shown
+    assert f"peak: {facts.memory.peak_bytes:,} bytes" in shown
+    assert {shortened(buffer.name, 24) for buffer in facts.memory.buffers} <= set(shown)
+    assert [text for text in shown if text.startswith("conv2d  8×8×4 → 8×8×4")]  # noqa: RUF001
+
+
+def test_rings_are_outlined_and_have_a_legend_symbol_of_their_rows(facts: ModelFacts) -> None:
+    svg = draw_memory_svg(facts)
+    rings = [buffer for buffer in facts.memory.buffers if buffer.is_ring]
+    assert rings
+    assert svg.count('stroke-dasharray="4 2"') == len(rings)
+    segments = sum(min(buffer.rows_held, 12) for buffer in rings)
+    assert svg.count("A4.5 4.5") == 2 * segments
+
+
+@pytest.mark.parametrize("rows", [5, 7, 12])
+def test_segments_of_a_ring_are_longer_than_the_gaps(rows: int, facts: ModelFacts) -> None:
+    buffers = list(facts.memory.buffers)
+    place = next(n for n, buffer in enumerate(buffers) if buffer.is_ring)
+    buffers[place] = replace(buffers[place], rows_held=rows, rows=2 * rows)
+    svg = draw_memory_svg(replace(facts, memory=replace(facts.memory, buffers=tuple(buffers))))
+    (symbol,) = [d for d in re.findall(r' d="(M[^"]*A4.5[^"]*)"', svg) if d.count("M") == rows]
+    segments = [[float(number) for number in re.findall(r"[\d.]+", part)] for part in symbol.split("M")[1:]]
+    begins, ends = [s[:2] for s in segments], [s[-2:] for s in segments]
+    for begin, end, following in zip(begins, ends, (*begins[1:], begins[0]), strict=True):
+        assert dist(begin, end) > dist(end, following)
+
+
+def test_every_other_turn_of_a_ring_is_lighter(facts: ModelFacts) -> None:
+    ring = next(buffer for buffer in facts.memory.buffers if buffer.is_ring)
+    root = ElementTree.fromstring(draw_memory_svg(facts))
+    drawn = {
+        path.get("fill-opacity"): (path.get("d") or "").count("M")
+        for path in root.iter(f"{SVG}path")
+        if (path.findtext(f"{SVG}title") or "").startswith(f"{ring.name}:")
+    }
+    first_turns = sum(span.row // ring.rows_held % 2 == 0 for span in ring.spans)
+    assert drawn == {"0.9": first_turns, "0.55": len(ring.span_rows) - first_turns}
+
+
+def test_the_picture_is_the_same_each_time(facts: ModelFacts) -> None:
+    assert draw_memory_svg(facts) == draw_memory_svg(facts)
+
+
+def test_a_users_names_cannot_break_the_picture(facts: ModelFacts) -> None:
+    first, *others = facts.memory.buffers
+    odd = replace(first, name='<script>&"\x07')
+    memory = replace(facts.memory, buffers=(odd, *others))
+    assert '<script>&"\N{REPLACEMENT CHARACTER}' in texts(draw_memory_svg(replace(facts, memory=memory)))
+
+
+def test_pools_stand_on_one_another(facts: ModelFacts) -> None:
+    first, *others = facts.memory.buffers
+    memory = replace(
+        facts.memory,
+        pool_bytes={**facts.memory.pool_bytes, "tcm": first.bytes},
+        buffers=(replace(first, pool="tcm", offset=0), *others),
+    )
+    assert f"{memory.arena_bytes:,}" in texts(draw_memory_svg(replace(facts, memory=memory)))

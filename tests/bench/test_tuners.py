@@ -1,4 +1,4 @@
-"""All points of some spaces were measured: who learns needs fewer trials than chance."""
+"""Tuners that learn need fewer trials than chance; tasks are the kernels of the compiled model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+from shared_facts import facts_of
 
+from aot.target import Optimize
+from benchmarks.memory import BOARD, read_memory
+from benchmarks.shared import shared_models
 from benchmarks.tuner_models import searched
 from benchmarks.tuners import compared, read_spaces
 from benchmarks.tuning_cases import tuning_case
@@ -43,3 +47,20 @@ def test_costs_from_curves_are_learnt_first_and_ranks_find_the_best(
             ranks.append(searched(ModelLed(space, seed, features, ranked), space, costs))
     assert fmean(found[24] for found in told) < fmean(found[24] for found in ranks)
     assert {found[64] for found in ranks} == {1.0}
+
+
+MODELS = sorted(result.model for result in read_memory())
+
+
+def test_no_shared_model_is_left_out(shared_dir: Path) -> None:
+    assert sorted(shared_models()) == MODELS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goal", [Optimize.RAM, Optimize.SPEED], ids=lambda goal: goal.value)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_tasks_of_a_shared_model_are_the_kernels_of_its_compiled_model(
+    name: str, goal: Optimize, shared_dir: Path
+) -> None:
+    tuned = facts_of(name, BOARD, goal).tuned
+    assert tuned.tasks == tuned.compiled

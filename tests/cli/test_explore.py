@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -182,3 +184,21 @@ def test_what_is_measured_is_what_bench_measures(
     benched = deploy.bench(DIGITS, board="nano-33-ble", emulated=True)
     assert found["cycles"] == benched["cycle_model"]["cycles"]
     assert found["rate_hz"] == pytest.approx(1 / benched["time_s"])
+
+
+SCRIPT = """\
+import deploy
+
+print("once")
+vary = {{"optimize": ["speed", "ram"]}}
+found = deploy.explore({model!r}, ["mps2-an386", "nano-33-ble"], vary=vary, jobs=2)
+print(len(found.as_json()["results"]))
+"""
+
+
+def test_a_script_is_not_run_again_in_each_process(tmp_path: Path) -> None:
+    model = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+    script = tmp_path / "look.py"
+    script.write_text(SCRIPT.format(model=str(model)))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "once\n4\n"), done.stderr

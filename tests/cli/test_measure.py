@@ -1,19 +1,34 @@
-"""Ticks become instructions, cycles or only time, as the board's counter says; differences are counted."""
+"""Measurements: what a board's counter counts, which differences count, and boards that cannot measure."""
 
 from __future__ import annotations
 
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from still_host import still_host
 
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
-from boards.board import Counter
+from boards.board import Board, Counter
+from deploy.benchmark.counter_check import counted_by, instruction_shift
 from deploy.benchmark.meter import Meter, spread
 from deploy.inputs.samples import make_samples, random_samples
 from deploy.verification.compare_layers import differences
 from platforms.board_files import load_board
+from platforms.runners import qemu, qemu_riscv32
+from platforms.transport.base import LineClosedError
+from platforms.transport.named import open_named
 
 SLOT = TensorSpec("scores", TensorType(DType.I8, (1, 3)))
 
@@ -85,3 +100,150 @@ def test_arrays_come_from_the_device_in_little_endian_order() -> None:
     spec = TensorSpec("x", TensorType(DType.I16, (2,)))
     assert spec.from_bytes(b"\x01\x00\xff\xff").tolist() == [1, -1]
     assert spec.to_bytes(np.array([1, -1], ">i2")) == b"\x01\x00\xff\xff"
+
+
+SLOTS: Any = cast(Any, (SimpleNamespace(name="y"),))
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "differing"),
+    [
+        (np.array([3, -4], np.int8), np.array([3, -4], np.int8), 0),
+        (np.array([3, -4], np.int8), np.array([3, -5], np.int8), 1),
+        (np.array([3, -4], np.int8), np.array([3, -4], np.int16), 1),
+        (np.array([100.0, 1.0], np.float32), np.array([100.0009, 0.9991], np.float32), 0),
+        (np.array([100.0, 1.0], np.float32), np.array([100.0, 1.0011], np.float32), 1),
+        (np.array([0.0], np.float32), np.array([1e-30], np.float32), 1),
+    ],
+)
+def test_outputs_differ_where_they_may_not(expected: Any, found: Any, differing: int) -> None:
+    assert len(differences([(expected,)], [(found,)], SLOTS)) == differing
+
+
+Run = Callable[..., Any]
+PROGRAMS = {"mps2-an386": qemu, "mps3-an547": qemu, "qemu-riscv32": qemu_riscv32}
+_STARTS_S = 20.0
+
+
+@contextmanager
+def emulated(elf: Path, board: Board, counts: bool) -> Iterator[str]:
+    """An emulator that somebody started, with or without counting; gives the line's name."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = list(PROGRAMS[board.name].argv(elf, board))
+    words[words.index("stdio")] = f"tcp:127.0.0.1:{port},server=on,wait=off"
+    if not counts:
+        at = words.index("-icount")
+        del words[at : at + 2]
+    name = f"tcp://127.0.0.1:{port}"
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _wait_for(name)
+            yield name
+        finally:
+            process.kill()
+
+
+def _wait_for(name: str) -> None:
+    give_up_at = time.monotonic() + _STARTS_S
+    while True:
+        try:
+            open_named(name, 115_200).close()
+        except LineClosedError:
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_an_emulator_that_counts_is_distinguished_from_one_that_does_not(
+    name: str, tmp_path: Path, run_deploy: Run, model: Path
+) -> None:
+    board, project = load_board(name), tmp_path / "project"
+    compiled = tmp_path / "for_board.tar"
+    assert run_deploy("compile", model, "--board", name, "-o", compiled).status == 0
+    assert run_deploy("new", compiled, project, "--board", name).status == 0
+    assert run_deploy("build", project).status == 0
+    with emulated(project / "build/firmware.elf", board, True) as line:
+        outcome = run_deploy("run", project, "--fill", "zeros", "--port", line, "--json")
+        assert outcome.status == 0, outcome.err
+    own = run_deploy("run", project, "--fill", "zeros", "--json")
+    assert json.loads(outcome.out)["instructions"] == json.loads(own.out)["instructions"]
+    with emulated(project / "build/firmware.elf", board, False) as line:
+        outcome = run_deploy("run", project, "--fill", "zeros", "--port", line)
+        assert outcome.status == 0, outcome.err
+    shown = " ".join(outcome.out.split())
+    assert (
+        f"started with -icount shift={instruction_shift(board)}, so its counter measures this comp" in shown
+    )
+    assert "instructions " not in shown.replace("no instructions are shown", "")
+
+
+class _Ticking:
+    """A device whose calls that do nothing take so many ticks, round by round."""
+
+    def __init__(self, *ticks_a_call: float) -> None:
+        self._ticks = cycle(ticks_a_call)
+
+    def time_nothing(self, _model: object, calls: int) -> int:
+        return round(next(self._ticks) * calls)
+
+
+@pytest.mark.parametrize(
+    ("instructions", "counts"),
+    [(23, True), (23.01, True), (23.4, False), (0.37, False), (7, False), (450, False)],
+)
+def test_a_call_takes_a_whole_number_of_instructions(instructions: float, counts: bool) -> None:
+    board = load_board("mps2-an386")
+    device: Any = _Ticking(instructions * 256 / 40)
+    found = counted_by(device, None, board)  # type: ignore[arg-type]
+    assert (found is board) == counts
+    assert Meter(found).unit == ("instructions" if counts else "")
+
+
+@pytest.mark.parametrize("rounds", [(23, 23.1), (23, 23, 23, 23, 23, 23, 23, 23, 23.3), (23, 24)])
+def test_time_that_is_a_whole_number_once_does_not_count_instructions(rounds: tuple[float, ...]) -> None:
+    board = load_board("mps2-an386")
+    device: Any = _Ticking(*(instructions * 256 / 40 for instructions in rounds))
+    assert counted_by(device, None, board) is not board  # type: ignore[arg-type]
+
+
+def test_a_board_that_counts_cycles_is_not_asked() -> None:
+    board = load_board("nucleo-f746zg")
+    assert counted_by(None, None, board) is board  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def still(tmp_path: Path) -> Path:
+    """This computer, as if its clock stood still while code runs."""
+    path = tmp_path / "still.toml"
+    path.write_text(still_host(), encoding="utf-8")
+    return path
+
+
+@pytest.mark.cc
+def test_no_time_is_reported_where_the_clock_stands_still(model: Path, still: Path, run_deploy: Run) -> None:
+    words = ("run", model, "--board", still, "--fill", "zeros")
+    outcome = run_deploy(*words)
+    assert outcome.status == 0, outcome.err
+    assert "(no time is shown: the board's clock stands still while code runs)" in outcome.out
+    assert "ms" not in outcome.out.split()
+    assert "time_s" not in json.loads(run_deploy(*words, "--json").out)
+
+
+def test_it_is_not_measured(model: Path, still: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("bench", model, "--board", still)
+    assert outcome.status != 0
+    assert "still cannot be measured: its clock stands still while code runs" in outcome.err
+    assert "use an emulated board that counts instructions, such as mps2-an386, or host for time" in " ".join(
+        outcome.err.split()
+    )
+
+
+def test_zephyrs_native_sim_is_such_a_board() -> None:
+    assert not Meter(load_board("native-sim")).measures

@@ -1,4 +1,4 @@
-"""A model whose inputs have several sizes: one firmware, one arena, constants once, chosen by the inputs."""
+"""Sizes that a file leaves open: a batch is 1; several sizes share one firmware, arena and constants."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from error_facts import require_facts
+from onnx import helper
 from open_models import open_convolutions
 
 import deploy
@@ -259,3 +260,38 @@ def test_a_sequence_has_one_length(tmp_path: Path) -> None:
     ) as told:
         deploy.compile(path, "host", shape="x=1..2")
     assert told.value.hint == "give each sequence one length, for example --shape x=3"
+
+
+TOLD = 'the file leaves the batch of "x" open: 1 is used (--shape sets all sizes)'
+
+
+@pytest.fixture
+def open_batch(tmp_path: Path) -> Path:
+    shape = ["batch", 8]
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "net", values[:1], values[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_compile_and_inspect_say_it(open_batch: Path, tmp_path: Path, run_deploy: Run) -> None:
+    compiled = run_deploy("compile", open_batch, "--board", "host", "-o", tmp_path / "net.tar")
+    assert compiled.status == 0, compiled.err
+    assert TOLD in compiled.out
+    inspected = run_deploy("inspect", open_batch)
+    assert TOLD in " ".join(inspected.out.split())
+    assert "float32[1, 8]" in inspected.out
+
+
+def test_a_shape_that_is_given_is_not_news(open_batch: Path, run_deploy: Run) -> None:
+    inspected = run_deploy("inspect", open_batch, "--shape", "x=3,8")
+    assert "batch" not in inspected.out
+    assert "float32[3, 8]" in inspected.out
+
+
+@pytest.mark.cc
+def test_a_series_of_samples_runs(open_batch: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("verify", open_batch, "--board", "host", "--fill", "random")
+    assert outcome.status == 0, outcome.err

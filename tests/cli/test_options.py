@@ -1,12 +1,20 @@
-"""Words of the command line become values, or a sentence that says what they should be."""
+"""Values of options, from the command line and from a project file."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import deploy
 from deploy.cli.options import count, size
+from deploy.cli.project_file import read_project_file
 
 
 @pytest.mark.parametrize(
@@ -42,3 +50,122 @@ def test_what_is_not_a_size_is_refused_with_examples(text: str) -> None:
 def test_a_number_of_times_is_1_or_more(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number of 1 or more"):
         count(text)
+
+
+Run = Callable[..., Any]
+DEMO = Path(deploy.__file__).parent / "demo"
+TEXT = """
+model = "models/digits.tflite"
+board = "mps2-an386"
+optimize = "ram"
+inputs = "samples.npz"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project's folder; commands are called in one below."""
+    (tmp_path / "models").mkdir()
+    shutil.copy(DEMO / "digits.tflite", tmp_path / "models")
+    shutil.copy(DEMO / "digits.tflite", tmp_path / "other.tflite")
+    np.savez(tmp_path / "samples.npz", image=np.load(DEMO / "digits_test.npz")["image"][:2])
+    (tmp_path / "solder.toml").write_text(TEXT)
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    return tmp_path
+
+
+def inspected(run_deploy: Run, *words: object) -> dict[str, Any]:
+    outcome = run_deploy("inspect", *words, "--json")
+    assert outcome.status == 0, outcome.err
+    facts: dict[str, Any] = json.loads(outcome.out)
+    return facts
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_a_command_without_arguments_is_about_the_project(run_deploy: Run) -> None:
+    facts = inspected(run_deploy)
+    meant = deploy.inspect(DEMO / "digits.tflite", board="mps2-an386", optimize="ram").as_json()
+    assert (facts["board"], facts["arena_bytes"]) == ("mps2-an386", meant["arena_bytes"])
+    assert (
+        facts["arena_bytes"]
+        < deploy.inspect(DEMO / "digits.tflite", board="mps2-an386").as_json()["arena_bytes"]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_the_command_line_goes_before(run_deploy: Run) -> None:
+    assert inspected(run_deploy, "--board", "host")["board"] == "host"
+    assert inspected(run_deploy, "--target", "cortex-m4,ram=64K,flash=1M")["board"] != "mps2-an386"
+    fast = inspected(run_deploy, "--optimize", "speed")
+    assert fast["arena_bytes"] > inspected(run_deploy)["arena_bytes"]
+
+
+@pytest.mark.slow
+def test_options_belong_to_the_projects_model(folder: Path, run_deploy: Run) -> None:
+    """Another model, or an archive, is not compiled with them; the board is the same."""
+    other = inspected(run_deploy, folder / "other.tflite")
+    assert other["board"] == "mps2-an386"
+    assert other["arena_bytes"] > inspected(run_deploy)["arena_bytes"]
+    assert run_deploy("compile", "-o", folder / "a.tar").status == 0
+    assert inspected(run_deploy, folder / "a.tar")["arena_bytes"] == inspected(run_deploy)["arena_bytes"]
+
+
+@pytest.mark.cc
+@pytest.mark.usefixtures("folder", "own_folders")
+def test_data_is_taken_and_left_out_where_other_is_asked_for(
+    run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    assert run_deploy("run", "--board", "host").out.startswith("digits on host: 2 samples\n")
+    assert run_deploy("run", "--board", "host", "--fill", "zeros").out.startswith(
+        "digits on host: 1 sample\n"
+    )
+    assert "2 samples, outputs equal" in run_deploy("verify", "--board", "host").out
+
+
+@pytest.mark.usefixtures("folder")
+def test_commands_about_no_model_do_not_read_it(run_deploy: Run) -> None:
+    assert "nano-33-ble" in run_deploy("boards", "list").out
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_a_command_that_takes_several_models_and_boards_takes_this_one(run_deploy: Run) -> None:
+    said = run_deploy("report", "--json")
+    assert [board["board"] for board in json.loads(said.out)["boards"]] == ["mps2-an386"]
+
+
+WRONG = {
+    'bord = "host"': '"bord" is not a key of a project file - did you mean "board"?',
+    "board = 3": "board must be a text, not 3",
+    'optimize = "fast"': 'optimize "fast" is not known',
+    "board = ": "not a TOML file",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_in_it_is_named_with_the_file(text: str, folder: Path, run_deploy: Run) -> None:
+    path = folder / "solder.toml"
+    path.write_text(f"{text}\n")
+    outcome = run_deploy("inspect")
+    assert outcome.status == 1
+    assert WRONG[text] in outcome.err
+    assert str(path) in outcome.err
+
+
+def test_without_a_model_in_it_one_must_be_given(folder: Path, run_deploy: Run) -> None:
+    (folder / "solder.toml").write_text('board = "host"\n')
+    assert run_deploy("inspect").status == 2
+    assert inspected(run_deploy, folder / "other.tflite")["board"] == "host"
+
+
+def test_the_example_of_the_docs_is_read(repo_root: Path, tmp_path: Path) -> None:
+    page = (repo_root / "docs" / "project-file.md").read_text()
+    path = tmp_path / "solder.toml"
+    path.write_text(page.partition("```toml\n")[2].partition("```")[0])
+    found = read_project_file(path)
+    assert found.model == tmp_path / "models" / "kws.tflite"
+    assert found.of_board["runner"] == "pyocd"

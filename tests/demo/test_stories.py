@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from story_models import SIZES, STATES, greedy_by_onnx_runtime
 
 import deploy
+from aot.errors import DeployError
 from aot.frontend.onnx.llama_step import LlamaSizes
 from aot.frontend.onnx.packed_products import with_packed_products
 from deploy.demo.stories import main, measured
@@ -97,3 +106,190 @@ def test_a_model_without_its_tokenizer_is_not_measured(
 ) -> None:
     assert main(["measure", str(tmp_path / "stories.onnx")]) == 1
     assert "tokenizer.json" in capsys.readouterr().err
+
+
+PROMPTS = ("Once upon a", "Lily")
+BOARDS = ("mps2-an386", "mps2-an500", "mps3-an547", "qemu-riscv32")
+
+
+def project_of(folder: Path, board: str, place: Path, model: str = "stories.onnx") -> Path:
+    compiled = deploy.compile(folder / model, board=board, state=STATES)
+    deploy.new(compiled, place, board, app="chat", tokenizer=folder / "tokenizer.json")
+    return place
+
+
+def answers(project: Path, *lines: str | bytes) -> list[str]:
+    """Returns what the program writes after each line."""
+    typed = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
+    command = [sys.executable, "-m", "deploy", "monitor", str(project)]
+    done = subprocess.run(command, input=typed, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    first, *found = done.stdout.decode().split("> ")
+    assert (first, len(found)) == ("", len(lines) + 1), done.stdout
+    return found[:-1]
+
+
+def wanted_answer(folder: Path, prompt: str) -> str:
+    tokenizer = StoryTokenizer.load(folder / "tokenizer.json")
+    tokens = greedy_by_onnx_runtime(folder, prompt)
+    made = tokens[1 + len(tokenizer.encode(prompt)) :]
+    if 0 in made:
+        return prompt + tokenizer.decode(made[: made.index(0)]) + "\n"
+    return prompt + tokenizer.decode(made) + f"\n(ended: all {SIZES.positions} positions are used)\n"
+
+
+@pytest.fixture(scope="module")
+def here(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program on this computer."""
+    return project_of(trained, "host", tmp_path_factory.mktemp("chat") / "here")
+
+
+@pytest.mark.cc
+def test_greedy_answers_are_those_of_onnx_runtime(trained: Path, here: Path) -> None:
+    assert answers(here, *PROMPTS) == [wanted_answer(trained, prompt) for prompt in PROMPTS]
+
+
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("board", BOARDS)
+def test_boards_answer_as_onnx_runtime(
+    trained: Path, tmp_path: Path, board: str, require_tool: Callable[..., None]
+) -> None:
+    require_tool("riscv64-unknown-elf-gcc" if "riscv" in board else "arm-none-eabi-gcc")
+    require_tool("qemu-system-riscv32" if "riscv" in board else "qemu-system-arm")
+    project = project_of(trained, board, tmp_path / "chat")
+    assert answers(project, *PROMPTS) == [wanted_answer(trained, prompt) for prompt in PROMPTS]
+
+
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_weights_in_bytes_give_the_same_text_everywhere(
+    trained: Path, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc")
+    require_tool("qemu-system-arm")
+    made, _ = with_packed_products((trained / "stories.onnx").read_bytes(), 8)
+    (trained / "int8.onnx").write_bytes(made)
+    found = [
+        answers(project_of(trained, board, tmp_path / board, "int8.onnx"), *PROMPTS)
+        for board in ("host", "mps2-an386", "mps3-an547")
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.cc
+def test_a_seed_gives_the_same_text_again(here: Path) -> None:
+    lines = ("/temperature 1.5", "/top-k 20", "/seed 7", "Lily", "/seed 8", "Lily", "/seed 7", "Lily")
+    made = [text for text in answers(here, *lines) if text]
+    assert len(made) == 3
+    assert made[0] == made[2] != made[1]
+
+
+@pytest.mark.cc
+def test_prompts_that_the_model_cannot_take_are_refused_and_the_next_is_answered(
+    trained: Path, here: Path
+) -> None:
+    refused = {
+        b"Once \xc3\xa9": "error: the model has no token for byte 195 at place 6 of the prompt\n",
+        b"Once " * 60: f"tokens, but the model was compiled for {SIZES.positions - 2} and an answer\n",
+        b"O" * 1024: "error: the prompt has more than 1023 bytes\n",
+        b"O" * 5000: "error: the prompt has more than 1023 bytes\n",
+        b"/top-k 65": "error: unknown setting; try /temperature 0.8, /top-k 20 (1 to 64) or /seed 7\n",
+        b"/temperature warm": "error: unknown setting",
+        b"/seed": "error: unknown setting",
+    }
+    *found, last = answers(here, *refused, PROMPTS[0])
+    assert all(wanted in text for wanted, text in zip(refused.values(), found, strict=True)), found
+    assert last == wanted_answer(trained, PROMPTS[0])
+
+
+def _changed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path, Path], str]:
+    def write(folder: Path, place: Path) -> str:
+        content = json.loads((folder / "tokenizer.json").read_text())
+        change(content)
+        place.write_text(json.dumps(content))
+        return str(place)
+
+    return write
+
+
+BAD_TOKENIZERS: dict[str, tuple[Callable[[Path, Path], str | None], str]] = {
+    "none": (lambda folder, place: None, "needs the model's tokenizer"),
+    "no file": (lambda folder, place: str(place), "not a tokenizer of byte pairs"),
+    "another kind": (_changed(lambda c: c["model"].update(type="Unigram")), "not supported: model Unigram"),
+    "split by a pattern": (_changed(lambda c: c["pre_tokenizer"].update(use_regex=True)), "not supported"),
+    "a merge of nothing": (_changed(lambda c: c["model"]["merges"].append("Q Q")), "not a tokenizer"),
+    "other tokens": (_changed(lambda c: c["model"]["vocab"].update(QQ=64)), "65 tokens, the model 64 logits"),
+    "a gap": (_changed(lambda c: c["model"]["vocab"].update(QQ=70)), "gaps"),
+    "no special token": (_changed(lambda c: c.update(added_tokens=[])), "begin or end"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TOKENIZERS)
+def test_a_tokenizer_that_does_not_fit_is_refused(trained: Path, tmp_path: Path, name: str) -> None:
+    write, wanted = BAD_TOKENIZERS[name]
+    compiled = deploy.compile(trained / "stories.onnx", board="host", state=STATES)
+    with pytest.raises(DeployError, match=wanted):
+        deploy.new(
+            compiled,
+            tmp_path / "chat",
+            "host",
+            app="chat",
+            tokenizer=write(trained, tmp_path / "tokenizer.json"),
+        )
+
+
+def test_models_that_are_no_step_are_refused(trained: Path, tmp_path: Path, repo_root: Path) -> None:
+    tokenizer = trained / "tokenizer.json"
+    digits = deploy.compile(repo_root / "deploy/demo/digits.tflite", board="host")
+    with pytest.raises(DeployError, match="one integer input, the token"):
+        deploy.new(digits, tmp_path / "a", "host", app="chat", tokenizer=tokenizer)
+    stateless = deploy.compile(trained / "stories.onnx", board="host")
+    with pytest.raises(DeployError, match="integer input"):
+        deploy.new(stateless, tmp_path / "b", "host", app="chat", tokenizer=tokenizer)
+    with pytest.raises(DeployError, match="has no tokenizer"):
+        deploy.new(digits, tmp_path / "c", "host", tokenizer=tokenizer)
+
+
+_COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SMALL = "--tokens 64 --width 32 --layers 2 --heads 4 --inner 48 --positions 40 --steps 20"
+
+
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_the_commands_of_the_tutorial_work(
+    repo_root: Path, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    """Its model is smaller here, so its texts are not those of the page."""
+    require_tool("arm-none-eabi-gcc")
+    require_tool("qemu-system-arm")
+    page = (repo_root / "docs" / "tutorials" / "language-model.md").read_text(encoding="utf-8")
+    commands = [
+        shlex.split(line)
+        for block in _COMMANDS.findall(page)
+        for line in block.replace("\\\n", "").splitlines()
+    ]
+    assert len(commands) == 7
+    printed = []
+    for program, *words in commands:
+        own = [*words, *(shlex.split(_SMALL) if "train" in words else [])]
+        started = [sys.executable, *(["-m", "deploy"] if program == "deploy" else []), *own]
+        environment = {**os.environ, "PYTHONPATH": str(repo_root)}
+        typed = "Once upon a time\n/seed 3\nCaf\xe9\n"
+        done = subprocess.run(
+            started,
+            input=typed,
+            capture_output=True,
+            encoding="utf-8",
+            cwd=tmp_path,
+            env=environment,
+            check=False,
+        )
+        assert done.returncode == 0, (own, done.stderr)
+        printed.append(done.stdout)
+    found = [float(number) for number in re.findall(r"perplexity (.*)", printed[3])]
+    assert found[1:] == pytest.approx([found[0]] * 2, rel=0.05)
+    first, answer, none, refused, last = printed[-1].split("> ")
+    assert (first, none, last) == ("", "", "")
+    assert answer.startswith("Once upon a time")
+    assert refused.startswith("error: the model has no token for byte 67 at place 1 of the prompt\n")

@@ -1,4 +1,4 @@
-"""micro_frontend: its tables, each of its words, and C that computes it row by row."""
+"""micro_frontend: tables, options, C row by row; transforms of any length; stored results of libraries."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from error_facts import refused
-from front_cases import signal
-from library_bounds import features, negating
+from front_cases import CASES, FrontCase, signal
+from library_bounds import BOUND, STORED, distance, features, negating
 from tflite_builder import ModelBuilder
 from tiny_models import random_weights
 
@@ -22,6 +22,7 @@ from aot.fronts.attach import declared_front, read_front, with_front
 from aot.fronts.integer_features import IntegerFeatures
 from aot.interpret import run_graph, run_series
 from aot.ir.types import Array, DType, TensorType
+from deploy.inputs.recordings import read_wav
 
 WORDS = "micro_frontend:window_size=30,num_channels=40,enable_pcan=true"
 FRAMES = 23
@@ -213,3 +214,88 @@ def test_a_program_takes_continuous_sound_in_one_lane(tmp_path: Path) -> None:
         deploy.new(compiled, place, app="kws", class_names="a,b,c,d")
         (header,) = place.rglob("app.h")
         assert f"#define LANES {lanes}u" in header.read_text()
+
+
+KWS = (
+    "tf.signal.mfcc:sample_rate=16000,samples=16000,frame_length=480,frame_step=320,fft_length={},"
+    "num_mel_bins=40,lower_edge_hertz=20,upper_edge_hertz=4000,num_mfccs=10"
+)
+
+
+@pytest.mark.parametrize("length", [6, 10, 100, 126, 500, 514])
+@pytest.mark.parametrize("power", [1, 2])
+def test_bins_are_those_of_a_plain_transform(length: int, power: int) -> None:
+    frame = min(length, 90)
+    found = features(
+        f"tf.signal.spectrogram:sample_rate=16000,frame_length={frame},frame_step=100,fft_length={length},"
+        f"power={power}"
+    )
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(frame) / frame)
+    frames = np.lib.stride_tricks.sliding_window_view(signal() / 32768, frame)[::100]
+    wanted = np.abs(np.fft.rfft(frames * window, length)) ** power
+    assert np.abs(found - wanted).max() < BOUND * wanted.max()
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_this_computer_computes_every_layer_like_the_reference(
+    shared_dir: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("cc")
+    network = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
+    clip = read_wav(shared_dir / "datasets" / "yes_1000ms.wav", 16000)
+    verdict = deploy.verify(network, board="host", front=KWS.format(500), inputs=clip, layers=True)
+    assert verdict.equal, str(verdict)
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_an_emulated_cortex_m4_hears_the_word_row_by_row(
+    shared_dir: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    network = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
+    clip = read_wav(shared_dir / "datasets" / "yes_1000ms.wav", 16000)
+    verdict = deploy.verify(network, board="mps2-an386", front=KWS.format(500), inputs=clip, stream=True)
+    assert verdict.equal, str(verdict)
+
+
+EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.declared.partition(":")[0])
+
+
+@EACH
+def test_the_reference_gives_what_the_library_gave(case: FrontCase) -> None:
+    assert distance(case) < BOUND
+
+
+def test_integer_features_are_the_librarys_in_every_bit() -> None:
+    (case,) = (c for c in CASES if c.library == "pymicro_features")
+    assert distance(case) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [c for c in CASES if c.library == "librosa"], ids=lambda c: c.declared[:14])
+def test_the_stored_results_are_those_of_the_installed_library(
+    case: FrontCase, require_package: Callable[..., None]
+) -> None:
+    require_package(case.library)
+    found, rows = np.asarray(case.compute(signal() / 32768.0)), STORED[case.declared]["rows"]
+    wanted = np.array(list(rows.values()))
+    assert np.allclose(found[[int(n) for n in rows]], wanted, rtol=1e-4, atol=1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize(
+    ("changed", "into"),
+    [
+        ("num_mfccs=10", "num_mfccs=10,log_offset=0.01"),
+        ("divide_by=max", "divide_by=32768"),
+        ("lower_edge_hertz=20", "lower_edge_hertz=40"),
+        ("num_mel_bins=40", "num_mel_bins=39"),
+    ],
+)
+def test_each_parameter_counts(changed: str, into: str) -> None:
+    declared = CASES[2].declared
+    assert changed in declared
+    other = features(declared.replace(changed, into))
+    assert not np.allclose(features(declared), other, rtol=1e-3)

@@ -1,15 +1,20 @@
-"""Packages import in one direction, each file format in one package, and kernels know no instruction set."""
+"""Imports go one way, between packages and between files; formats and graph changes each have one place."""
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from source_trees import nodes_of
 from tree_copies import copy_folders
 
+from aot.ops import OPS
 from codegen.isa import ISAS
+from codegen.kernels.table import KERNELS
 
 # A file that breaks a contract -> what it imports -> the contract's name in pyproject.toml.
 INTRUDERS = {
@@ -72,3 +77,160 @@ def test_an_import_against_the_layers_is_found(
     report = lint_imports(tmp_path, repo_root, tmp_path).stdout
     for _, contract in INTRUDERS.values():
         assert f"{contract} BROKEN" in report
+
+
+Graph = Mapping[str, frozenset[str]]
+
+
+def module_graph(root: Path, files: Iterable[Path]) -> Graph:
+    """Module -> the modules among these files that it imports. A table in an `__init__` is a module, too."""
+    names = {module_name(root, path): path for path in files}
+    return {
+        name: frozenset(_imported(path.read_text(encoding="utf-8"), names)) - {name}
+        for name, path in names.items()
+    }
+
+
+def module_name(root: Path, path: Path) -> str:
+    return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _imported(text: str, names: Mapping[str, Path]) -> Iterator[str]:
+    for statement in nodes_of(text):
+        if isinstance(statement, ast.Import):
+            wanted = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom):
+            wanted = [f"{statement.module}.{alias.name}" for alias in statement.names]
+        else:
+            continue
+        for name in wanted:
+            if name in names:
+                yield name
+            elif name.rpartition(".")[0] in names:  # a name out of that module
+                yield name.rpartition(".")[0]
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """The groups of modules in which each reaches each other one. (A module's own reach is enough here.)"""
+    left = _without_ends(graph)
+    reach = {name: _reached(left, name) for name in left}
+    groups = {
+        frozenset(other for other in reach[name] if name in reach[other])
+        for name in left
+        if name in reach[name]
+    }
+    return sorted(sorted(group) for group in groups)
+
+
+def _without_ends(graph: Graph) -> Graph:
+    """What is left when modules that import none of those left are taken away again and again."""
+    left = dict(graph)
+    while ends := [name for name, needs in left.items() if not needs & left.keys()]:
+        for name in ends:
+            del left[name]
+    return {name: needs & left.keys() for name, needs in left.items()}
+
+
+def _reached(graph: Graph, start: str) -> set[str]:
+    reached: set[str] = set()
+    waiting = list(graph[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += graph[name]
+    return reached
+
+
+def test_no_circle_of_files(repo_root: Path, package_modules: tuple[Path, ...]) -> None:
+    assert circles(module_graph(repo_root, package_modules)) == [], (
+        "files that import each other: move what both need into a file that neither of them imports back"
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"p/a.py": "import p.b", "p/b.py": "from p import a"}, [["p.a", "p.b"]]),
+        (
+            {"p/a.py": "from p.b import f", "p/b.py": "from p.c import g", "p/c.py": "import p.a"},
+            [["p.a", "p.b", "p.c"]],
+        ),
+        (
+            {"p/a.py": "if TYPE_CHECKING:\n    from p.b import B", "p/b.py": "from p.a import A"},
+            [["p.a", "p.b"]],
+        ),
+        ({"p/__init__.py": "from p.a import A", "p/a.py": "from p import TABLE"}, [["p", "p.a"]]),
+        ({"p/a.py": "import p.b", "p/b.py": "import os"}, []),
+        ({"p/a.py": "import p.b", "p/b.py": "def f():\n    import p.a"}, [["p.a", "p.b"]]),
+    ],
+)
+def test_a_circle_is_found(files: dict[str, str], found: list[list[str]], tmp_path: Path) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert circles(module_graph(tmp_path, [tmp_path / name for name in files])) == found
+
+
+# Importers build graphs, fronts and backs put nodes around them, passes rewrite them, aot/ir reads text.
+MAKERS = ("aot/ir", "aot/frontend", "aot/fronts", "aot/backs", "aot/passes")
+
+
+def makes_graphs(code: str) -> bool:
+    """Whether the code makes a graph: a new one, or one that has other nodes."""
+    return any(_makes_graph(node) for node in nodes_of(code) if isinstance(node, ast.Call))
+
+
+def _makes_graph(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    changes_nodes = name == "replace" and any(keyword.arg == "nodes" for keyword in call.keywords)
+    return name in ("Graph", "with_nodes") or changes_nodes
+
+
+def test_only_importers_and_passes_make_graphs(repo_root: Path, package_modules: tuple[Path, ...]) -> None:
+    names = {path.relative_to(repo_root).as_posix(): path for path in package_modules}
+    others = {name: path for name, path in names.items() if not name.startswith(MAKERS)}
+    assert not [name for name, path in others.items() if makes_graphs(path.read_text(encoding="utf-8"))], (
+        f"graphs are built or rewritten in {', '.join(MAKERS)} only: make this a pass (docs/adding-a-pass.md)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "is_found"),
+    [
+        ("graph.with_nodes(kept)", True),
+        ("replace(graph, nodes=kept)", True),
+        ("dataclasses.replace(graph, nodes=kept)", True),
+        ("Graph('g', (), (), (), {})", True),
+        ("replace(node, inputs=())", False),
+        ("print(graph.nodes)", False),
+    ],
+)
+def test_making_a_graph_is_found(code: str, is_found: bool) -> None:
+    assert makes_graphs(code) == is_found
+
+
+STEMS = sorted({op.__module__.removeprefix("aot.ops.") for op in OPS.values()})
+VIEWS = {"reshape"}  # only look at memory in another way, so there is nothing to compute
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_an_op_has_cases(repo_root: Path, stem: str) -> None:
+    assert (repo_root / "tests" / "ops" / f"{stem}_cases.py").is_file(), (
+        "write its cases: docs/adding-an-op.md"
+    )
+
+
+@pytest.mark.parametrize("stem", [stem for stem in STEMS if stem not in VIEWS])
+def test_an_op_has_kernels(repo_root: Path, stem: str) -> None:
+    assert (repo_root / "codegen" / "kernels" / f"{stem}.py").is_file(), (
+        "write its kernels there: docs/adding-an-op.md"
+    )
+
+
+def test_the_table_of_kernels_serves_every_op_but_views() -> None:
+    assert set(KERNELS) == set(OPS) - VIEWS
+
+
+def test_the_table_of_ops_names_each_by_its_own_name() -> None:
+    assert {name: op.name for name, op in OPS.items()} == {name: name for name in OPS}

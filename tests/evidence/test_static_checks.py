@@ -1,8 +1,9 @@
-"""Deviations from MISRA C:2012 are in one list, the same for every model; what is put there is found."""
+"""Static checks of generated C by Frama-C's EVA and for MISRA C:2012; planted mistakes are found."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from strict_archives import artifact, changed
 
 import deploy
 from aot.errors import MissingToolError
+from artifact.artifact import Artifact
+from boards.cores import load_core
 from codegen.options import CompileOptions
 from deploy.proving.chapter import Standing
 from deploy.proving.coding_standard import (
@@ -19,7 +22,94 @@ from deploy.proving.coding_standard import (
     CertFindings,
     examine_coding_standard,
 )
+from deploy.proving.lone_program import obstacle
 from deploy.proving.subject import Subject
+from deploy.proving.undefined_behaviour import (
+    EvaAnalysis,
+    analyse,
+    annotated,
+    examine_undefined_behaviour,
+    without_annotations,
+)
+
+FRAMA_C_MISSING = "needs the program frama-c: 870 MB that no other test needs, so CI does not install it"
+
+
+@pytest.fixture
+def analysed(tmp_path: Path, require_tool: Callable[..., None]) -> Callable[[Artifact], EvaAnalysis]:
+    if shutil.which("frama-c") is None:
+        pytest.skip(FRAMA_C_MISSING)
+    require_tool("gcc")
+    return lambda made: analyse(made, tmp_path)
+
+
+@pytest.mark.cc
+def test_a_network_has_no_undefined_behaviour(analysed: Callable[[Artifact], EvaAnalysis]) -> None:
+    found = analysed(artifact("classifier"))
+    assert [alarm.message for alarm in found.alarms] == [
+        "function reciprocal: precondition 'least' got status unknown."
+    ]
+    assert found.open == ()
+    assert found.reached == found.statements
+    assert [each.function for each in found.by_contract] == ["reciprocal", "reciprocal_bits"]
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize(
+    ("pattern", "by", "says"),
+    [
+        (r"(sum\d?) \+= x\[", r"\1 += 3000000 * x[", "signed overflow"),
+        (r"y\[(\w+)\] = ", r"y[\1 + 4000] = ", "out of bounds write"),
+    ],
+)
+def test_what_is_put_there_is_found(
+    pattern: str, by: str, says: str, analysed: Callable[[Artifact], EvaAnalysis]
+) -> None:
+    found = analysed(changed(artifact("dense"), pattern, by))
+    assert any(alarm.message.startswith(says) for alarm in found.open)
+
+
+def test_annotations_are_all_that_is_added() -> None:
+    code = artifact("classifier").sources["classifier.c"]
+    shown = annotated(code)
+    assert shown.count("/*@ loop unroll") >= 2
+    assert without_annotations(shown) == code
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (
+            lambda: artifact("conv", CompileOptions()),
+            "its C has instructions of a core: compile it with --dialect strict",
+        ),
+        (
+            lambda: changed_target(artifact("dense")),
+            "constants lie in __flash, which is not C",
+        ),
+    ],
+)
+def test_what_it_cannot_follow_is_said(made: Callable[[], Artifact], says: str) -> None:
+    assert obstacle(made()) == says
+
+
+def changed_target(made: Artifact) -> Artifact:
+    return replace(made, facts=replace(made.facts, target=load_core("avr").target()))
+
+
+def test_without_frama_c_the_chapter_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingToolError, match="frama-c is not installed"):
+        examine_undefined_behaviour(Subject(artifact("dense")))
+
+
+def test_inline_assembly_is_not_run_and_says_why() -> None:
+    found = examine_undefined_behaviour(Subject(artifact("conv", CompileOptions())))
+    assert (found.verdict, found.summary) == (
+        Standing.NOT_RUN,
+        "its C has instructions of a core: compile it with --dialect strict",
+    )
+
 
 needs_cppcheck = pytest.mark.skipif(
     shutil.which("cppcheck") is None, reason="needs the program cppcheck, which CI does not install"
@@ -103,7 +193,7 @@ def test_each_deviation_stands_once_with_its_category() -> None:
         assert {each.category for each in listed} == {"required", "advisory"}
 
 
-def test_without_the_tool_the_chapter_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_cppcheck_the_chapter_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingToolError, match="cppcheck is not installed"):
         examine_coding_standard(Subject(artifact("dense")))
