@@ -1,31 +1,41 @@
-"""Memories: what is used most lies in the fastest, the C takes a pointer for each, the bits stay the same."""
+"""Memories: each arena in the fastest with room, callers' inputs and outputs outside; the same bits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from c_checks import failures_on_host
-from model_checks import Sample, check_of
+from model_checks import PLAIN, Sample, check_of
 from op_case import int8
 from tiny_models import TINY
 
+import deploy.demo
 from aot.errors import BoardError, FitError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph, run_series
 from aot.ir.graph import Graph, Node, State
+from aot.ops.binary import Add
 from aot.ops.concat import Concat
-from aot.plan.model import Pool
+from aot.plan.model import Kind, PlanTensor, Pool, Rows, Stage, Step
 from aot.target import FIRMWARE_RAM_BYTES, MemoryRegion, Optimize, Target
+from artifact.artifact import artifact_of
 from codegen.c.arenas import Arena, arenas_of, chosen_pools, line_bytes, pools_for
 from codegen.compile import compile_job
-from codegen.job import ImportedModel, Job
+from codegen.fit.variant import pools_demanded, without_io
+from codegen.job import ImportedModel, Job, read_job
+from codegen.kernels.kernel import ANYWHERE, MemoryDemand
+from codegen.lower.stages import LoweredStage
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from platforms.base import platform_of
+from platforms.board_files import load_board
 from platforms.poisoned import Poisoned
+from platforms.project import App, project_source
 from platforms.shared_library import build
 
 FAST, SLOW = (
@@ -205,3 +215,117 @@ def test_a_streamed_input_comes_in_behind_the_slowest(
     for sample in samples(residual):
         made, wanted = host.run(sample), run_graph(residual, sample)
         assert all(np.array_equal(made[name], wanted[name]) for name in wanted)
+
+
+DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
+HOST = load_board("host").target
+
+
+def digits(apart: bool, optimize: Optimize = Optimize.RAM) -> CompiledModel:
+    return compile_job(read_job(DIGITS, HOST, CompileOptions(optimize=optimize, caller_owns_io=apart)))
+
+
+def test_the_arena_has_no_room_for_them() -> None:
+    inside, apart = digits(apart=False), digits(apart=True)
+    assert apart.plan.arena_bytes < inside.plan.arena_bytes
+    assert apart.whole_tensor_bound_bytes <= inside.whole_tensor_bound_bytes
+    (image,), (digit,) = apart.inputs, apart.outputs
+    assert (
+        apart.plan.arena_bytes <= image.arena_offset < image.arena_offset + image.bytes <= digit.arena_offset
+    )
+
+
+def test_the_header_gives_no_offsets_that_are_not_there() -> None:
+    inside, apart = (digits(each).sources["digits.h"] for each in (False, True))
+    assert "#define DIGITS_IMAGE_OFFSET" in inside
+    assert "_OFFSET" not in apart
+    assert "The arena has no room for inputs and outputs: they lie in memory of yours" in apart
+
+
+def test_only_inside_the_arena_a_result_is_written_where_its_operand_lies() -> None:
+    kinds = {"x": Kind.INPUT, "a": Kind.INNER, "b": Kind.INNER, "y": Kind.OUTPUT}
+    tensors = [PlanTensor(name, 1, 8, kind) for name, kind in kinds.items()]
+    step, pairs = Step((Rows(0, 1),), (Rows(0, 1),)), (("x", "a"), ("a", "b"), ("b", "y"))
+    stages = [Stage(read + write, (read,), (write,), (step,), in_place=((0, 0),)) for read, write in pairs]
+    apart, within = without_io(tensors, stages)
+    assert [tensor.row_bytes for tensor in apart] == [0, 8, 8, 0]
+    assert [stage.in_place for stage in within] == [(), ((0, 0),), ()]
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("optimize", Optimize, ids=lambda o: o.value)
+def test_the_bits_are_the_same(optimize: Optimize, tmp_path: Path, require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+    graph, model = load_model(DIGITS), build(digits(True, optimize).sources, tmp_path)
+    (name,) = graph.inputs
+    for image in np.random.default_rng(5).integers(-128, 128, (5, *graph.types[name].shape), np.int8):
+        expected = run_graph(graph, {name: image})
+        np.testing.assert_array_equal(model.run({name: image})["digit"], expected["digit"])
+
+
+@pytest.mark.parametrize(("apart", "arena_bytes"), [(False, 128), (True, 64)])
+def test_what_goes_element_by_element_writes_over_no_input_of_the_caller(
+    apart: bool, arena_bytes: int
+) -> None:
+    """a = x + x; b = a + a; y = b + b: in the arena two vectors, the caller's own leave one."""
+    nodes = tuple(Node(f"twice {y}", Add(), (x, x), (y,)) for x, y in ("xa", "ab", "by"))
+    graph = Graph("chain", ("x",), ("y",), nodes, dict.fromkeys("xaby", int8(1, 64)), {})
+    model = compile_job(
+        Job(ImportedModel(graph, "t", "0" * 64, "net"), PLAIN, CompileOptions(caller_owns_io=apart))
+    )
+    assert model.plan.arena_bytes <= arena_bytes
+    inputs = {t.name for t in model.request.tensors if t.name in graph.inputs}
+    written_over = {s.reads[read] for s in model.request.stages for read, _ in s.in_place}
+    assert bool(inputs & written_over) is not apart
+    assert "a" in written_over
+
+
+def test_a_program_that_calls_the_model_has_arrays_of_its_own_for_them() -> None:
+    model, board = digits(apart=True), load_board("host")
+    files = platform_of(board).files(project_source(artifact_of(model)), board, App.STANDALONE)
+    main = files["src/main.c"]
+    assert "static int8_t tensor_image[64];" in main
+    assert ".image = (void *)tensor_image," in main
+    assert "_OFFSET" not in main
+
+
+DTCM, SRAM = MemoryRegion("DTCM", 0, 1 << 16, "ram"), MemoryRegion("SRAM", 1 << 20, 1 << 18, "ram", speed=1)
+M55 = Target("cortex-m55", regions=(DTCM, SRAM))
+ALL = (Pool("DTCM", (1 << 16) - FIRMWARE_RAM_BYTES), Pool("SRAM", 1 << 18))
+
+
+def stage(*memories: str) -> LoweredStage:
+    demand = MemoryDemand(memories=frozenset(memories))
+    kernel = SimpleNamespace(demand=demand, device="NPU", strategy="npu")
+    made = SimpleNamespace(op="conv2d", name="c", kernel=kernel)
+    return cast(LoweredStage, made)
+
+
+def test_where_any_memory_will_do_nothing_is_spread() -> None:
+    assert stage().kernel.demand == ANYWHERE
+    assert pools_demanded([stage(), stage()], M55, (Pool("SRAM"),)) == ()
+
+
+def test_one_that_demands_a_memory_spreads_over_all_of_the_board() -> None:
+    assert pools_demanded([stage(), stage("SRAM")], M55, ()) == ALL
+
+
+def test_what_the_user_names_is_all_that_is_offered() -> None:
+    assert pools_demanded([stage("SRAM")], M55, (Pool("SRAM", 100),)) == (Pool("SRAM", 100),)
+
+
+@pytest.mark.parametrize(
+    ("target", "chosen", "why", "hint"),
+    [
+        (M55, (Pool("DTCM", 100),), "which --pool does not list", "there is DTCM"),
+        (Target("cortex-m55", regions=(DTCM,)), (), "which this board does not have", "there is DTCM"),
+        (Target("cortex-m55"), (), "which this board does not have", "there is none: name a board"),
+    ],
+)
+def test_a_memory_that_is_not_offered_is_reported(
+    target: Target, chosen: tuple[Pool, ...], why: str, hint: str
+) -> None:
+    with pytest.raises(BoardError) as refused:
+        pools_demanded([stage("SRAM", "AXI")], target, chosen)
+    assert refused.value.what == f'conv2d "c" (NPU) needs memory in AXI or SRAM, {why}'
+    assert refused.value.hint == hint

@@ -1,16 +1,19 @@
-"""Whole graphs compiled: branches, several outputs, views. Outputs equal the references' in every bit."""
+"""Whole graphs: branches, views and joins equal the references in every bit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from c_checks import failures_on_board, failures_on_host
 from graphs import GRAPHS, graph_cases
+from joins import JOINS, boxes_as_flattened, boxes_of_scales, images_below_each_other
 from model_checks import DSP, MVE, OPTIONS, PLAIN, case_checks, check_of, compiled, samples_of
 from op_case import OpCase, int8
+from placed import placed
 from row_machine import run_lowered
 
 from aot.interpret import run_graph
@@ -19,6 +22,8 @@ from aot.ir.verify import verify
 from aot.passes.pipeline import run_meaning
 from aot.target import Target
 from codegen.lower.lower import lower_graph
+from codegen.lower.stages import Lowered
+from platforms.poisoned import Poisoned
 
 TARGETS = {"plain": PLAIN, "dsp": DSP}
 
@@ -108,3 +113,66 @@ def test_an_output_that_never_changes_is_written_all_the_same() -> None:
     graph = Graph("still", ("x",), ("y",), (), {"x": dtype, "y": dtype}, {"y": constant})
     lowered = lower_graph(graph, PLAIN, OPTIONS["speed"])
     assert np.array_equal(run_lowered(lowered, {"x": constant})["y"], constant)
+
+
+def lowered(graph: Graph, target: Target = PLAIN) -> Lowered:
+    return lower_graph(placed(run_meaning(graph).graph), target, OPTIONS["ram"])
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * ("boxes" in n)) for n in JOINS])
+def test_joined_rows_equal_the_reference(name: str, target: Target) -> None:
+    graph = JOINS[name]()
+    verify(graph)
+    inputs = OpCase(name, graph).inputs(seed=2)
+    made, wanted = run_lowered(lowered(graph, target), inputs), run_graph(graph, inputs)
+    assert {name: a.tolist() for name, a in made.items()} == {name: a.tolist() for name, a in wanted.items()}
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("options", ["ram", "speed"])
+@pytest.mark.parametrize("name", JOINS)
+def test_garbage_in_free_memory_changes_nothing(
+    name: str, options: str, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    graph = JOINS[name]()
+    poisoned = Poisoned(compiled(graph, PLAIN, OPTIONS[options], "k"), tmp_path)
+    inputs = OpCase(name, graph).inputs(seed=3)
+    made, wanted = poisoned.run(inputs), run_graph(graph, inputs)
+    assert poisoned.poisoned_bytes > 0
+    assert all(np.array_equal(made[value], wanted[value]) for value in graph.outputs)
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("options", ["ram", "whole_tensors"])
+def test_on_the_board_outputs_equal_the_reference(
+    options: str, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    cases = [OpCase(name, maker()) for name, maker in JOINS.items()]
+    assert failures_on_board(case_checks(cases, DSP, options), tmp_path / "checks") == {}
+
+
+@pytest.mark.parametrize("maker", [boxes_of_scales, boxes_as_flattened])
+def test_heads_write_where_their_boxes_belong(maker: Callable[[], Graph]) -> None:
+    made = lowered(maker())
+    assert not [stage.name for stage in made.stages if stage.op == "concat"]
+    heads = [stage for stage in made.stages if stage.name.startswith("node head")]
+    assert len({stage.writes for stage in heads}) == 1
+    assert [stage.result.rows_each for stage in heads] == [30, 15, 9][: len(heads)]
+
+
+def test_only_what_others_read_or_nobody_makes_is_copied() -> None:
+    copied = [stage.values for stage in lowered(images_below_each_other()).stages if stage.op == "concat"]
+    assert copied == [(), ("lower",), ("kept",)]
+
+
+@pytest.mark.slow
+def test_the_image_before_a_head_need_not_be_whole() -> None:
+    """With the input elsewhere: beside it, to be rid of it early is worth more."""
+    model = compiled(boxes_of_scales(), PLAIN, replace(OPTIONS["ram"], caller_owns_io=True), "k")
+    (stem,) = (layer for layer in model.layers if layer.output == "stem")
+    assert (model.plan.buffers["stem"].rows_held, stem.rows) == (3, 12)

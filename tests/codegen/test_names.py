@@ -1,4 +1,4 @@
-"""Whatever a model calls its tensors, the C is valid and nothing of the name is lost on the serial line."""
+"""Names in generated C: the model's, the user's and the helpers' are valid, readable and not lost."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from pathlib import Path
 
 import pytest
 from c_checks import failures_on_host
-from graphs import Draft
+from error_facts import refused
+from graphs import GRAPHS, Draft
 from hypothesis import given
 from hypothesis import strategies as st
 from model_checks import DSP, OPTIONS, PLAIN, check_of, compiled, samples_of
 from op_case import OpCase
+from tiny_models import TINY
 
+from aot.errors import InputError
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
+from aot.target import Feature, Target
+from codegen.c.helper_library import collect_helpers, plain_names
 from codegen.c.names import (
     c_identifier,
     model_identifier,
@@ -23,7 +28,12 @@ from codegen.c.names import (
     unique_identifiers,
     without_position,
 )
+from codegen.c.printer import Printer
+from codegen.c.tree import Helper
+from codegen.compile import compile_job
 from codegen.isa.table import headers
+from codegen.job import ImportedModel, Job, import_data, read_job
+from codegen.options import CompileOptions
 from codegen.version import VERSION
 from platforms.shared_library import build
 
@@ -197,3 +207,53 @@ def test_a_model_may_have_any_name(name: str, require_tool: Callable[..., None],
     model = build(compiled(graph, PLAIN, OPTIONS["speed"], c_identifier(name)).sources, tmp_path)
     sample = OpCase(name, graph).inputs()
     assert model.run(sample)["y"].tolist() == run_graph(graph, sample)["y"].tolist()
+
+
+HELIUM = Target("cortex-m55", frozenset({Feature.DSP, Feature.MVE, Feature.UNALIGNED}))
+
+
+def test_a_checksum_becomes_a_counter() -> None:
+    names = ("times", "add_int8@75d477ca", "add_int8@0123abcd", "add_int8@75d477ca_row_of_32")
+    assert plain_names(names, {"add_int8"}) == {
+        "add_int8@75d477ca": "add_int8_2",
+        "add_int8@0123abcd": "add_int8_3",
+        "add_int8@75d477ca_row_of_32": "add_int8_row_of_32",
+    }
+
+
+def test_calls_and_tables_follow_their_function() -> None:
+    other = Helper("line@0123abcd", "line@0123abcd(v)")
+    text = "line@75d477ca_points[0] = line@75d477ca(v) + line@0123abcd(v);"
+    helpers = collect_helpers([Helper("line@75d477ca", text, calls=(other,))])
+    assert helpers.texts(Printer(names=helpers.names)) == (
+        "line(v)",
+        "line_2_points[0] = line_2(v) + line(v);",
+    )
+
+
+@pytest.mark.parametrize("target", [PLAIN, DSP, HELIUM], ids=lambda t: t.core)
+def test_no_function_is_called_by_a_checksum(target: Target) -> None:
+    graph = GRAPHS["alike_but_for_scales"]()
+    text = compile_job(Job(ImportedModel(graph, "g", "0" * 64, "g"), target, OPTIONS["speed"])).sources["g.c"]
+    assert "add_int8_2" in text or "add_int8_row_of_6_2" in text
+    assert "@" not in text
+
+
+def test_files_and_global_names_begin_with_it(tmp_path: Path) -> None:
+    (path := tmp_path / "export_v12_final.tflite").write_bytes(TINY["classifier"]())
+    compiled = compile_job(read_job(path, Target("c"), CompileOptions(name="kws")))
+    assert {"kws.c", "kws.h"} <= set(compiled.sources)
+    assert not [name for name, text in compiled.sources.items() if "export_v12_final_" in name + text]
+    assert "int32_t kws_run(" in compiled.sources["kws.h"]
+
+
+@pytest.mark.parametrize(
+    ("word", "possible"),
+    [("My-Model", "my_model"), ("string", "model_string"), ("while", "model_while"), ("8bit", "model_8bit")],
+)
+def test_a_name_that_cannot_be_is_refused(word: str, possible: str) -> None:
+    refused(
+        lambda: import_data(TINY["classifier"](), Path("m.tflite"), CompileOptions(name=word)),
+        f'"{word}" C name generated --name {possible}',
+        InputError,
+    )

@@ -1,4 +1,4 @@
-"""What a search for a plan takes and does at most: rows, plans that it tries, names in its errors."""
+"""The search for a plan: how much it does and costs, what it keeps, and what it takes if RAM is short."""
 
 from __future__ import annotations
 
@@ -11,16 +11,30 @@ from model_checks import DSP, OPTIONS
 
 from aot.errors import FitError, ModelError
 from aot.ir.graph import Graph
-from aot.plan.model import Kind, PlanTensor
-from aot.target import Optimize
+from aot.passes.pipeline import PassRun, run_meaning
+from aot.plan.model import Kind, PlanRequest, PlanTensor, Stage
+from aot.target import MemoryRegion, Optimize, Target
 from codegen.c.arenas import ANY_REGION
+from codegen.compile import compile_job
+from codegen.fit import placement_search
+from codegen.fit import plan_job as planning
 from codegen.fit import variant as variants
-from codegen.fit.budgets import flash_bytes
+from codegen.fit.budgets import archive_of, flash_bytes
 from codegen.fit.plan_job import plan_job
-from codegen.fit.variant import PlannedVariant, Variant
+from codegen.fit.transformed_weights import models_share
+from codegen.fit.variant import (
+    CompiledPlan,
+    PlannedVariant,
+    PlansFound,
+    Variant,
+    forget_plans,
+    least_plan,
+    plan_below,
+)
 from codegen.job import ImportedModel, Job
 from codegen.lower.decisions import Decisions, decisions_for
-from codegen.options import CompileOptions
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions, Rounding
 
 
 def variant_of(graph: Graph) -> Variant:
@@ -130,3 +144,122 @@ def test_variants_that_differ_in_scratch_alone_are_not_alike_for_the_planner() -
     assert scratch[0] > scratch[1]
     assert formats[0] == formats[1]
     assert spends.memory != saves.memory
+
+
+MEGABYTE = 1 << 20
+
+
+def tried(monkeypatch: pytest.MonkeyPatch, options: CompileOptions, most: float) -> list[float]:
+    """What convolutions along sequences may lose of their time in each placement that is tried, in order."""
+    asked: list[float] = []
+
+    def another(graph: Graph, _: CompileOptions, max_slowdown: float) -> PassRun:
+        """A placement like no other: they are known by their nodes."""
+        asked.append(max_slowdown)
+        return PassRun(replace(graph, nodes=graph.nodes[:1] * len(asked)), ())
+
+    monkeypatch.setattr(placement_search, "_placed", another)
+    found = placement_search.placements(GRAPHS["residual"](), options, most)
+    assert [asked[len(run.graph.nodes) - 1] for _, run in found] == [slowdown for slowdown, _ in found]
+    return [slowdown for slowdown, _ in found]
+
+
+def test_without_a_budget_three_percent_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tried(monkeypatch, CompileOptions(), placement_search._MAX_SLOWDOWN) == [0.0, 0.03]
+
+
+def test_within_a_budget_more_and_more_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = tried(monkeypatch, CompileOptions(), placement_search._ANY_SLOWDOWN)
+    assert asked[:5] == [0.0, 0.03, 0.05, 0.1, 0.4]
+    assert asked[5:] == [100.0]  # whatever it takes
+
+
+def test_what_can_only_be_streamed_when_all_is_split_is_split_whatever_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(placement_search, "can_be_streamed", lambda graph: False)
+    monkeypatch.setattr(placement_search, "streamed_input", lambda graph: None)
+    assert tried(monkeypatch, CompileOptions(stream=True), placement_search._ANY_SLOWDOWN) == [100.0]
+
+
+def test_an_application_has_a_quarter_of_the_flash_for_itself() -> None:
+    flash = (MemoryRegion("FLASH", 0, MEGABYTE, "flash"), MemoryRegion("SMALL", 2 * MEGABYTE, 4096, "flash"))
+    assert models_share(Target("host", regions=flash)) == 3 * MEGABYTE // 4
+    assert models_share(Target("host")) is None
+
+
+def compiled(core: str, ram_bytes: int | None = None) -> CompiledModel:
+    model = ImportedModel(GRAPHS["residual"](), "t", "0" * 64, "net")
+    return compile_job(Job(model, Target(core), CompileOptions(ram_bytes=ram_bytes)))
+
+
+def searches() -> int:
+    return least_plan.searches + plan_below.searches
+
+
+def test_rows_that_are_the_same_on_two_cores_are_planned_once() -> None:
+    forget_plans()
+    first = compiled("cortex-m0")
+    before = searches()
+    assert before > 0
+    assert compiled("cortex-m0plus").plan == first.plan
+    assert searches() == before
+
+
+@pytest.mark.slow
+def test_another_limit_is_another_plan() -> None:
+    forget_plans()
+    first = compiled("cortex-m0")
+    before = searches()
+    less = compiled("cortex-m0", first.plan.arena_bytes - 4)
+    assert less.plan.arena_bytes < first.plan.arena_bytes
+    assert searches() > before
+
+
+def test_a_plan_that_was_forgotten_is_found_again_and_is_the_same() -> None:
+    first = compiled("cortex-m0")
+    forget_plans()
+    assert compiled("cortex-m0").plan == first.plan
+    assert searches() > 0
+
+
+def test_layers_by_themselves_push_out_no_model() -> None:
+    found = PlansFound(lambda request: object())
+    model = request_of(5, 1)
+    plan = found(model)
+    for number in range(1000):
+        found(request_of(1, number))
+    assert found(model) is plan
+    assert found.searches == 1001
+
+
+def request_of(stages: int, number: int) -> PlanRequest:
+    return PlanRequest((), tuple(Stage(f"s{number}", (), (), ()) for _ in range(stages)), ())
+
+
+JOB = Job(ImportedModel(GRAPHS["residual"](), "t", "0" * 64, "net"), Target("cortex-m3"), CompileOptions())
+
+
+def planned(monkeypatch: pytest.MonkeyPatch, room: int, job: Job = JOB) -> CompiledPlan:
+    """The plan on a board that has so many bytes for an arena."""
+    monkeypatch.setattr(planning, "_missing", lambda plan: max(plan.plan.arena_bytes - room, 0))
+    return planning.plan_job(job)
+
+
+def test_with_room_the_options_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = planned(monkeypatch, 1 << 20)
+    assert plan.job.options == CompileOptions(rounding=Rounding.TFLM)
+
+
+def test_the_arena_gets_what_the_rest_leaves_and_the_options_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = planned(monkeypatch, 1 << 20).plan.arena_bytes
+    plan = planned(monkeypatch, most - 1)
+    assert plan.plan.arena_bytes < most
+    assert plan.job.options == CompileOptions(ram_bytes=plan.plan.arena_bytes, rounding=Rounding.TFLM)
+
+
+def test_of_what_leaves_no_room_the_least_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = planned(monkeypatch, 0)
+    least = archive_of(run_meaning(JOB.model.graph), JOB).by_arena[0]
+    assert plan.plan.arena_bytes == least.arena_bytes
+    assert plan.job.options == CompileOptions(Optimize.RAM, rounding=Rounding.TFLM)

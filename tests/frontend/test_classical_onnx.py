@@ -1,4 +1,4 @@
-"""scikit-learn's scalers and linear models in ONNX's domain for them give what ONNX Runtime gives."""
+"""scikit-learn's scalers, linear models and support vector machines equal ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -136,3 +136,150 @@ def test_attributes_that_do_not_fit_are_refused(operator: str, attributes: dict[
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of(operator, **attributes), "net.onnx")
     assert caught.value.what == what
+
+
+KERNELS: dict[str, list[float]] = {
+    "LINEAR": [0.0, 0.0, 0.0],
+    "POLY": [0.4, 0.5, 3.0],
+    "RBF": [0.3, 0.0, 3.0],
+    "SIGMOID": [0.2, 0.1, 3.0],
+}
+PER_CLASS = {2: [3, 2], 3: [3, 2, 4], 4: [2, 1, 3, 2]}
+
+
+def numbers(count: int) -> list[float]:
+    return [float(n) for n in np.random.default_rng(count).normal(size=count).astype(np.float32)]
+
+
+def classifier(kernel: str, classes: int, **more: Any) -> bytes:
+    count = sum(PER_CLASS[classes])
+    attributes: dict[str, Any] = {
+        "classlabels_ints": [7, 2, 5, 9][:classes],
+        "coefficients": numbers((classes - 1) * count),
+        "kernel_params": KERNELS[kernel],
+        "kernel_type": kernel,
+        "rho": numbers(classes * (classes - 1) // 2),
+        "support_vectors": numbers(count * 4),
+        "vectors_per_class": PER_CLASS[classes],
+        **more,
+    }
+    return vectors_file("SVMClassifier", ["label", "scores"], attributes)
+
+
+def regressor(kernel: str, **more: Any) -> bytes:
+    attributes: dict[str, Any] = {
+        "coefficients": numbers(5),
+        "kernel_params": KERNELS[kernel],
+        "kernel_type": kernel,
+        "n_supports": 5,
+        "rho": [0.3],
+        "support_vectors": numbers(20),
+        **more,
+    }
+    return vectors_file("SVMRegressor", ["y"], attributes)
+
+
+def vectors_file(operator: str, outputs: list[str], attributes: dict[str, Any]) -> bytes:
+    given = {name: value for name, value in attributes.items() if value is not None}
+    node = helper.make_node(operator, ["x"], outputs, domain="ai.onnx.ml", **given)
+    made = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    graph = helper.make_graph([node], "net", [helper.make_tensor_value_info("x", 1, (40, 4))], made)
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
+    return data
+
+
+def compare_vectors(data: bytes) -> None:
+    x = np.random.default_rng(4).normal(size=(40, 4)).astype(np.float32)
+    made = run_graph(read_onnx(data, "net.onnx"), {"x": x})
+    for mine, wanted in zip(made.values(), run_onnx(data, {"x": x}), strict=True):
+        assert mine.dtype == wanted.dtype
+        np.testing.assert_allclose(mine, wanted, rtol=1e-4, atol=1e-5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("classes", PER_CLASS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_classes_are_those_of_onnx_runtime(
+    kernel: str, classes: int, require_package: Callable[..., None]
+) -> None:
+    require_package("onnxruntime")
+    compare_vectors(classifier(kernel, classes))
+
+
+@pytest.mark.parametrize("one_class", [0, 1])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_sums_are_those_of_onnx_runtime(
+    kernel: str, one_class: int, require_package: Callable[..., None]
+) -> None:
+    require_package("onnxruntime")
+    compare_vectors(regressor(kernel, one_class=one_class))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*deprecated in version 1.9:FutureWarning")  # the exporter asks for it
+@pytest.mark.parametrize("classes", [2, 3])
+def test_what_scikit_learn_exports_is_read(classes: int, require_package: Callable[..., None]) -> None:
+    """For three classes the exporter writes what turns votes into scores behind the operator."""
+    require_package("onnxruntime")
+    require_package("skl2onnx")
+    from skl2onnx import to_onnx
+    from sklearn.svm import SVC
+
+    x = np.random.default_rng(1).normal(size=(60, 4)).astype(np.float32)
+    trained = SVC().fit(x, np.digitize(x[:, 0] * x[:, 1], [0.0, 0.4][: classes - 1]))
+    sets = {"": 17, "ai.onnx.ml": 3}
+    model = to_onnx(trained, x[:1], options={"zipmap": False}, target_opset=sets)
+    data = model.SerializeToString()
+    graph = read_onnx(data, "svc.onnx", shapes={"X": (1, 4)})
+    for row in x[:20]:
+        made = run_graph(graph, {"X": row[None]})
+        for mine, wanted in zip(made.values(), run_onnx(data, {"X": row[None]}), strict=True):
+            np.testing.assert_allclose(mine, wanted, rtol=1e-4, atol=1e-5)  # type: ignore[arg-type]
+
+
+REFUSED = {
+    "texts": (
+        classifier("RBF", 2, classlabels_ints=None, classlabels_strings=["a", "b"]),
+        "text labels are not supported",
+        "train the model with numbers as labels",
+    ),
+    "probabilities": (
+        classifier("RBF", 2, prob_a=[1.0], prob_b=[0.0]),
+        "probabilities are not supported: they need an iteration of unknown length",
+        "train with probability=False (the labels stay the same), or calibrate with CalibratedClassifierCV",
+    ),
+    "too few coefficients": (
+        classifier("RBF", 3, coefficients=[1.0]),
+        "3 counts of vectors, 1 coefficients and 3 rho do not fit 3 classes",
+        "",
+    ),
+    "vectors of another length": (
+        regressor("RBF", support_vectors=[1.0] * 15),
+        "15 numbers of 5 support vectors do not fit shape [40, 4]",
+        "",
+    ),
+    "another kernel": (
+        regressor("RBF", kernel_type="WAVE"),
+        "kernel WAVE is not supported",
+        "supported: LINEAR, POLY, RBF, SIGMOID",
+    ),
+    "a transform behind it": (
+        regressor("RBF", post_transform="SOFTMAX"),
+        "post transform SOFTMAX is not supported",
+        "supported: NONE",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_done_is_reported(name: str) -> None:
+    data, what, hint = REFUSED[name]
+    with pytest.raises(ModelError) as caught:
+        read_onnx(data, "net.onnx")
+    assert (caught.value.what, caught.value.hint) == (what, hint)
+
+
+@pytest.mark.parametrize("degree", [np.nan, np.inf, 2.5])
+def test_a_degree_that_is_not_a_whole_number_is_a_power(degree: float) -> None:
+    graph = read_onnx(classifier("POLY", 2, kernel_params=[0.4, 0.5, degree]), "svm.onnx")
+    assert any("pow" in str(node.op) for node in graph.nodes)

@@ -1,24 +1,37 @@
-"""Weights of four bits are unpacked, batches are taken apart, 16-bit inputs choose their rounding."""
+"""Weights of four bits, sparse, in another file or computed in the run are read as they are meant."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import tflite
+from error_facts import refused
+from further_layers import DEPTH, ROWS, UNITS, computed_weights
 from litert_oracle import run_litert
+from onnx import helper, numpy_helper
 from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
+from aot.frontend.load import load_model, read_model
 from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.sparse import Sparsity, WalkLevel
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ir.verify import verify
 from aot.ops.dense import Dense
 from aot.ops.rounding import RequantRounding
+from aot.target import Target
+from codegen.compile import compile_job
+from codegen.job import read_job
+from codegen.options import CompileOptions
 
 
 def read(data: bytes) -> Graph:
@@ -156,3 +169,218 @@ def test_quantised_weights_that_are_dequantised_are_constants_too() -> None:
     )
     (node,) = graph.nodes
     assert graph.constants[node.inputs[1] or ""].tolist() == [[0.5, -1.0, 1.5]]
+
+
+WEIGHTS = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
+
+
+def saved(path: Path, is_beside: bool) -> Path:
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    x, y = (helper.make_tensor_value_info(name, 1, (1, n)) for name, n in (("x", 64), ("y", 8)))
+    graph = helper.make_graph([node], "net", [x], [y], [numpy_helper.from_array(WEIGHTS, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, path, save_as_external_data=is_beside, location=f"{path.name}.data", size_threshold=0)
+    return path
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Path:
+    return saved(tmp_path / "net.onnx", True)
+
+
+def test_they_are_the_constants_of_the_graph(beside: Path) -> None:
+    assert beside.stat().st_size < WEIGHTS.nbytes
+    (made,) = (a for a in load_model(beside).constants.values() if a.size == WEIGHTS.size)
+    assert sorted(made.ravel()) == sorted(WEIGHTS.ravel())  # type: ignore[type-var]
+
+
+def test_the_model_is_known_by_them_too(beside: Path) -> None:
+    before = compile_job(read_job(beside, Target("host"), CompileOptions())).model_hash
+    assert before == hashlib.sha256(read_model(beside)).hexdigest()
+    other = beside.parent / "net.onnx.data"
+    other.write_bytes(other.read_bytes()[::-1])
+    assert compile_job(read_job(beside, Target("host"), CompileOptions())).model_hash != before
+
+
+def test_a_file_without_them_is_read_as_it_is(tmp_path: Path) -> None:
+    path = saved(tmp_path / "net.onnx", False)
+    assert read_model(path) == path.read_bytes()
+
+
+def test_a_missing_file_is_named(beside: Path) -> None:
+    (beside.parent / "net.onnx.data").unlink()
+    refused(
+        lambda: load_model(beside),
+        f"net.onnx.data model stores weights {beside} model's external_data=False PyTorch folder export",
+        ModelError,
+    )
+
+
+def test_a_file_that_is_too_short_is_refused(beside: Path) -> None:
+    data = beside.parent / "net.onnx.data"
+    data.write_bytes(data.read_bytes()[:100])
+    with pytest.raises(ModelError):
+        load_model(beside)
+
+
+def test_a_file_outside_the_folder_is_not_read(beside: Path) -> None:
+    model = onnx.load(beside, load_external_data=False)
+    data = beside.parent / "net.onnx.data"
+    (beside.parent / "inner").mkdir()
+    entry = next(e for e in model.graph.initializer[0].external_data if e.key == "location")
+    entry.value = f"../{data.name}"
+    inner = beside.parent / "inner" / "net.onnx"
+    inner.write_bytes(model.SerializeToString())
+    with pytest.raises(ModelError, match='the weights "w" cannot be read from'):
+        load_model(inner)
+
+
+WHOLE = np.array([[0, 0, 5, -3], [0, 0, 2, 1], [7, 0, 0, 0], [0, 4, 0, 0]])
+BY_ROWS = Sparsity((0, 1), (), (WalkLevel(4), WalkLevel(0, (0, 2, 4, 5, 6), (2, 3, 2, 3, 0, 1))))
+OF_ROWS = [5, -3, 2, 1, 7, 4]
+# Blocks of 2 x 2: the first pair of rows has the second block, the second pair the first.
+BLOCKS = Sparsity(
+    (0, 1, 2, 3), (0, 1), (WalkLevel(2), WalkLevel(0, (0, 1, 2), (1, 0)), WalkLevel(2), WalkLevel(2))
+)
+OF_BLOCKS = [5, -3, 2, 1, 7, 0, 0, 4]
+COLUMNS = Sparsity((1, 0), (), (WalkLevel(4), WalkLevel(0, (0, 1, 2, 4, 6), (2, 3, 0, 1, 0, 1))))
+OF_COLUMNS = [7, 4, 5, 2, -3, 1]
+CASES = {"rows": (BY_ROWS, OF_ROWS), "blocks": (BLOCKS, OF_BLOCKS), "columns": (COLUMNS, OF_COLUMNS)}
+
+
+def densified(sparsity: Sparsity, stored: list[int], dtype: str = "float32") -> bytes:
+    """A dense layer whose weights a file stores sparsely, as converters of pruned models write it."""
+    build = ModelBuilder()
+    x = build.input("x", (1, 4), dtype="float32")
+    build.tensors["w"] = FileTensor("w", (4, 4), dtype, data=np.array(stored, dtype), sparsity=sparsity)
+    w = build.operator("DENSIFY", 1, ("w",), [FileTensor("whole", (4, 4), dtype)], "DensifyOptions")
+    if dtype == "float16":
+        w = build.operator("DEQUANTIZE", 1, (w,), [FileTensor("wide", (4, 4), "float32")])
+    y = FileTensor("y", (1, 4), "float32")
+    return build.finish(build.operator("FULLY_CONNECTED", 4, (x, w, None), [y], "FullyConnectedOptions"))
+
+
+def weights_of(data: bytes) -> Array:
+    graph = read_tflite(data, "net.tflite")
+    (node,) = graph.nodes
+    return graph.constants[node.inputs[1] or ""]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("case", CASES)
+def test_sparse_weights_are_constants(case: str, dtype: str) -> None:
+    assert weights_of(densified(*CASES[case], dtype)).tolist() == WHOLE.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("case", CASES)
+def test_sparse_weights_give_what_litert_gives(
+    case: str, dtype: str, require_package: Callable[..., None]
+) -> None:
+    require_package("ai_edge_litert")
+    data, x = densified(*CASES[case], dtype), np.array([[1, -2, 0.5, 3]], np.float32)
+    (wanted,) = run_litert(data, x[None])
+    (made,) = run_graph(read_tflite(data, "net.tflite"), {"x": x}).values()
+    assert made.tolist() == wanted.tolist()
+
+
+LEVELS = BY_ROWS.levels
+WRONG = {
+    "too few elements": (BY_ROWS, OF_ROWS[:5], "it stores 5 elements, its levels have 6"),
+    "an index beyond": (
+        replace(BY_ROWS, levels=(LEVELS[0], WalkLevel(0, (0, 2, 4, 5, 6), (2, 4, 2, 3, 0, 1)))),
+        OF_ROWS,
+        "an element is outside shape [4, 4]",
+    ),
+    "too few segments": (
+        replace(BY_ROWS, levels=(LEVELS[0], WalkLevel(0, (0, 6), (2, 3, 2, 3, 0, 1)))),
+        OF_ROWS,
+        "1 segments of 6 indices do not fit 4 positions",
+    ),
+    "a level too many": (
+        replace(BY_ROWS, levels=(*LEVELS, WalkLevel(2))),
+        OF_ROWS,
+        "3 levels do not fit 2 dimensions and 0 of blocks",
+    ),
+    "a block of a dimension that is none": (
+        replace(BLOCKS, block_map=(0, 2)),
+        OF_BLOCKS,
+        "blocks of dimensions [0, 2] exceed rank 2",
+    ),
+    "endless dimensions": (
+        replace(BY_ROWS, levels=(WalkLevel(2**30), LEVELS[1])),
+        OF_ROWS,
+        "a level has 1,073,741,824 positions, the tensor 16 elements",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_description_that_contradicts_itself_is_reported(name: str) -> None:
+    sparsity, stored, what = WRONG[name]
+    with pytest.raises(ModelError) as caught:
+        read_tflite(densified(sparsity, stored), "net.tflite")
+    assert caught.value.what == f"its sparsity contradicts itself: {what}"
+    assert caught.value.where == 'tensor 1 "w" (net.tflite)'
+
+
+def test_a_sparse_tensor_that_is_computed_is_refused() -> None:
+    build = ModelBuilder()
+    x = build.input("x", (4, 4), dtype="float32")
+    y = FileTensor("y", (4, 4), "float32", sparsity=BY_ROWS)
+    with pytest.raises(ModelError) as caught:
+        read_tflite(build.finish(build.operator("RELU", 1, (x,), [y])), "net.tflite")
+    assert caught.value.what == "sparse tensors are supported for constants only"
+    assert caught.value.hint == "convert the model without sparsity"
+
+
+def given(dtype: str, seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    shape = (ROWS + UNITS, DEPTH)
+    if dtype == "float32":
+        return rng.normal(size=shape).astype(np.float32)
+    return rng.integers(-128, 128, shape).astype(np.int8)
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6"])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_floats_are_those_of_litert(
+    activation: str, has_bias: bool, require_package: Callable[..., None]
+) -> None:
+    require_package("ai_edge_litert")
+    bias = np.array([0.5, -1, 0, 7], np.float32) if has_bias else None
+    data, x = computed_weights("float32", bias, activation), given("float32", 1)
+    graph = read_tflite(data, "net.tflite")
+    verify(graph)
+    (made,) = run_graph(graph, {"x": x}).values()
+    assert made == pytest.approx(run_litert(data, x[None])[0], rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6"])
+@pytest.mark.parametrize("bias", [None, np.zeros(UNITS, np.int32)])
+def test_integers_are_those_of_litert_in_every_bit(
+    activation: str, bias: Array | None, require_package: Callable[..., None]
+) -> None:
+    require_package("ai_edge_litert")
+    data = computed_weights("int8", bias, activation)
+    graph = read_tflite(data, "net.tflite", "litert-ref")
+    verify(graph)
+    for seed in range(8):
+        x = given("int8", seed)
+        (made,) = run_graph(graph, {"x": x}).values()
+        assert made.tolist() == run_litert(data, x[None])[0].tolist()
+
+
+def test_the_result_keeps_its_dimensions() -> None:
+    graph = read_tflite(computed_weights("float32", rank=3), "net.tflite")
+    assert graph.types[graph.outputs[0]].shape == (1, ROWS, UNITS)
+
+
+def test_integers_with_a_bias_are_reported_with_a_way_out() -> None:
+    with pytest.raises(ModelError) as caught:
+        read_tflite(computed_weights("int8", np.arange(UNITS, dtype=np.int32)), "net.tflite")
+    assert caught.value.what == (
+        'its weights "weights" are computed and its bias "bias" is not 0: '
+        "integer layers with computed weights support no bias"
+    )
+    assert caught.value.hint == ("add the bias in a separate ADD after the layer, or freeze the weights")

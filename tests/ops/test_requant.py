@@ -1,4 +1,4 @@
-"""Requantisation equals C's integer arithmetic and is as near to the real product as it claims."""
+"""Requantization equals C's integer arithmetic; limits of activations and multipliers of additions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from op_case import int8
 
 from aot.ir.types import DType, Quant, TensorType
+from aot.ops.activation import Activation, integer_clamp
+from aot.ops.binary_rescale import AddParameters, add_parameters
 from aot.ops.requant import (
     conv_requant,
     multiply_by_quantized_multiplier,
@@ -131,3 +134,30 @@ def test_one_scale_serves_all_channels() -> None:
     mult, shift = conv_requant(x, x, x, 3)
     assert mult.tolist() == [quantize_multiplier(0.1)[0]] * 3
     assert shift.tolist() == [quantize_multiplier(0.1)[1]] * 3
+
+
+@pytest.mark.parametrize(
+    ("activation", "scale", "zero_point", "limits"),
+    [
+        (Activation.NONE, 0.1, 5, (-128, 127)),
+        (Activation.RELU, 0.1, 5, (5, 127)),
+        (Activation.RELU, 0.1, -128, (-128, 127)),
+        (Activation.RELU6, 0.1, -128, (-128, -68)),
+        (Activation.RELU6, 0.01, -128, (-128, 127)),  # 6 is beyond what can be stored
+        (Activation.RELU_N1_TO_1, 0.1, 5, (-5, 15)),
+        (Activation.RELU_N1_TO_1, 0.4, 0, (-3, 3)),  # 2.5 steps: half away from zero
+    ],
+)
+def test_limits_of_an_activation(
+    activation: Activation, scale: float, zero_point: int, limits: tuple[int, int]
+) -> None:
+    assert integer_clamp(activation, int8(scale=scale, zero_point=zero_point)) == limits
+
+
+def test_inputs_are_brought_to_twice_the_larger_scale_and_shifted_by_20() -> None:
+    assert add_parameters(int8(scale=0.5), int8(scale=0.125), int8(scale=0.25)) == AddParameters(
+        left_shift=20,
+        first=quantize_multiplier(0.5),
+        second=quantize_multiplier(0.125),
+        out=quantize_multiplier(1.0 / (2**20 * 0.25)),
+    )

@@ -1,4 +1,4 @@
-"""Visitors see each node once, in order; mutators change, remove and add nodes, and say why others stay."""
+"""Mutators see each node once, in order; rewrites apply at each match; both say why others stay."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from aot.ir.verify import verify
 from aot.ir.visitor import Visitor
 from aot.ops.binary import Add
 from aot.ops.unary_math import MathFunction, UnaryMath
-from aot.passes.mutator import Change, Mutator, Same
+from aot.passes.mutator import Change, Mutator, Same, rewrite
 from aot.passes.outcome import Miss, Rewritten, Unchanged
+from aot.patterns.pattern import Match, is_op
 
 GRAPH = """\
 graph "g"
@@ -111,3 +112,45 @@ def test_several_nodes_may_stand_in_place_of_one_with_values_of_their_own() -> N
     assert answer.graph.nodes[-2].outputs == ("b#3",) or answer.graph.nodes[-2].outputs == ("b#2#3",)
     given = {"x": np.array([[1, -2, 3, -4]], np.float32)}
     np.testing.assert_array_equal(run_graph(answer.graph, given)["y"], run_graph(graph, given)["y"])
+
+
+FIRST = is_op("reshape")
+TWO = is_op("reshape")(FIRST)
+THREE = """graph "net"
+input "x": i8[1,6] {0.5, 0}
+"a" = reshape(shape=[6, 1]) "x" -> "a": i8[6,1] {0.5, 0}
+"b" = reshape(shape=[2, 3]) "a" -> "b": i8[2,3] {0.5, 0}
+"c" = reshape(shape=[3, 2]) "b" -> "c": i8[3,2] {0.5, 0}
+output "c"
+"""
+
+
+def always(graph: Graph, found: Match) -> Graph | Miss:
+    last, first = graph.producers[found.value], graph.producers[found[FIRST]]
+    return graph.with_nodes(replace(n, inputs=first.inputs) if n is last else n for n in graph.nodes)
+
+
+def unless_a(graph: Graph, found: Match) -> Graph | Miss:
+    return Miss("stands on a") if found[FIRST] == "a" else always(graph, found)
+
+
+def test_a_value_is_rewritten_until_nothing_matches() -> None:
+    graph, left = rewrite(parse_graph(THREE), TWO, always)
+    assert [(node.name, node.inputs) for node in graph.nodes] == [("c", ("x",))]
+    assert left == {}
+
+
+def test_what_others_need_stays() -> None:
+    graph, _ = rewrite(parse_graph(THREE + 'output "b"\n'), TWO, always)
+    assert [(node.name, node.inputs) for node in graph.nodes] == [("b", ("x",)), ("c", ("x",))]
+
+
+def test_a_match_that_is_refused_has_its_reason() -> None:
+    graph, left = rewrite(parse_graph(THREE), TWO, unless_a)
+    assert left == {"b": "stands on a", "c": "stands on a"}
+    assert [(node.name, node.inputs) for node in graph.nodes] == [("a", ("x",)), ("c", ("a",))]
+
+
+def test_a_rewriting_that_changes_nothing_ends() -> None:
+    before = parse_graph(THREE)
+    assert rewrite(before, TWO, lambda graph, _found: graph)[0] is before

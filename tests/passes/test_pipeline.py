@@ -1,14 +1,20 @@
-"""Passes run in their order, say what they did, and are named when they break a rule."""
+"""Passes run in order, give reasons that people read, and are named when they break a rule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
+import deploy
+from aot.errors import ExtensionError
 from aot.extensions import PASSES, register, unregister
+from aot.frontend.load import load_model
 from aot.ir.graph import Graph
 from aot.ir.text import parse_graph
 from aot.ir.verify import GraphRuleError
@@ -116,3 +122,79 @@ def test_a_pass_from_outside_stands_where_it_says_and_can_be_disabled() -> None:
         assert read_options({"disable": "do-nothing"}).disabled_passes == ("do-nothing",)
     finally:
         unregister(PASSES, "do-nothing")
+
+
+DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+
+
+def fails(graph: Graph) -> Any:
+    raise ValueError("no such node")
+
+
+def shortened(graph: Graph) -> Any:
+    return Rewritten(replace(graph, nodes=graph.nodes[:-1]))
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "fails": (fails, "the pass mine failed: ValueError: no such node"),
+    "nothing": (lambda graph: None, "the pass mine returned NoneType, it must return Rewritten or Unchanged"),
+    "a graph": (lambda graph: graph, "the pass mine returned Graph, it must return Rewritten or Unchanged"),
+    "takes nothing": (lambda: None, "the pass mine failed: TypeError: "),
+    "the same": (Rewritten, "returned Rewritten with its unchanged input"),
+    "breaks a rule": (shortened, 'broke rule "'),
+    "no function": (3, 'the pass "mine" of an extension has no function mine'),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_a_pass_of_an_extension_does_wrong_is_reported(name: str) -> None:
+    run, said = WRONG[name]
+    place = {"TABLE": "MEANING", "BEFORE": "remove-identity", "WHY": "so that it is first"}
+    register(PASSES, "mine", SimpleNamespace(mine=run, **place))
+    try:
+        with pytest.raises(ExtensionError) as caught:
+            run_meaning(load_model(DIGITS))
+    finally:
+        unregister(PASSES, "mine")
+    assert said in caught.value.what
+
+
+FOLDER_OF_PASSES = Path(__file__).parents[2] / "aot" / "passes"
+FOLDERS = ("meaning", "regions", "placement", "variant")
+OF_TABLES = (file for folder in FOLDERS for file in FOLDER_OF_PASSES.glob(f"{folder}/*.py"))
+FILES = sorted((*OF_TABLES, FOLDER_OF_PASSES / "values.py"))
+LEAST_WORDS = 4  # fewer may be a part of a name
+
+
+def sentences(code: str) -> Iterator[str]:
+    """The longest part without a value in it of each text, docstrings left out."""
+    tree = ast.parse(code)
+    left_out = set(_docstrings(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            left_out.update(id(part) for part in ast.walk(node))
+            yield max((str(part.value) for part in node.values if isinstance(part, ast.Constant)), key=len)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:
+            yield node.value
+
+
+def _docstrings(tree: ast.Module) -> Iterator[int]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+            first = node.body[0]
+            assert isinstance(first, ast.Expr)
+            yield id(first.value)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_each_reason_is_given_in_a_case(file: Path) -> None:
+    cases = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.txt"))
+    reasons = [
+        text for text in sentences(file.read_text(encoding="utf-8")) if len(text.split()) >= LEAST_WORDS
+    ]
+    assert not [text for text in reasons if text not in cases]
+
+
+def test_a_reason_is_found_in_code() -> None:
+    code = '"""Docs."""\ndef f(x):\n    """What f does."""\n    return f\'reads "{x}", which no layer makes\''
+    assert [*sentences(code)] == ['", which no layer makes']

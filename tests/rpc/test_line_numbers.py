@@ -1,4 +1,4 @@
-"""The line's numbers, each from its other side: as the device's C has it, or as one at the line sees it."""
+"""The numbers of the line, each from its other side: header, table, chunks, what a person sees."""
 
 from __future__ import annotations
 
@@ -24,13 +24,22 @@ from test_failure_texts import (
 
 from aot.errors import InputError
 from platforms.rpc.cartridges import BUILT_IN
-from platforms.rpc.exchange import line_s
+from platforms.rpc.exchange import SMALLEST_CHUNK, ChunkSize, line_s
 from platforms.rpc.failures import RequestRefusedError
 from platforms.rpc.frame import Decoder, Packet, encode_frame
 from platforms.rpc.function_type import checked, pack_call, read_function
 from platforms.rpc.line_key import answer_to
 from platforms.rpc.messages import PROFILE_ENTRY, RemoteModel
-from platforms.rpc.protocol import Capability, DescribedTensors, Message, Status
+from platforms.rpc.protocol import (
+    FAULT_MEANING,
+    STATUS_MEANING,
+    Capability,
+    DescribedTensors,
+    Fault,
+    Message,
+    Status,
+)
+from platforms.rpc.protocol_header import header_path, protocol_header
 from platforms.rpc.session import Session
 
 MODEL = RemoteModel(0, "m", b"\1" * 8, 100, 2, (), ())
@@ -262,3 +271,34 @@ def test_firmware_without_functions_is_asked_for_none() -> None:
     session, asked = answering(reply_to)
     assert session.functions() == ()
     assert asked == []
+
+
+def test_the_committed_header_is_current() -> None:
+    stale = "renew it: python -m platforms.rpc.protocol_header"
+    assert header_path().read_text() == protocol_header(), stale
+
+
+def test_every_status_and_fault_has_a_meaning() -> None:
+    assert set(STATUS_MEANING) == set(Status)
+    assert set(FAULT_MEANING) == set(Fault)
+
+
+def test_meanings_stand_beside_their_own_numbers() -> None:
+    assert "SOLDER_NO_SESSION = 3, /* the device knows no such session" in protocol_header()
+    assert "SOLDER_MESSAGE_HELLO = 1,\n" in protocol_header()
+
+
+def test_damage_halves_down_to_the_smallest() -> None:
+    sizes = [size := ChunkSize(1024)]
+    sizes += [size := size.after_damage() for _ in range(8)]
+    assert [size.bytes for size in sizes] == [1024, 512, 256, 128, 64, 32, 16, 16, 16]
+    assert sizes[-1].bytes == SMALLEST_CHUNK
+
+
+def test_success_doubles_up_to_what_the_device_takes() -> None:
+    size = ChunkSize(1000, shift=3)
+    assert [(size := size.after_success()).bytes for _ in range(4)] == [250, 500, 1000, 1000]
+
+
+def test_a_device_that_takes_very_little_gets_very_little() -> None:
+    assert ChunkSize(10).after_damage().bytes == 10

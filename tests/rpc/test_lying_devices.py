@@ -1,4 +1,4 @@
-"""A device is not trusted: what it announces is limited, and what it says gives no terminal commands."""
+"""A device is not trusted: announcements are limited, texts escaped, damaged replies asked for again."""
 
 from __future__ import annotations
 
@@ -14,20 +14,13 @@ from test_failure_texts import DEADLINES, NONCE, TOKEN, greeted, hello_payload, 
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
 from deploy.cli.commands.monitor import harmless
-from platforms.rpc.exchange import LOG_BYTES
+from platforms.rpc.exchange import LOG_BYTES, QUIET_S
 from platforms.rpc.failures import DeviceSilentError
 from platforms.rpc.frame import Decoder, Packet, encode_frame
 from platforms.rpc.function_type import DeviceArrayType
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.messages import text_of as safe_text
-from platforms.rpc.protocol import (
-    PROTOCOL_VERSION,
-    Capability,
-    DescribedTensors,
-    Message,
-    Notice,
-    Status,
-)
+from platforms.rpc.protocol import PROTOCOL_VERSION, Capability, DescribedTensors, Message, Notice, Status
 from platforms.rpc.session import Session
 
 ROW = TensorSpec("row", TensorType(DType.I8, (40,)))
@@ -295,3 +288,34 @@ def test_an_array_comes_back_with_as_many_bytes_as_it_has() -> None:
     require_facts(
         text_of(lambda: session.get(array)), f"device's 40 41 came{MALFORMED_HINT} reply array unexpected"
     )
+
+
+def greeting_after(damaged: int) -> FakeTransport:
+    """The line after a greeting whose first replies came damaged."""
+    decoder = Decoder()
+    left = damaged
+
+    def answer(data: bytes) -> bytes:
+        nonlocal left
+        (request,) = decoder.feed(data)
+        assert isinstance(request, bytes)
+        frame = encode_frame(reply_to(Packet.unpack(request), hello_payload()).pack())
+        left -= 1
+        return frame if left < 0 else frame[:5] + bytes([frame[5] ^ 0x41]) + frame[6:]
+
+    line = FakeTransport(answer)
+    Session(line, DEADLINES, line.clock, new_token=lambda: TOKEN).hello()
+    return line
+
+
+@pytest.mark.parametrize("damaged", [0, 1, 2, 15])
+def test_a_request_is_repeated_at_once_after_damage(damaged: int) -> None:
+    line = greeting_after(damaged)
+    assert len(line.written) == damaged + 1
+    assert line.now_s == 0
+
+
+def test_after_fifteen_times_each_repetition_waits_until_the_line_is_quiet() -> None:
+    line = greeting_after(damaged=40)
+    assert len(line.written) == 41
+    assert line.now_s == pytest.approx(25 * QUIET_S)

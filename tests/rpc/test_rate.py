@@ -1,12 +1,14 @@
-"""The line's rate raised by both ends together, and given up when one does not understand the other."""
+"""The line's speed: rates raised by both ends together, and how much of a rate is left for data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchmarks.line import LEAST_SHARE, CountingTransport, write_share
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceResetError
 from platforms.rpc.protocol import Reset
@@ -113,3 +115,15 @@ def test_a_device_that_starts_anew_at_its_first_rate_is_noticed(connect: Connect
         session.run(model)
     assert infer(session) == b"\2\3\4\5"
     session.reset(Reset.STATE)
+
+
+def test_writes_of_four_kilobytes_use_85_percent_of_the_line(connect: Callable[..., Any]) -> Any:
+    lines: list[CountingTransport] = []
+
+    def counted(line: Transport) -> Transport:
+        lines.append(CountingTransport(line))
+        return lines[0]
+
+    assert LEAST_SHARE == 0.85
+    session = connect(wrap=counted)
+    assert write_share(session, lines[0]) >= LEAST_SHARE

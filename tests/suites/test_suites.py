@@ -1,16 +1,21 @@
-"""Hundreds of one-operator cases of others, as C on this computer: none is wrong, few are refused."""
+"""Public one-operator cases as C on this computer: none is wrong; a crash is an exception."""
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from apart import Apart, CrashedError
+from op_sources import Sources, onnx_sources, tflite_sources
 from suite_cases import is_right, suite_cases
 from suite_run import REFUSED, RIGHT, WRONG, CompiledCase, Outcome, compile_suite, counts_of, run_jobs
 
-from deploy.inspection.op_facts import suite_counts
+from aot.ops import OPS
+from deploy.inspection.op_facts import op_sources, suite_counts
 
 REFUSED_AT_MOST = 13
 COMPILERS = (
@@ -66,3 +71,39 @@ def test_integers_are_right_in_every_bit_and_reals_near_the_largest(
     made: np.ndarray, wanted: np.ndarray, right: bool
 ) -> None:
     assert is_right(made, wanted) is right
+
+
+def test_what_is_called_gives_its_result_or_its_error() -> None:
+    with Apart() as apart:
+        assert apart.call(math.sqrt, 4.0) == 2.0
+        with pytest.raises(ValueError, match="math domain error"):
+            apart.call(math.sqrt, -1.0)
+
+
+def test_a_crash_is_reported_and_ends_nothing() -> None:
+    with Apart() as apart:
+        with pytest.raises(CrashedError, match="abort has crashed"):
+            apart.call(os.abort)
+        assert apart.call(os.getpid) != os.getpid()
+
+
+def test_sources_are_of_ops_that_are_there() -> None:
+    assert list(op_sources()) == ["tflite", "onnx"]
+    assert set().union(*op_sources().values()) <= set(OPS)
+
+
+@pytest.mark.slow
+def test_tflite_operators_become_what_is_stored(shared_dir: Path) -> None:
+    assert _promised("tflite", tflite_sources(shared_dir)) == []
+
+
+@pytest.mark.slow
+def test_onnx_operators_become_what_is_stored(shared_dir: Path, require_package: Callable[..., None]) -> None:
+    require_package("onnx")
+    assert _promised("onnx", onnx_sources(shared_dir)) == []
+
+
+def _promised(format_name: str, found: Sources) -> list[str]:
+    """Ops that come from other operators than is stored, or in other numbers of cases."""
+    stored = op_sources()[format_name]
+    return [f"{op}: {stored.get(op)}, now {made}" for op, made in found.items() if stored.get(op) != made]

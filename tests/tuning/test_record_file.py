@@ -1,4 +1,4 @@
-"""Records survive crashes, are written by one run at a time, and merge into one of each point."""
+"""Records survive crashes and merge; --tasks takes numbers and ranges."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from error_facts import refused
 
 from aot.errors import InputError, OutputError
 from codegen.kernels.tuning_records import TuningRecord, read_records
+from deploy.tuner.tune_model import task_numbers
 from platforms.tuning.record_file import RecordFile, merged
 
 RECORD = TuningRecord("conv i16", "cortex-m4", {"pixels": 2}, 90, 100, time="2026-01-01")
@@ -78,3 +80,32 @@ def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
 def test_the_latest_of_records_of_one_point_stays() -> None:
     later, other = replace(RECORD, cost=95, time="2026-01-02"), replace(RECORD, knobs={"pixels": 1})
     assert merged([(later,), (RECORD, other)]) == (later, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("4,1-2", [1, 2, 4]),
+        ("2-", [2, 3, 4, 5]),
+        ("1, 4 -", [1, 4, 5]),
+        ("5-", [5]),
+        ("3,3-4", [3, 4]),
+    ],
+)
+def test_numbers_and_ranges_are_taken_in_order(text: str, numbers: list[int]) -> None:
+    assert task_numbers(text, 5) == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("3-1", '"3-1": 3-1 1-3'),
+        ("6", "no task 6 1 to 5; deploy tune --list"),
+        ("6-", "no task 6 1 to 5; deploy tune --list"),
+        ("0-", "no task 0 1 to 5; deploy tune --list"),
+        ("4-7", "no task 6 1 to 5; deploy tune --list"),
+        *((text, f'"{text}" not a list like 1,3-5 or 2- 1 to 5') for text in ("x", "-2", "1,,2", "1-2-3")),
+    ],
+)
+def test_anything_else_is_refused_with_the_way_out(text: str, facts: str) -> None:
+    refused(lambda: task_numbers(text, 5), facts, InputError)

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM give what ONNX Runtime gives, in a few layers however many steps there are."""
+"""RNN, GRU and LSTM equal ONNX Runtime and LiteRT, in a few layers however many steps there are."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from litert_oracle import run_litert
 from onnx import TensorProto, helper, numpy_helper
 from onnx_oracle import run_onnx
+from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.onnx.read import read_onnx
-from aot.interpret import run_graph
+from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import FileTensor
+from aot.interpret import run_graph, run_series
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.passes.pipeline import run_meaning
@@ -163,3 +167,58 @@ def test_an_unknown_activation_is_named() -> None:
     data, _ = layer("RNN", activations=["Gelu"])
     with pytest.raises(ModelError, match="activations Gelu are not supported"):
         read_onnx(data, "net.onnx")
+
+
+LSTM_STEPS, LSTM_DEPTH, LSTM_UNITS = 5, 3, 4
+LSTM_RNG = np.random.default_rng(4)
+
+
+def lstm(shape: tuple[int, int], is_time_major: bool = False, cell_clip: float = 0.0) -> bytes:
+    build, count = ModelBuilder(), shape[1 if is_time_major else 0]
+    x = build.input("x", (*shape, LSTM_DEPTH), dtype="float32")
+
+    def constants(name: str, *sizes: int) -> list[str]:
+        arrays = [LSTM_RNG.standard_normal(sizes).astype(np.float32) for _ in range(4)]
+        return [build.constant(f"{name}{gate}", array) for gate, array in enumerate(arrays)]
+
+    weights = (*constants("w", LSTM_UNITS, LSTM_DEPTH), *constants("r", LSTM_UNITS, LSTM_UNITS))
+    states = [build._add(FileTensor(n, (count, LSTM_UNITS), "float32", is_variable=True)) for n in ("h", "c")]
+    inputs = (x, *weights, *(None,) * 3, *constants("b", LSTM_UNITS), None, None, *states, *(None,) * 4)
+    return build.finish(
+        build.operator(
+            "UNIDIRECTIONAL_SEQUENCE_LSTM",
+            1,
+            inputs,
+            [FileTensor("y", (*shape, LSTM_UNITS), "float32")],
+            "UnidirectionalSequenceLSTMOptions",
+            FusedActivationFunction=4,
+            TimeMajor=is_time_major,
+            CellClip=cell_clip,
+        )
+    )
+
+
+LSTM_FILES = {
+    "one sequence": lstm((1, LSTM_STEPS)),
+    "two sequences": lstm((2, LSTM_STEPS)),
+    "two sequences step by step": lstm((LSTM_STEPS, 2), is_time_major=True),
+    "one step": lstm((1, 1)),
+    "clipped cells": lstm((2, LSTM_STEPS), cell_clip=0.3),
+}
+
+
+@pytest.mark.parametrize("name", LSTM_FILES)
+def test_an_lstm_gives_what_litert_gives_from_run_to_run(
+    name: str, require_package: Callable[..., None]
+) -> None:
+    require_package("ai_edge_litert")
+    graph = run_meaning(read_tflite(LSTM_FILES[name], "lstm.tflite", "tflm")).graph
+    inputs = LSTM_RNG.standard_normal((3, *graph.types["x"].shape)).astype(np.float32)
+    made = [values["y"] for values in run_series(graph, ({"x": x} for x in inputs))]
+    assert np.allclose(made, run_litert(LSTM_FILES[name], inputs), rtol=0, atol=1e-5)
+
+
+def test_the_steps_of_one_sequence_are_two_layers_and_what_is_cut_out_of_them() -> None:
+    made = ops(read_tflite(LSTM_FILES["one sequence"], "lstm.tflite", "tflm"))
+    assert made[:2] == ["conv2d", "recurrent"]
+    assert set(made[2:]) == {"rearrange"}

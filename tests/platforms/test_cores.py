@@ -1,19 +1,90 @@
-"""Bare-metal firmware links and runs with -flto: what only assembly names stays."""
+"""Firmware for cores without boards, for Helium without an FPU, and with link-time optimization."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from every_board import EVERY_BOARD
+from tiny_models import TINY
 
+from aot.target import Feature
+from boards.board import BoardStatus
+from boards.cores import Core, core_names, load_core
+from codegen.job import import_model
+from codegen.options import CompileOptions
+from deploy.compiler.compile_model import compile_for
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import prepare_compiled
+from deploy.inputs.samples import random_samples
+from deploy.verification.verify_model import verify_model
 from platforms.base import BuildChoices, platform_of
 from platforms.board_files import load_board
+from platforms.elf import sizes
 from platforms.project import App, ProjectSource
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.session import Session
+
+EMULATED = {board.core.name for board in EVERY_BOARD if board.status is BoardStatus.EMULATED_TESTED}
+CORES = tuple(load_core(name) for name in core_names() if name not in EMULATED)
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
+@pytest.mark.parametrize("core", [c for c in CORES if c.machine == "arm"], ids=lambda core: core.name)
+def test_firmware_is_built_for_a_core(
+    core: Core,
+    compiler: str,
+    tiny: ProjectSource,
+    tmp_path: Path,
+    require_tool: Callable[..., None],
+    require_package: Callable[..., None],
+) -> None:
+    require_package("ziglang") if compiler == "zig" else require_tool(compiler)
+    board = replace(load_board("mps2-an385"), core=core, features=core.has | core.can_have)
+    platform = platform_of(board, "baremetal")
+    platform.generate(tiny, tmp_path / "project", board, App.RPC)
+    firmware = platform.build(tmp_path / "project", board, BuildChoices(toolchain=compiler))
+    assert sizes(firmware.elf).flash > 0
+
+
+BOARD = load_board("mps3-an547")
+WITHOUT_FPU = replace(BOARD, features=BOARD.features - {Feature.FPU})
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
+def test_helium_without_an_fpu_computes_the_references_bits(
+    compiler: str,
+    tmp_path: Path,
+    require_tool: Callable[..., None],
+    require_package: Callable[..., None],
+) -> None:
+    require_tool("qemu-system-arm")
+    if compiler == "zig":
+        require_package("ziglang")
+    else:
+        require_tool(compiler)
+    path = tmp_path / "conv.tflite"
+    path.write_bytes(TINY["conv"]())
+    options = CompileOptions()
+    compiled = compile_for(import_model(path, options), WITHOUT_FPU, options)
+    assert any("vmladav" in text for text in compiled.model.write_sources().values())
+    verdict = verify_model(
+        prepare_compiled(compiled),
+        random_samples(compiled.artifact.facts.inputs, 2),
+        layers=False,
+        build=BuildChoices(compiler),
+        line=LineOptions(),
+    )
+    assert verdict.equal, verdict
+
 
 WAITS = Deadlines(hello_s=60, answer_s=60, run_s=60, device_run_s=5, retry_s=4, retry_most_s=60)
 GCC = {"qemu-riscv32": "riscv64-unknown-elf-gcc"}

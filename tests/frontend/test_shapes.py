@@ -1,20 +1,65 @@
-"""Shapes round SPACE_TO_BATCH_ND that the file declares wrongly are computed, as LiteRT computes them."""
+"""Shapes that files compute, declare wrongly, shrink or leave to the run: worked out, or refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 import tflite
+from error_facts import refused
 from litert_oracle import random_inputs, run_litert
 from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
+from aot.frontend.load import parse_model
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
+from aot.ir.graph import Graph
 from aot.ir.verify import verify
+
+
+def read(model: ModelBuilder, *outputs: str) -> Graph:
+    graph = read_tflite(model.finish(*outputs), "net.tflite", "tflm")
+    verify(graph)
+    return graph
+
+
+def flattened() -> Graph:
+    """What Keras makes of a Reshape layer where the batch is open: [SHAPE(x)[0], 12]."""
+    model = ModelBuilder()
+    x = model.input("x", (1, 2, 2, 3), 0.5, 3)
+    whole = model.operator("SHAPE", 1, (x,), [FileTensor("whole", (4,), "int32")])
+    ends = [
+        model.constant(name, np.array([n], np.int32)) for name, n in (("begin", 0), ("end", 1), ("step", 1))
+    ]
+    batch = model.operator(
+        "STRIDED_SLICE",
+        1,
+        (whole, *ends),
+        [FileTensor("batch", (), "int32")],
+        "StridedSliceOptions",
+        ShrinkAxisMask=1,
+    )
+    size = model.constant("size", np.array(12, np.int32))
+    shape = model.operator(
+        "PACK", 1, (batch, size), [FileTensor("shape", (2,), "int32")], "PackOptions", ValuesCount=2
+    )
+    y = model.operator("RESHAPE", 1, (x, shape), [FileTensor("y", (1, 12), "int8", (0.5,), (3,))])
+    return read(model, y)
+
+
+def test_a_shape_made_by_operators_is_as_good_as_a_constant() -> None:
+    assert [(node.op.name, node.outputs) for node in flattened().nodes] == [("reshape", ("y",))]
+
+
+def test_an_output_delivered_twice_has_two_names() -> None:
+    model = ModelBuilder()
+    x = model.input("x", (1, 4), 0.5, 3)
+    y = model.operator("RELU", 1, (x,), [FileTensor("y", (1, 4), "int8", (0.5,), (3,))])
+    assert read(model, y, y).outputs == ("y", "y#2")
+
 
 QUANT = ((0.5,), (3,))
 STALE = (1, 6, 6, 2)
@@ -158,3 +203,105 @@ def test_blocks_that_are_not_integers_are_reported() -> None:
     data = build.finish(build.operator("SPACE_TO_BATCH_ND", 1, (x, blocks, pads), made))
     with pytest.raises(ModelError, match="must be integers, not f32"):
         read_tflite(data, "net.tflite")
+
+
+ARRAY = np.arange(12, dtype=np.int8).reshape(4, 3)
+
+
+def shrunk(begin: int, step: int = 1, begin_mask: int = 0) -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", ARRAY.shape)
+    bounds = [
+        build.constant(name, np.array(v, np.int32))
+        for name, v in (("b", [begin, 0]), ("e", [begin + 1, 3]), ("s", [step, 1]))
+    ]
+    out = FileTensor("y", (3,), "int8", (0.05,), (0,))
+    masks = {"BeginMask": begin_mask, "ShrinkAxisMask": 1}
+    return build.finish(
+        build.operator("STRIDED_SLICE", 2, (x, *bounds), [out], "StridedSliceOptions", **masks)
+    )
+
+
+@pytest.mark.parametrize(
+    ("begin", "begin_mask", "place"), [(2, 0, 2), (2, 1, 0), (-1, 0, 3), (-1, 1, 0), (9, 1, 0)]
+)
+def test_it_is_where_the_slice_begins_or_the_first_of_an_open_one(
+    begin: int, begin_mask: int, place: int, require_package: Callable[..., None]
+) -> None:
+    require_package("ai_edge_litert")
+    from ai_edge_litert.interpreter import Interpreter
+
+    data = shrunk(begin, begin_mask=begin_mask)
+    made = next(iter(run_graph(parse_model(data, "model.tflite", "tflm"), {"x": ARRAY}).values()))
+    np.testing.assert_array_equal(made, ARRAY[place])
+    interpreter = Interpreter(model_content=data)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], ARRAY)
+    interpreter.invoke()
+    np.testing.assert_array_equal(made, interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+
+
+@pytest.mark.parametrize(("begin", "step"), [(4, 1), (-5, 1), (2, -1)])
+def test_an_element_that_is_not_there_is_refused(begin: int, step: int) -> None:
+    refused(
+        lambda: parse_model(shrunk(begin, step), "model.tflite", "tflm"),
+        f'4 {begin} {step} dimension shrunk element STRIDED_SLICE #0 "y" model.tflite looks corrupted',
+        ModelError,
+    )
+
+
+DATA = np.array([0, 3, 0, 1, 3], np.int32)
+OUTPUTS = {
+    "WHERE": [FileTensor("places", (3, 1), "int64")],
+    "UNIQUE": [FileTensor("kinds", (3,), "int32"), FileTensor("numbers", (5,), "int32")],
+}
+WANTED = {"WHERE": [[1], [3], [4]], "UNIQUE": [0, 3, 1]}
+
+
+def model(code: str, outputs: Sequence[FileTensor], is_known: bool = True) -> bytes:
+    """The first result of the operator, added to an input."""
+    build = ModelBuilder(code)
+    data = build.constant("data", DATA) if is_known else build.input("data", DATA.shape, dtype="int32")
+    build.operator(code, 1, (data,), outputs, f"{code.title()}Options")
+    first = outputs[0]
+    build.tensors["x"] = FileTensor("x", first.shape, first.dtype)
+    build.inputs.append("x")
+    return build.finish(
+        build.operator("MAXIMUM", 1, (first.name, "x"), [FileTensor("y", first.shape, first.dtype)])
+    )
+
+
+@pytest.mark.parametrize("code", OUTPUTS)
+def test_results_of_known_data_are_constants(code: str) -> None:
+    graph = parse_model(model(code, OUTPUTS[code]), "known.tflite", "tflm")
+    zeros = np.zeros(OUTPUTS[code][0].shape, OUTPUTS[code][0].dtype)
+    assert run_graph(graph, {"x": zeros})[graph.outputs[0]].tolist() == WANTED[code]
+
+
+@pytest.mark.parametrize("code", OUTPUTS)
+def test_results_of_a_size_that_the_input_decides_are_refused(code: str) -> None:
+    with pytest.raises(ModelError, match="the size of its result, and it depends on the input") as caught:
+        parse_model(model(code, OUTPUTS[code], is_known=False), "open.tflite", "tflm")
+    assert code in caught.value.where
+    assert caught.value.hint
+
+
+def test_a_declared_size_that_is_not_that_of_the_data_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"makes shape \[3, 1\], the file declares \[1, 1\]"):
+        parse_model(model("WHERE", [FileTensor("places", (1, 1), "int64")]), "declared.tflite", "tflm")
+
+
+def test_updates_that_may_have_the_same_place_are_limited() -> None:
+    build = ModelBuilder("scatter")
+    for name, shape, dtype in (("places", (70, 1), "int32"), ("updates", (70,), "float32")):
+        build.tensors[name] = FileTensor(name, shape, dtype)
+        build.inputs.append(name)
+    sizes = build.constant("sizes", np.array([8], np.int32))
+    result = FileTensor("y", (8,), "float32")
+    data = build.finish(
+        build.operator("SCATTER_ND", 1, ("places", "updates", sizes), [result], "ScatterNdOptions")
+    )
+    with pytest.raises(
+        ModelError, match="70 parts that may have the same place are not supported, at most 64"
+    ):
+        parse_model(data, "scatter.tflite", "tflm")
