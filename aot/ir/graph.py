@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 from aot.ir.types import Array, TensorType
 from aot.ops.op import Op
+
+T = TypeVar("T", bound=Op)
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,11 @@ class Node:
     inputs: tuple[str | None, ...]
     outputs: tuple[str, ...]
     origin: str = ""  # location in the user's file: 'CONV_2D #3 "resnet/conv2d_1"'
+
+    def op_as(self, kind: type[T]) -> T:
+        """Returns the op, which the caller knows to be of that kind."""
+        assert isinstance(self.op, kind), f"{self.name} is a {self.op.name}"
+        return self.op
 
     @property
     def reads(self) -> tuple[str, ...]:

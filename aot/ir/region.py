@@ -24,9 +24,8 @@ class Subgraph(Op):
         return Cost(sum(cost.macs for cost in each), sum(cost.elementwise for cost in each))
 
 
-def _border(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+def _border(op: DeviceRegion, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     """Describes the first input or output whose type differs from the region's graph; None if all agree."""
-    assert isinstance(op, DeviceRegion)
     inside = [op.graph.types[name] for name in (*op.graph.inputs, *op.graph.outputs)]
     outside = [*inputs, *outputs]
     if len(inside) != len(outside):

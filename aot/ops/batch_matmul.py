@@ -17,8 +17,7 @@ from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
 
 
-def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, BatchMatmul)
+def _shapes(op: BatchMatmul, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, y = required(inputs[0]), required(inputs[1])
     fact = f"{limits.shape_text(x)} and {limits.shape_text(y)}"
     if x.rank != 4 or y.rank != 4 or x.shape[0] != 1 or y.shape[0] != 1:

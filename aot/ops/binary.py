@@ -24,7 +24,7 @@ from aot.ops.binary_rescale import (
     square_parameters,
 )
 from aot.ops.elementwise import SHAPES_FIT
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of
 from aot.ops.rounding import RequantRounding
 
@@ -135,9 +135,6 @@ class BinaryOp(Op):
             return (np.clip(wrapped, *plain_clamp(self.activation, out_type)).astype(out_type.dtype.numpy),)
         results = self.on_integers((x1, x2), types, out_type)
         return (clamp_integers(results + quant_of(out_type).zero_point, self.activation, out_type),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,10 +38,6 @@ class Biquads(Op):
         Constraint(f"sections must be [S, {COEFFICIENTS}] with S from 1 to {_MOST_SECTIONS}", _sections),
     )
 
-    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = required(inputs[0])
-        return ((x.dtype.value, x.shape),)
-
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:

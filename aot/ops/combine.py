@@ -12,7 +12,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_quantisation, one_type
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Constraint, Types, required
 
 
 class Combination(Enum):
@@ -77,8 +77,7 @@ MEANINGS: Mapping[Combination, Callable[[Any, Any], Any]] = {
 }
 
 
-def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Combine)
+def _elements(op: Combine, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = required(inputs[0])
     fact = f"{op.by.value} of {x.dtype.value}"
     if op.by in _REAL:
@@ -90,8 +89,7 @@ def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     return fact if x.dtype is DType.BOOL else None
 
 
-def _plain(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Combine)
+def _plain(op: Combine, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     quantised = [required(t) for t in inputs if required(t).quant is not None]
     return (
         f"{op.by.value} of quantized {quantised[0].dtype.value}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -19,8 +19,7 @@ def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return None if len(set(found)) == 1 else f"they are {', '.join(d.value for d in found)}"
 
 
-def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Concat)
+def _axis(op: Concat, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     shape = required(inputs[0]).shape
     is_beside = op.axis == len(shape) - 1 or (len(shape) == 4 and shape[0] == 1 and op.axis == 2)
     fact = f"axis {op.axis} of shape {limits.shape_text(inputs[0])}"
@@ -34,8 +33,7 @@ def behind(axis: int, shape: Sequence[int]) -> bool:
     return axis < len(shape) - 1 and prod(shape[:axis]) == 1
 
 
-def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Concat)
+def _shapes(op: Concat, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     others = {tuple(d for a, d in enumerate(required(t).shape) if a != op.axis) for t in inputs}
     same_rank = len({required(t).rank for t in inputs}) == 1
     if same_rank and len(others) == 1:
@@ -72,6 +70,3 @@ class Concat(Op):
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
         return (np.concatenate([required(a) for a in arrays], axis=self.axis),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

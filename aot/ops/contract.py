@@ -31,16 +31,14 @@ def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     return None if same else f"{found[0].value} and {found[1].value}"
 
 
-def _loops(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Contract)
+def _loops(op: Contract, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     if not len(op.sizes) == len(op.strides1) == len(op.strides2) or not 0 <= op.summed <= len(op.sizes):
         return f"there are {len(op.sizes)}, {len(op.strides1)} and {len(op.strides2)}"
     made = prod(op.sizes[: len(op.sizes) - op.summed])
     return None if made == prod(op.shape) else f"they give {made} results, not {prod(op.shape)}"
 
 
-def _inside(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Contract)
+def _inside(op: Contract, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     for tensor, strides in zip(inputs, (op.strides1, op.strides2), strict=True):
         low, high = Loops(op.sizes, strides).reach
         if low < 0 or high >= required(tensor).elements:

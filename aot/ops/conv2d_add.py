@@ -18,14 +18,12 @@ def _count(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return None if is_right else f"it has {len(inputs)}"
 
 
-def _of_convolution(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Conv2dAdd)
+def _of_convolution(op: Conv2dAdd, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     facts = limits.violations(op.conv, inputs[:3], (op.made(outputs[0]),))
     return facts[0] if facts else None
 
 
-def _of_sum(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Conv2dAdd)
+def _of_sum(op: Conv2dAdd, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     facts = limits.violations(op.add, (op.made(outputs[0]), inputs[3]), outputs)
     return facts[0] if facts else None
 

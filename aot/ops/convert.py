@@ -11,11 +11,10 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import Elementwise
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Constraint, Types, required
 
 
-def _width(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Convert)
+def _width(op: Convert, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = required(inputs[0])
     fits = not op.of_bits or x.dtype.bytes == op.to.bytes
     return None if fits else f"{x.dtype.value} would become {op.to.value}"

@@ -12,14 +12,13 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
 from aot.ops.binary_rescale import AddParameters, add_parameters, rescaled
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 
 _NUMBERS = (DType.I8, DType.I32, DType.I64, DType.F32)
 
 
-def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Cumulate)
+def _axis(op: Cumulate, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = required(inputs[0])
     return None if 0 <= op.axis < x.rank else f"axis {op.axis} of {limits.shape_text(x)}"
 
@@ -38,10 +37,6 @@ class Cumulate(Op):
     axis: int = 0
     exclusive: bool = False
     reverse: bool = False
-
-    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = required(inputs[0])
-        return ((x.dtype.value, x.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
@@ -63,9 +58,6 @@ class Cumulate(Op):
         sums: Array = np.cumsum(turned, axis=self.axis)
         sums = np.subtract(sums, turned) if self.exclusive else sums
         return np.flip(sums, self.axis) if self.reverse else sums
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)
 
 
 def first_sum(x_type: TensorType, p: AddParameters) -> int:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 
 LEAST_SIDE = 3  # pixels; edge pixels copy the colors of their inner neighbors
 
@@ -87,6 +87,3 @@ class Demosaic(Op):
         green = np.where(is_green, middle, (across + down + 2) >> 2)
         inside = np.stack([np.choose(places, means), green, np.choose(places, means[::-1])], axis=-1)
         return (np.pad(inside, ((1, 1), (1, 1), (0, 0)), mode="edge").astype(np.uint8)[None],)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

@@ -18,8 +18,7 @@ from aot.ops.rounding import RequantRounding
 from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size, pad, patches
 
 
-def _channels(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, DepthwiseConv2d)
+def _channels(op: DepthwiseConv2d, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, w = required(inputs[0]), required(inputs[1])
     if w.rank != 3:
         return f"the weights have {w.rank} dimensions, not 3"

@@ -32,8 +32,7 @@ def _vectors(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None
     return ", ".join(f"{t.dtype.value} {limits.shape_text(t)}" for t in found)
 
 
-def _attributes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Detect)
+def _attributes(op: Detect, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     if not 1 <= op.count <= _MAX_RESULTS:
         return f"{op.count} detections"
     return None if 0 < op.overlap <= 1 else f"an overlap of {op.overlap}"

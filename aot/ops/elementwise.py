@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 
 ANY = tuple(DType)
 
@@ -61,6 +61,3 @@ class Elementwise(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         shape = np.broadcast_shapes(*(required(x).shape for x in inputs))
         return ((self.result_dtype(inputs).value, shape),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

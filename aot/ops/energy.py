@@ -21,8 +21,7 @@ def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     return None if dtype in _SUMS else f"it is {dtype.value}"
 
 
-def _range(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Energy)
+def _range(op: Energy, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = required(inputs[0])
     fits = x.rank > 0 and x.shape[-1] % 2 == 0 and 0 <= op.first <= op.end <= x.shape[-1] // 2
     return None if fits else f"{op.first} to {op.end} of shape {limits.shape_text(x)}"

@@ -19,8 +19,7 @@ _MAX_PAIRS = 1 << 14
 Numbers = npt.NDArray[Any]  # i64 or f64: wider than the stored type
 
 
-def _pairs(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Fft)
+def _pairs(op: Fft, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = required(inputs[0])
     fits = x.rank > 0 and 2 <= op.pairs <= _MAX_PAIRS and op.pairs & (op.pairs - 1) == 0
     return None if fits and x.shape[-1] <= 2 * op.pairs else f"{op.pairs} of {limits.shape_text(x)}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.signal import numbers_within, types_are
 
 GAINS = 125  # three for noise 0 to 2, then four per bit length of the noise; the last is never read
@@ -52,9 +52,6 @@ class GainControl(Op):
             for level, n in zip(x.flat, noise.flat, strict=True)
         ]
         return (np.array(found, np.uint32).reshape(x.shape),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)
 
 
 def place_of(noise: int) -> int:

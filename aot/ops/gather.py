@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 
 _INDEX = (DType.I8, DType.I16, DType.I32, DType.I64)
 
@@ -20,8 +20,7 @@ def _indices(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None
     return None if dtype in _INDEX else f"they are {dtype.value}"
 
 
-def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Gather)
+def _axis(op: Gather, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, indices = required(inputs[0]), required(inputs[1])
     fact = f"axis {op.axis}, {op.batches} of {limits.shape_text(x)} and {limits.shape_text(indices)}"
     if not 0 <= op.batches <= min(op.axis, indices.rank) or not op.axis < x.rank:
@@ -67,9 +66,6 @@ class Gather(Op):
         parts = [np.take(x[at], inside[at], self.axis - self.batches) for at in np.ndindex(*first)]
         return (np.stack(parts).reshape(outputs[0].shape),)
 
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)
-
 
 def _depth(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, indices = required(inputs[0]), required(inputs[1])
@@ -99,6 +95,3 @@ class GatherNd(Op):
         depth = indices.shape[-1]
         inside = np.clip(indices, 0, np.array(x.shape[:depth], np.int64) - 1)
         return (np.asarray(x[tuple(np.moveaxis(inside, -1, 0))]).reshape(outputs[0].shape),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

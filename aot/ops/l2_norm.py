@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.fixed_point import inverse_root_multipliers
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from aot.ops.unary import output_is
 
@@ -44,10 +44,6 @@ class L2Norm(Op):
         False  # scaled to steps of the result before it is divided, as LiteRT's u8 kernel does
     )
 
-    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = required(inputs[0])
-        return ((x.dtype.value, x.shape),)
-
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
@@ -63,6 +59,3 @@ class L2Norm(Op):
         else:
             results = multiply_by_quantized_multiplier(centred, mult, shift + OUTPUT_BITS)
         return (np.clip(results, *DType.I8.limits).astype(np.int8),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.fixed_point import logarithm
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.requant import (
     INT32_MIN,
     Ints,
@@ -74,10 +74,6 @@ class LogSoftmax(Op):
         output_is(1 / 16, 127, "1/16"),
     )
 
-    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = required(inputs[0])
-        return ((x.dtype.value, x.shape),)
-
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
@@ -86,9 +82,6 @@ class LogSoftmax(Op):
         if x_type.dtype is DType.F32:
             return ((below - np.log(np.exp(below).sum(axis=-1, keepdims=True))).astype(np.float32),)
         return (_of_integers(below.astype(np.int64), x_type),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)
 
 
 def _of_integers(below: Ints, x_type: TensorType) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 
 _EIGHT_BITS = (DType.I8, DType.U8)
 
@@ -48,6 +48,3 @@ class Lookup(Op):
         x, table = required(arrays[0]), required(arrays[1])
         least, _ = required(inputs[0]).dtype.limits
         return (table[x.astype(np.int64) - least],)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

@@ -39,8 +39,7 @@ def mean_parameters(
     return MeanParameters((mult << spare) // count, shift - spare)
 
 
-def _axes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Mean)
+def _axes(op: Mean, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return None if op.axes in ((ROWS,), (COLUMNS,), (ROWS, COLUMNS)) else f"they are {list(op.axes)}"
 
 
@@ -52,15 +51,13 @@ _MAX_COUNT = {DType.I8: 1 << 22, DType.I16: 1 << 14, DType.F32: 1 << 22}
 _MAX_RATIO = {DType.I8: 2.0**20, DType.I16: 2.0**12}
 
 
-def _count(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Mean)
+def _count(op: Mean, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = required(inputs[0])
     count = op.count(x)
     return None if count <= _MAX_COUNT[x.dtype] else f"there are {count}"
 
 
-def _shift(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Mean)
+def _shift(op: Mean, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, (y,) = required(inputs[0]), outputs
     if x.dtype is DType.F32 or x.quant is None or y.quant is None:
         return None

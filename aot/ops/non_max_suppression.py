@@ -28,8 +28,7 @@ def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return ", ".join(f"{t.dtype.value} {limits.shape_text(t)}" for t in (boxes, scores))
 
 
-def _attributes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, NonMaxSuppression)
+def _attributes(op: NonMaxSuppression, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     boxes, rows = required(inputs[0]).shape[1], op.rows(required(inputs[1]).shape)
     if not 1 <= op.each <= boxes:
         return f"{op.each} of {boxes} boxes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from aot.ir.types import Array, TensorType
 
@@ -17,11 +17,12 @@ T = TypeVar("T")
 class Constraint:
     """One limit of an op. `rule` is both the error message and the row in docs/ops.md.
 
-    `violation(op, inputs, outputs)` returns the fact about this node that violates the rule, or None.
+    `violation(op, inputs, outputs)` returns the fact about this node that violates the rule, or None. The op
+    is of the class that lists the constraint.
     """
 
     rule: str
-    violation: Callable[[Op, Types, Sequence[TensorType]], str | None]
+    violation: Callable[[Any, Types, Sequence[TensorType]], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,13 @@ class Op(ABC):
     # Indices of inputs that are read only at the position of the result (or at the one broadcast there).
     elementwise: ClassVar[tuple[int, ...]] = ()
 
-    @abstractmethod
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Returns (dtype name, shape) of each output. Quantization is not inferred; the graph contains it."""
+        """Returns (dtype name, shape) of each output: by default one like the first input.
+
+        Quantization is not inferred; the graph contains it.
+        """
+        x = required(inputs[0])
+        return ((x.dtype.value, x.shape),)
 
     @abstractmethod
     def reference(
@@ -50,9 +55,9 @@ class Op(ABC):
     ) -> tuple[Array, ...]:
         """Computes the exact results with NumPy. Kernels must match integer results bit for bit."""
 
-    @abstractmethod
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        """Returns MACs and element-wise results of one run."""
+        """Returns MACs and element-wise results of one run: by default one per element of the output."""
+        return Cost(elementwise=outputs[0].elements)
 
 
 def required(value: T | None) -> T:

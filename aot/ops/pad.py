@@ -8,12 +8,11 @@ from typing import ClassVar
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.spatial import NO_PADDING, Padding, pad
 
 
-def _value(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Pad)
+def _value(op: Pad, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = required(inputs[0])
     if not x.dtype.is_integer:
         return None
@@ -45,6 +44,3 @@ class Pad(Op):
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
         return (pad(required(arrays[0]), self.padding, self.value),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import FloatArray
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 _INTEGERS = (DType.I8, DType.U8, DType.I16)
@@ -55,9 +55,6 @@ class _Conversion(Op):
     """Input: x of any shape."""
 
     elementwise: ClassVar[tuple[int, ...]] = (0,)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)
 
 
 @dataclass(frozen=True, slots=True)

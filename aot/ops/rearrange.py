@@ -12,7 +12,7 @@ import numpy as np
 from aot.ir.strides import dense_strides
 from aot.ir.types import Array, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +242,7 @@ def row_steps(loops: Loops, row_elements: int) -> tuple[int, int] | None:
     return (loops.strides[1] // row_elements, first) if high // row_elements == first else None
 
 
-def _inside(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Rearrange)
+def _inside(op: Rearrange, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, (low, high) = required(inputs[0]), op.loops.reach
     return None if low >= 0 and high < x.elements else f"elements {low} to {high} of {x.elements}"
 
@@ -288,6 +287,3 @@ class Rearrange(Op):
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
         return (required(arrays[0]).reshape(-1)[self.loops.indices()].reshape(self.shape),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

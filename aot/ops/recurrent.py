@@ -63,9 +63,8 @@ def _types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return ", ".join("none" if dtype is None else dtype.value for dtype in found)
 
 
-def _integers(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+def _integers(op: Recurrent, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     """Describes how integers deviate from an LSTM as in TFLite; None if they do not."""
-    assert isinstance(op, Recurrent)
     if required(inputs[0]).dtype is DType.F32:
         return None
     is_plain = op == Recurrent(gives_cell=True, cell_clip=op.cell_clip, rounding=op.rounding)
@@ -75,15 +74,13 @@ def _integers(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     return scales_misfit(required(x), required(h), required(c), required(r))
 
 
-def _sequence(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Recurrent)
+def _sequence(op: Recurrent, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = required(inputs[0])
     is_image = x.rank == 4 and x.shape[0] == 1 and min(x.shape) > 0
     return None if is_image and x.shape[3] % op.cell.gates == 0 else limits.shape_text(x)
 
 
-def _vectors(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Recurrent)
+def _vectors(op: Recurrent, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     wanted = op.vector_sizes(required(inputs[0]))
     for (name, size), found in zip(wanted.items(), (*inputs[1:], *(None,) * len(wanted)), strict=False):
         shapes = ((1, size), (size // op.units(required(inputs[0])), op.units(required(inputs[0]))))
@@ -94,16 +91,14 @@ def _vectors(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None
     return None
 
 
-def _activations(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Recurrent)
+def _activations(op: Recurrent, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     count = len(op.cell.activations)
     is_known = set(op.activations) <= ACTIVATIONS.keys()
     sizes = {len(op.activations), len(op.alphas), len(op.betas)} - {0}
     return None if is_known and sizes <= {count} else f"they are {', '.join(op.activations)} of {count}"
 
 
-def _of_a_cell(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Recurrent)
+def _of_a_cell(op: Recurrent, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     has_any = op.gives_cell or op.cell_clip > 0 or op.input_forget
     return f"it is a {op.cell.value}" if has_any and op.cell is not Cell.LSTM else None
 

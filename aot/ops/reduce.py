@@ -42,8 +42,7 @@ _EXTREMES = (Reduction.MAXIMUM, Reduction.MINIMUM)
 _MOST_BITS = 31
 
 
-def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Reduce)
+def _elements(op: Reduce, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, (y,) = required(inputs[0]), outputs
     if x.dtype is not y.dtype or (op.by in _OF_TRUTH) != (x.dtype is DType.BOOL):
         return f"{op.by.value} of {x.dtype.value} gives {y.dtype.value}"
@@ -54,20 +53,17 @@ def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     )
 
 
-def _axes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Reduce)
+def _axes(op: Reduce, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     rank = required(inputs[0]).rank
     is_ordered = list(op.axes) == sorted(set(op.axes)) and all(0 <= a < rank for a in op.axes)
     return None if is_ordered else f"they are {list(op.axes)} of {rank}"
 
 
-def _extreme_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Reduce)
+def _extreme_scales(op: Reduce, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return one_quantisation().violation(op, inputs, outputs) if op.by in _EXTREMES else None
 
 
-def _sum_fits(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Reduce)
+def _sum_fits(op: Reduce, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, (y,) = required(inputs[0]), outputs
     if op.by is not Reduction.SUM or x.quant is y.quant is None:
         return None
@@ -134,8 +130,7 @@ def _index_type(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
     return None if dtype in (DType.I32, DType.I64) else f"it is {dtype.value}"
 
 
-def _index_axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, ArgExtreme)
+def _index_axis(op: ArgExtreme, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = required(inputs[0])
     if x.dtype is DType.BOOL:
         return "the input is bool"

@@ -12,8 +12,7 @@ from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 
 
-def _same_elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Reshape)
+def _same_elements(op: Reshape, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, elements = required(inputs[0]), prod(op.shape)
     return None if x.elements == elements else f"{x.elements} would become {elements}"
 

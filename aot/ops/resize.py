@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.spatial import Pair
 
 FRACTION_BITS = 10  # of positions between pixels, in integer arithmetic
@@ -71,8 +71,7 @@ def _of_unsigned(x: Array, rows: Between, columns: Between) -> Array:
     return np.asarray((results + np.float32(0.5)).astype(np.int32) - 128).astype(np.int8)
 
 
-def _is_image(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Resize)
+def _is_image(op: Resize, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     if min(op.size) < 1:
         return f"it is {op.size[0]}x{op.size[1]}"
     if op.align_corners and op.half_pixels:
@@ -130,6 +129,3 @@ class Resize(Op):
         half = 1 << (2 * FRACTION_BITS - 1)
         rounded = np.sign(results) * ((np.abs(results) + half) >> (2 * FRACTION_BITS))
         return (rounded.astype(x_type.dtype.numpy),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

@@ -12,7 +12,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import Elementwise
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Constraint, Types, required
 
 
 class Overflow(Enum):
@@ -23,8 +23,7 @@ class Overflow(Enum):
     NO_NUMBER = "no_number"
 
 
-def _format(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, RoundMantissa)
+def _format(op: RoundMantissa, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     fits = 0 <= op.mantissa_bits <= 23 and -126 <= op.least_exponent < 128 and op.largest > 0
     return None if fits else f"{op.mantissa_bits}, {op.least_exponent}, {op.largest}"
 

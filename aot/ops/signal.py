@@ -56,8 +56,7 @@ class Window(Elementwise):
         return (np.clip((x * w) >> self.shift, *DType.I16.limits).astype(np.int16),)
 
 
-def _rows(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Headroom)
+def _rows(op: Headroom, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return "it is a scalar" if op.each_row and not required(inputs[0]).rank else None
 
 

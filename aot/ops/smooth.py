@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.signal import numbers_within
 
 _DTYPES = (DType.U32, DType.F32)
@@ -22,8 +22,7 @@ def _shares(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return None if fits else " and ".join(limits.shape_text(t) for t in (x, *rows))
 
 
-def _shifts(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Smooth)
+def _shifts(op: Smooth, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     is_plain = (op.up, op.down) == (0, 0)
     fits = is_plain if required(inputs[0]).dtype is DType.F32 else float(op.first).is_integer()
     return None if fits else f"up is {op.up}, down is {op.down}, first is {op.first:g}"
@@ -51,10 +50,6 @@ class Smooth(Op):
     down: int = 0
     first: float = 0.0
 
-    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = required(inputs[0])
-        return ((x.dtype.value, x.shape),)
-
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
@@ -73,6 +68,3 @@ class Smooth(Op):
         scaled = (wide << np.uint64(self.up)) & np.uint64(DType.U32.limits[1])
         made: Array = ((scaled * a + kept * b) >> np.uint64(self.down)).astype(np.uint32)
         return made
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

@@ -14,7 +14,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.curves_16 import softmax_16
 from aot.ops.fixed_point import exp_of_negative, reciprocal
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.requant import (
     Ints,
     quant_of,
@@ -74,8 +74,7 @@ def _probabilities(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str 
     return f"scale {y.quant.scale:.6g}, zero point {y.quant.zero_point}"
 
 
-def _resolution(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Softmax)
+def _resolution(op: Softmax, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = required(inputs[0])
     if x.quant is None:
         return None
@@ -139,9 +138,6 @@ class Softmax(Op):
             return (softmax_16(-below.astype(np.int64), x_type, self.beta),)
         exps = exp_table(x_type, self.beta)[below.astype(np.int64)].astype(np.int64)
         return (_integer_softmax(exps, outputs[0].dtype),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)
 
 
 def _integer_softmax(exps: Ints, dtype: DType) -> Array:

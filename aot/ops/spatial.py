@@ -70,8 +70,7 @@ class Pool2d(Op):
         return Cost(elementwise=outputs[0].elements * self.size[0] * self.size[1])
 
 
-def _sees_pixels(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Pool2d)
+def _sees_pixels(op: Pool2d, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     for size, (before, after) in zip(op.size, op.padding, strict=True):
         if max(before, after) >= size:
             return f"a window of {size} with padding {before} and {after}"

@@ -13,11 +13,10 @@ from aot.ir.graph import Graph
 from aot.ir.region import Subgraph
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Cost, Types, required
 
 
-def _rows(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, StepLoop)
+def _rows(op: StepLoop, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     rows = [required(t).shape for t in inputs[: op.per_step]]
     fits = all(len(shape) == 4 and (shape[0], shape[2]) == (1, 1) for shape in rows)
     if fits and len({shape[1] for shape in rows}) == 1:
@@ -25,9 +24,8 @@ def _rows(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return " and ".join(limits.shape_text(required(t)) for t in inputs[: op.per_step]) or "there are none"
 
 
-def _turns(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+def _turns(op: StepLoop, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     """Describes the first value whose type differs from the one that the loop's graph has for it."""
-    assert isinstance(op, StepLoop)
     graph, outside = op.graph, [required(t) for t in inputs]
     inside = [graph.types[name] for name in graph.inputs]
     if graph.constants or graph.states:
@@ -44,8 +42,7 @@ def _turns(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return f"input {differs[0]} is another value inside" if differs else None
 
 
-def _floats(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, StepLoop)
+def _floats(op: StepLoop, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     graph = op.graph
     states = graph.inputs[len(graph.inputs) - op.carried :]
     found = {graph.types[name].dtype for name in (*states, *graph.outputs)} - {DType.F32}

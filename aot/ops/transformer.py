@@ -30,10 +30,6 @@ class RmsNorm(Op):
     )
     epsilon: float = 1e-5
 
-    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = required(inputs[0])
-        return ((x.dtype.value, x.shape),)
-
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
@@ -67,10 +63,6 @@ class Rotary(Op):
         Constraint("each position needs a cosine and a sine for each pair of elements", _turns_fit),
     )
     is_interleaved: bool = False
-
-    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = required(inputs[0])
-        return ((x.dtype.value, x.shape),)
 
     def pair(self, half: int) -> tuple[slice, slice]:
         """Returns the places of the first and of the second elements of all pairs."""

@@ -16,7 +16,7 @@ from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers, clamp_reals, integer_clamp
 from aot.ops.curves_16 import sigmoid_16, tanh_16
 from aot.ops.fixed_point import logistic, tanh
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.requant import (
     Ints,
     multiply_by_quantized_multiplier,
@@ -44,10 +44,6 @@ class Unary(Op):
     def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
         """Computes int8 results for x minus its zero point; the caller clamps them to int8."""
 
-    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = required(inputs[0])
-        return ((x.dtype.value, x.shape),)
-
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
@@ -56,9 +52,6 @@ class Unary(Op):
             return (self.on_reals(x.astype(np.float32)).astype(np.float32),)
         centred = x.astype(np.int64) - quant_of(x_type).zero_point
         return (clamp_integers(self.on_integers(centred, x_type, out), Activation.NONE, out),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)
 
 
 _SHARED = (
@@ -119,8 +112,7 @@ def _wide_quant(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
     return None if all(q is not None and not q.is_per_channel for q in found) else "not every tensor has one"
 
 
-def _alpha(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, LeakyRelu)
+def _alpha(op: LeakyRelu, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return None if abs(op.alpha) < 2**10 else f"it is {op.alpha}"
 
 

@@ -106,8 +106,7 @@ _OF_16 = (MathFunction.ABS, MathFunction.EXP, MathFunction.RSQRT)
 _RSQRT_SHIFT = 20  # keeps the inverse root an integer
 
 
-def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, UnaryMath)
+def _elements(op: UnaryMath, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, (y,) = required(inputs[0]), outputs
     if x.dtype is not y.dtype:
         return f"{x.dtype.value} would become {y.dtype.value}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 
 
 def _bytes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -41,6 +41,3 @@ class UnpackRgb565(Op):
         red, green, blue = high >> 3, (high & 7) << 3 | low >> 5, low & 31
         parts = (red << 3 | red >> 2, green << 2 | green >> 4, blue << 3 | blue >> 2)
         return (np.stack(parts, axis=-1).astype(np.uint8),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

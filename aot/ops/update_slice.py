@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -47,10 +47,6 @@ class UpdateSlice(Op):
         Constraint("each dimension needs a start of i32 or i64", _starts),
     )
 
-    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = required(inputs[0])
-        return ((x.dtype.value, x.shape),)
-
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
@@ -60,6 +56,3 @@ class UpdateSlice(Op):
         made = x.copy()
         made[tuple(slice(b, b + n) for b, n in zip(begins, part.shape, strict=True))] = part
         return (made,)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

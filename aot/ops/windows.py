@@ -10,16 +10,14 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 
 
-def _sizes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Windows)
+def _sizes(op: Windows, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return None if min(op.rows, op.length, op.step) > 0 else f"{op.rows} x {op.length}, step {op.step}"
 
 
-def _phase(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Windows)
+def _phase(op: Windows, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     columns = required(inputs[0]).shape[2]
     return f"step {op.step}, {columns} columns" if op.step % columns else None
 
@@ -60,6 +58,3 @@ class Windows(Op):
         fill = x_type.quant.zero_point if x_type.quant is not None else 0
         picked = np.where(is_inside[..., None], line[np.clip(places, 0, len(line) - 1)], fill)
         return (picked.astype(x.dtype)[None],)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

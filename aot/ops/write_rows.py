@@ -13,7 +13,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Constraint, Op, Types, required
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -21,8 +21,7 @@ def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return None if len(set(found)) == 1 else ", ".join(d.value for d in found)
 
 
-def _rows_fit(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, WriteRows | ShiftRows)
+def _rows_fit(op: WriteRows | ShiftRows, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, rows = required(inputs[0]), required(inputs[1])
     fact = f"{limits.shape_text(rows)} into {limits.shape_text(x)} along axis {op.axis}"
     if x.rank != rows.rank or not 0 <= op.axis < x.rank:
@@ -32,8 +31,7 @@ def _rows_fit(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     return None if fits else fact
 
 
-def _places(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, WriteRows)
+def _places(op: WriteRows, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     rows, places = required(inputs[1]), required(inputs[2])
     is_integer = places.dtype in (DType.I32, DType.I64)
     if is_integer and places.elements == rows.shape[op.axis]:
@@ -63,10 +61,6 @@ class WriteRows(Op):
     axis: int = 0
     by_index: bool = True  # positions are indices: negative ones count from the end, others must be inside
 
-    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = required(inputs[0])
-        return ((x.dtype.value, x.shape),)
-
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
@@ -79,9 +73,6 @@ class WriteRows(Op):
                 to[place] = row
         return (made,)
 
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)
-
 
 @dataclass(frozen=True, slots=True)
 class ShiftRows(Op):
@@ -91,10 +82,6 @@ class ShiftRows(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (limits.input_count(2, 2), *_FITS)
     axis: int = 0
 
-    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = required(inputs[0])
-        return ((x.dtype.value, x.shape),)
-
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
@@ -102,6 +89,3 @@ class ShiftRows(Op):
         count = rows.shape[self.axis]
         kept = np.take(x, np.arange(count, x.shape[self.axis]), self.axis)
         return (np.concatenate([kept, rows], self.axis),)
-
-    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=outputs[0].elements)

@@ -68,42 +68,41 @@ def _result_range(node: Node, graph: Graph, ranges: dict[str, Range]) -> Range:
 
 
 def _conv2d(node: Node, graph: Graph, x: Range) -> Range:
-    assert isinstance(node.op, Conv2d)
+    op = node.op_as(Conv2d)
     weights = _weights(node, graph)
     if weights is None:
         return _whole(graph.types[node.outputs[0]])
     taps = weights.reshape(weights.shape[0], -1, weights.shape[3])
-    low, high = _centred(node, graph, _padded(node, graph, x, node.op.padding != NO_PADDING))
+    low, high = _centred(node, graph, _padded(node, graph, x, op.padding != NO_PADDING))
     sums = _weighted(taps.clip(0).sum(1), taps.clip(max=0).sum(1), low, high)
-    return _requantised(node, graph, sums, node.op.activation, node.op.rounding)
+    return _requantised(node, graph, sums, op.activation, op.rounding)
 
 
 def _dense(node: Node, graph: Graph, x: Range) -> Range:
-    assert isinstance(node.op, Dense)
+    op = node.op_as(Dense)
     weights = _weights(node, graph)
     if weights is None:
         return _whole(graph.types[node.outputs[0]])
     low, high = _centred(node, graph, x)
     sums = _weighted(weights.clip(0), weights.clip(max=0), low, high)
-    return _requantised(node, graph, sums, node.op.activation, node.op.rounding)
+    return _requantised(node, graph, sums, op.activation, op.rounding)
 
 
 def _depthwise_conv2d(node: Node, graph: Graph, x: Range) -> Range:
-    assert isinstance(node.op, DepthwiseConv2d)
+    op = node.op_as(DepthwiseConv2d)
     weights = _weights(node, graph)
     if weights is None:
         return _whole(graph.types[node.outputs[0]])
-    low, high = _centred(node, graph, _padded(node, graph, x, node.op.padding != NO_PADDING))
-    low, high = (np.repeat(limit, node.op.multiplier) for limit in (low, high))
+    low, high = _centred(node, graph, _padded(node, graph, x, op.padding != NO_PADDING))
+    low, high = (np.repeat(limit, op.multiplier) for limit in (low, high))
     positive, negative = weights.clip(0).sum((0, 1)), weights.clip(max=0).sum((0, 1))
     sums = positive * low + negative * high, positive * high + negative * low
-    return _requantised(node, graph, sums, node.op.activation, node.op.rounding)
+    return _requantised(node, graph, sums, op.activation, op.rounding)
 
 
 def _pool2d(node: Node, graph: Graph, x: Range) -> Range:
     """Returns the input's range: means and maxima stay between their operands, also after rounding."""
-    assert isinstance(node.op, Pool2d)
-    clamp = integer_clamp(node.op.activation, graph.types[node.outputs[0]])
+    clamp = integer_clamp(node.op_as(Pool2d).activation, graph.types[node.outputs[0]])
     return Range(x.low.clip(*clamp), x.high.clip(*clamp))
 
 

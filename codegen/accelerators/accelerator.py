@@ -55,9 +55,7 @@ class Accelerator:
 
 def region_of(site: Site) -> DeviceRegion:
     """Returns the region of a site."""
-    op = site.node.op
-    assert isinstance(op, DeviceRegion)
-    return op
+    return site.op_as(DeviceRegion)
 
 
 def inner_site(site: Site, node: Node) -> Site:

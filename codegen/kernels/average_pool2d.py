@@ -135,8 +135,7 @@ def _y(site: Site, y: RowFormat) -> Buffer:
 
 
 def _halves(site: Site) -> Halves:
-    assert isinstance(site.node.op, AveragePool2d)
-    return site.node.op.halves
+    return site.op_as(AveragePool2d).halves
 
 
 def _clamp(site: Site) -> ScalarFunction:

@@ -49,8 +49,7 @@ class _Factor:
 
 
 def _op(site: Site) -> BatchMatmul:
-    assert isinstance(site.node.op, BatchMatmul)
-    return site.node.op
+    return site.op_as(BatchMatmul)
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:

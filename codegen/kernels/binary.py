@@ -76,8 +76,7 @@ def is_int8(site: Site) -> bool:
 
 
 def _result_of(site: Site, arithmetic: _Arithmetic, values: Sequence[Load], as_prepared: bool) -> Expr:
-    op, (out,) = site.node.op, site.outputs
-    assert isinstance(op, BinaryOp)
+    op, (out,) = site.op_as(BinaryOp), site.outputs
     if out.quant is not None:
         zero_points = _zero_points(site, as_prepared)
         return Apply(arithmetic.function(site, zero_points), tuple(values))
@@ -122,8 +121,7 @@ def _given(zero_points: tuple[ZeroPoint, ZeroPoint]) -> tuple[int, int]:
 
 
 def result_of(site: Site) -> StoredResult:
-    op, (out,) = site.node.op, site.outputs
-    assert isinstance(op, BinaryOp)
+    op, (out,) = site.op_as(BinaryOp), site.outputs
     return StoredResult(quant_of(out).zero_point, *integer_clamp(op.activation, out), site.math)
 
 
@@ -146,8 +144,7 @@ def _term(site: Site, position: int) -> Array:
 
 
 def _product(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
-    op = site.node.op
-    assert isinstance(op, Mul)
+    op = site.op_as(Mul)
     multiplier = mul_multiplier(site.input(0), site.input(1), site.outputs[0], op.scales_in_single)
     if op.is_rounded_once:
         return product_rounded_once(multiplier, _given(zero_points), result_of(site), site.outputs[0].dtype)
@@ -168,8 +165,7 @@ def _quotient(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFun
 
 
 def _prelu(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
-    op, out = site.node.op, site.outputs[0]
-    assert isinstance(op, Prelu)
+    op, out = site.op_as(Prelu), site.outputs[0]
     branches = prelu_multipliers(site.input(0), site.input(1), out, op.scales_in_single)
     if is_int8(site):
         return prelu_int8(branches, _given(zero_points), result_of(site))

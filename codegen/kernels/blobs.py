@@ -84,8 +84,7 @@ class _List:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op = site.node.op
-    assert isinstance(op, Blobs)
+    op = site.op_as(Blobs)
     xs, ys = operand(site, 0, "scores"), result(site)
     listed = _List(ys, op.count)
     body: tuple[Stmt, ...] = (

@@ -63,8 +63,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     table = site_table(site)
     if table is not None and element_requests(site) == (None,):
         return lookup_kernel(site, table, inputs[0], output)
-    op = site.node.op
-    assert isinstance(op, Combine)
+    op = site.op_as(Combine)
     function = _function(op.by, site.input(0).dtype)
 
     def result(values: Sequence[Load]) -> Expr:

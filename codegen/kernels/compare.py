@@ -37,8 +37,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _function(site: Site) -> ScalarFunction:
-    op, first, second = site.node.op, site.input(0), site.input(1)
-    assert isinstance(op, Compare)
+    op, first, second = site.op_as(Compare), site.input(0), site.input(1)
     sign, holds = _SIGNS[op.relation], _holds(HOLDS[op.relation])
     if is_rescaled(site.inputs):
         zero_points = quant_of(first).zero_point, quant_of(second).zero_point

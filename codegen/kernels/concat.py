@@ -29,8 +29,7 @@ def _requests(site: Site) -> tuple[RowRequest | None, ...]:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, y = site.node.op, output
-    assert isinstance(op, Concat)
+    op, y = site.op_as(Concat), output
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     parts = _parts(site, inputs)
     loops, done = [], 0

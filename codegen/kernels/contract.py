@@ -32,8 +32,7 @@ def _requests(site: Site) -> tuple[RowRequest | None, ...]:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op = site.node.op
-    assert isinstance(op, Contract)
+    op = site.op_as(Contract)
     out, kept = site.outputs[0], len(op.sizes) - op.summed
     sizes, strides = op.sizes, (op.strides1, op.strides2)
     outer = StridedNest(sizes[:kept], (*(s[:kept] for s in strides), dense_strides(sizes[:kept]))).merged()

@@ -23,8 +23,7 @@ _AT_ONCE = 4  # numbers per iteration; as fast as one conversion
 
 
 def _op(site: Site) -> Convert:
-    assert isinstance(site.node.op, Convert)
-    return site.node.op
+    return site.op_as(Convert)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:

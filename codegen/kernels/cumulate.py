@@ -38,8 +38,7 @@ from codegen.loops.ir import (
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, x = site.node.op, site.input(0)
-    assert isinstance(op, Cumulate)
+    op, x = site.op_as(Cumulate), site.input(0)
     size, inner = x.shape[op.axis], prod(x.shape[op.axis + 1 :])
     step = variable("k") * inner
     along = (size - 1) * inner + step * -1 if op.reverse else step

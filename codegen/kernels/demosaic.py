@@ -61,8 +61,7 @@ class _Rows:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
-    op, (x,) = site.node.op, inputs
-    assert isinstance(op, Demosaic)
+    op, (x,) = site.op_as(Demosaic), inputs
     height, width = site.input(0).shape[1:3]
     rows = _Rows(
         x,

@@ -23,8 +23,7 @@ _ROWS = (RowAccess(stride=1, first=0, count=1),)
 
 
 def _op(site: Site) -> Dense:
-    assert isinstance(site.node.op, Dense)
-    return site.node.op
+    return site.op_as(Dense)
 
 
 def dense_strategy(

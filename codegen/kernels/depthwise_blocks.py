@@ -25,8 +25,7 @@ from codegen.loops.ir import Accumulate, Binary, Buffer, Declare, For, Proc, Rol
 
 
 def op_of(site: Site) -> DepthwiseConv2d:
-    assert isinstance(site.node.op, DepthwiseConv2d)
-    return site.node.op
+    return site.op_as(DepthwiseConv2d)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,7 @@ class _Task:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op = site.node.op
-    assert isinstance(op, Detect)
+    op = site.op_as(Detect)
     operands = tuple(operand(site, n, name) for n, name in enumerate(_NAMES[: len(site.inputs)]))
     corners, scores, kinds = operands[:CORNERS], operands[CORNERS], operands[CORNERS + 1 :]
     task = _Task(op, site.input(0).elements, corners, scores, kinds[0] if kinds else None, result(site))

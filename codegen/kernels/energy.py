@@ -27,8 +27,7 @@ _REAL_SQUARES = expression_function(
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, (out,), i = site.node.op, site.outputs, variable("i")
-    assert isinstance(op, Energy)
+    op, (out,), i = site.op_as(Energy), site.outputs, variable("i")
     first, end, bins = op.first, op.end, out.shape[-1]
     squares, zero = (_REAL_SQUARES, Const(0.0)) if out.dtype is DType.F32 else (_SQUARES, Const(0))
 

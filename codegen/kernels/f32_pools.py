@@ -138,8 +138,7 @@ def _average_name(site: Site, y: RowFormat) -> str:
 
 
 def _softmax(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
-    op, (x,) = site.node.op, inputs
-    assert isinstance(op, Softmax)
+    op, (x,) = site.op_as(Softmax), inputs
     xs, ys = _x(x, 1), _y(y)
     most, total, share = (Buffer(n, DType.F32, 1, Role.LOCAL) for n in ("most", "sum", "share"))
     element, first = load(xs, pixel_element(x)), load(xs, pixel_element(x).substitute({"c": 0}))

@@ -174,8 +174,7 @@ def _padded(op: Conv2d | DepthwiseConv2d) -> tuple[RowRequest | None, ...]:
 
 def conv2d_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     """Computes a row without a schedule."""
-    op, (x,), w = site.node.op, inputs, site.constants[1]
-    assert isinstance(op, Conv2d)
+    op, (x,), w = site.op_as(Conv2d), inputs, site.constants[1]
     channels, rows, columns, depth = w.shape
     length = depth if op.dilation[1] > 1 else columns * depth
     taps, reach = columns * depth // length, rows * columns * depth
@@ -207,8 +206,7 @@ def depthwise_rows(
     site: Site, inputs: Sequence[RowFormat], y: RowFormat, order: tuple[str, str, str]
 ) -> Kernel:
     """Computes a row with the loops over pixels, channels and filters in the given order."""
-    op, (x,), w = site.node.op, inputs, site.constants[1]
-    assert isinstance(op, DepthwiseConv2d)
+    op, (x,), w = site.op_as(DepthwiseConv2d), inputs, site.constants[1]
     rows, columns, channels = w.shape
     xs, ys = _x(x, rows), _y(y)
     ws = Buffer("w", DType.F32, w.size, Role.CONSTANT)

@@ -90,8 +90,7 @@ def _table(dtype: DType, elements: int) -> AxisVector:
 
 
 def _fft(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, dtype, size = site.node.op, site.input(0).dtype, site.input(0).shape[-1]
-    assert isinstance(op, Fft)
+    op, dtype, size = site.op_as(Fft), site.input(0).dtype, site.input(0).shape[-1]
     pairs = op.pairs
     w = _table(dtype, 2 * pairs)
 

@@ -141,8 +141,7 @@ def _by_rows(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kern
 
 
 def _gained(site: Site, level: Load, noise: Load, gains: Buffer, made: BufferPlace) -> tuple[Stmt, ...]:
-    op = site.node.op
-    assert isinstance(op, GainControl)
+    op = site.op_as(GainControl)
     place, by = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in ("place", "by"))
     three = tuple(Element(at(gains, n), load(place)) for n in range(3))
     gain = Apply(_CURVED, (*three, load(by)))

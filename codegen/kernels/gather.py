@@ -41,8 +41,7 @@ _IN_ROWS = (DType.I8, DType.I16, DType.F32)
 
 
 def _op(site: Site) -> Gather:
-    assert isinstance(site.node.op, Gather)
-    return site.node.op
+    return site.op_as(Gather)
 
 
 def _goes_by_rows(site: Site) -> bool:

@@ -53,8 +53,7 @@ _F32, _I32 = DType.F32, DType.I32
 
 
 def _op(site: Site) -> HybridDense:
-    assert isinstance(site.node.op, HybridDense)
-    return site.node.op
+    return site.op_as(HybridDense)
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import TypeVar
 
 from aot.ir.graph import Node
 from aot.ir.types import Array, DType, TensorType
+from aot.ops.op import Op
 from aot.plan.model import ANY_POOL
 from aot.target import Feature, Optimize, Target
 from codegen.formats import RowFormat, geometry
@@ -15,6 +17,8 @@ from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.kernels.knobs import Point, Space
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.loops.pack import Packing
+
+T = TypeVar("T", bound=Op)
 
 # The memory that a kernel demands: alignment of its buffers, and the memories that it can access.
 #
@@ -61,6 +65,10 @@ class Site:
     for_any_weights: bool = False  # the code must not depend on the values of the weights
     half_weights: bool = False  # weights that float16 represents exactly are stored in 16 bits
     in_place: bool = False  # the result is in the memory of the first input, which is not passed
+
+    def op_as(self, kind: type[T]) -> T:
+        """Returns the op, which the caller knows to be of that kind."""
+        return self.node.op_as(kind)
 
     def input(self, position: int) -> TensorType:
         found = self.inputs[position]

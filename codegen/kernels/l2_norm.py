@@ -82,8 +82,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     steps: tuple[tuple[str, ScalarFunction], ...] = (("norm", _NORM),)
     last: ScalarFunction = _QUOTIENT
     if not is_f32:
-        assert isinstance(site.node.op, L2Norm)
-        last = _UNSIGNED_SHARE if site.node.op.is_unsigned else _SHARE
+        last = _UNSIGNED_SHARE if site.op_as(L2Norm).is_unsigned else _SHARE
         steps = (("mult", ROOT_MULT), ("shift", ROOT_SHIFT))
     divisors = [(Buffer(name, total.dtype, 1, Role.LOCAL), function) for name, function in steps]
 

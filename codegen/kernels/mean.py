@@ -36,8 +36,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _op(site: Site) -> Mean:
-    assert isinstance(site.node.op, Mean)
-    return site.node.op
+    return site.op_as(Mean)
 
 
 def _at_once(site: Site, x: RowFormat, y: RowFormat) -> Kernel:

@@ -53,8 +53,7 @@ _NONE = Const(-1)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op = site.node.op
-    assert isinstance(op, NonMaxSuppression)
+    op = site.op_as(NonMaxSuppression)
     batches, classes, boxes = site.input(1).shape
     corners, scores, ys = operand(site, 0, "boxes"), operand(site, 1, "scores"), result(site)
     left = Buffer("left", DType.U8, boxes, Role.SCRATCH)  # 1 if a box may still be selected

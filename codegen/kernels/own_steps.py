@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.dynamic_range import half_away
-from aot.ops.own_steps import DynamicQuantize, MeasuredRange, RangeFact, fact_of
+from aot.ops.own_steps import MeasuredRange, RangeFact, fact_of
 from codegen.formats import RowFormat
 from codegen.isa.plain.dynamic_range import INVERSE_OF_REACH, INVERSE_OF_STEP, ZERO_OF_RANGE, step_of
 from codegen.isa.plain.plain import expression_function
@@ -58,8 +58,7 @@ def _whole_steps(v: float, inverse: float, low: float, high: float) -> float:
 
 
 def _lower_range(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op = site.node.op
-    assert isinstance(op, MeasuredRange)
+    op = site.op_as(MeasuredRange)
     function = _fact(op.by)
 
     def result(values: Sequence[Load]) -> Expr:
@@ -80,8 +79,6 @@ def _fact(by: RangeFact) -> ScalarFunction:
 
 
 def _lower_steps(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    assert isinstance(site.node.op, DynamicQuantize)
-
     def result(values: Sequence[Load]) -> Expr:
         return Apply(_WHOLE_STEPS, tuple(values))
 

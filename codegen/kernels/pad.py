@@ -17,8 +17,7 @@ from codegen.loops.ir import Buffer, Const, For, Proc, Role, Store, at, load
 
 
 def _op(site: Site) -> Pad:
-    assert isinstance(site.node.op, Pad)
-    return site.node.op
+    return site.op_as(Pad)
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:

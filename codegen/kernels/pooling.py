@@ -14,8 +14,7 @@ _T = variable("t")
 
 
 def pool_of(site: Site) -> Pool2d:
-    assert isinstance(site.node.op, Pool2d)
-    return site.node.op
+    return site.op_as(Pool2d)
 
 
 def pool_requests(site: Site, neutral: int) -> tuple[RowRequest | None, ...]:

@@ -17,8 +17,7 @@ from codegen.kernels.strategy import OpKernel, Strategy
 
 
 def _quantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    table, (out,), op = site_table(site), site.outputs, site.node.op
-    assert isinstance(op, Quantize)
+    table, (out,), op = site_table(site), site.outputs, site.op_as(Quantize)
     if table is not None:
         return lookup_kernel(site, table, inputs[0], output)
     function = quantise_f32(quant_of(out), out.dtype, op.halves_to_even)

@@ -18,8 +18,7 @@ from codegen.loops.ir import Buffer, For, Load, Proc, Role, Stmt, Store, at, loa
 
 
 def _op(site: Site) -> Rearrange:
-    assert isinstance(site.node.op, Rearrange)
-    return site.node.op
+    return site.op_as(Rearrange)
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:

@@ -79,8 +79,7 @@ Hidden = Callable[[Affine], Expr]
 
 
 def _recurrent(site: Site) -> Recurrent:
-    assert isinstance(site.node.op, Recurrent)
-    return site.node.op
+    return site.op_as(Recurrent)
 
 
 class RecurrentStep:

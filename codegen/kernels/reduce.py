@@ -38,8 +38,7 @@ from codegen.loops.ir import (
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, x = site.node.op, site.input(0)
-    assert isinstance(op, Reduce)
+    op, x = site.op_as(Reduce), site.input(0)
     xs, ys = operand(site, 0, "x"), result(site)
     kept, gone = _nests(x.shape, op.axes)
     total = Buffer("total", DType.I32 if _is_scaled(site) else x.dtype, 1, Role.LOCAL)
@@ -74,8 +73,7 @@ def _nests(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[StridedNest, St
 
 
 def _is_scaled(site: Site) -> bool:
-    op = site.node.op
-    assert isinstance(op, Reduce)
+    op = site.op_as(Reduce)
     return site.outputs[0].quant is not None and op.by is Reduction.SUM
 
 
@@ -85,8 +83,7 @@ def _nothing(by: Reduction, dtype: DType) -> Const:
 
 
 def _combined(site: Site, total: Buffer, element: Load) -> Expr:
-    op, dtype = site.node.op, total.dtype
-    assert isinstance(op, Reduce)
+    op, dtype = site.op_as(Reduce), total.dtype
     match op.by:
         case Reduction.MAXIMUM:
             return Binary("max", load(total), element)
@@ -115,8 +112,7 @@ def _wrapping(sign: str, dtype: DType) -> ScalarFunction:
 def _finished(site: Site, total: Load) -> Expr:
     if not _is_scaled(site):
         return total
-    op, x, out = site.node.op, site.input(0), site.outputs[0]
-    assert isinstance(op, Reduce)
+    op, x, out = site.op_as(Reduce), site.input(0), site.outputs[0]
     zero_sum, zero_point = quant_of(x).zero_point * op.count(x), quant_of(out).zero_point
     (mult, shift), (low, high) = sum_multiplier(x, out), out.dtype.limits
 
@@ -137,8 +133,7 @@ def _finished(site: Site, total: Load) -> Expr:
 
 
 def _lower_index(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, x = site.node.op, site.input(0)
-    assert isinstance(op, ArgExtreme)
+    op, x = site.op_as(ArgExtreme), site.input(0)
     xs, ys = operand(site, 0, "x"), result(site)
     kept, _ = _nests(x.shape, (op.axis,))
     stride = dense_strides(x.shape)[op.axis]

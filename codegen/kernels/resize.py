@@ -45,8 +45,7 @@ _DTYPES = frozenset({DType.I8, DType.I16, DType.F32})
 
 
 def _op(site: Site) -> Resize:
-    assert isinstance(site.node.op, Resize)
-    return site.node.op
+    return site.op_as(Resize)
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:

@@ -19,8 +19,7 @@ from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op = site.node.op
-    assert isinstance(op, RoundMantissa)
+    op = site.op_as(RoundMantissa)
     function = _function(op)
 
     def result(values: Sequence[Load]) -> Expr:

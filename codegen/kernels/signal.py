@@ -9,8 +9,6 @@ from aot.ops.signal import (
     FixedLog,
     Headroom,
     NoiseEstimate,
-    ShiftUp,
-    WholeRoot,
     Window,
     WithoutNoise,
 )
@@ -54,8 +52,7 @@ def _headroom_requests(site: Site) -> tuple[RowRequest | None, ...]:
 
 
 def _of_each_row(site: Site) -> bool:
-    assert isinstance(site.node.op, Headroom)
-    return site.node.op.each_row
+    return site.op_as(Headroom).each_row
 
 
 def _headroom(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -88,36 +85,18 @@ def _row_headroom(site: Site) -> Body:
     return body
 
 
-def _window(site: Site) -> ScalarFunction:
-    assert isinstance(site.node.op, Window)
-    return signal.windowed(site.node.op.shift)
-
-
-def _shift_up(site: Site) -> ScalarFunction:
-    assert isinstance(site.node.op, ShiftUp)
-    return signal.SHIFTED_UP
-
-
-def _whole_root(site: Site) -> ScalarFunction:
-    assert isinstance(site.node.op, WholeRoot)
-    return signal.SHIFTED_ROOT
-
-
 def _noise_estimate(site: Site) -> ScalarFunction:
-    op = site.node.op
-    assert isinstance(op, NoiseEstimate)
+    op = site.op_as(NoiseEstimate)
     return signal.noise_estimate(op.up, op.down, op.limited)
 
 
 def _without_noise(site: Site) -> ScalarFunction:
-    op = site.node.op
-    assert isinstance(op, WithoutNoise)
+    op = site.op_as(WithoutNoise)
     return signal.without_noise(op.up, op.down, op.least)
 
 
 def _fixed_log(site: Site) -> ScalarFunction:
-    op = site.node.op
-    assert isinstance(op, FixedLog)
+    op = site.op_as(FixedLog)
     return signal.fixed_log_function(op.up, op.scale)
 
 
@@ -125,8 +104,8 @@ KERNELS: Mapping[str, OpKernel] = {
     "fixed_log": _elementwise(_fixed_log, "logarithms"),
     "headroom": OpKernel((Strategy("plain", _headroom_requests, _headroom),), frozenset(DType)),
     "noise_estimate": _elementwise(_noise_estimate, "estimates of noise"),
-    "shift_up": _elementwise(_shift_up, "shifted samples"),
-    "whole_root": _elementwise(_whole_root, "square roots"),
-    "window": _elementwise(_window, "windowed samples"),
+    "shift_up": _elementwise(lambda site: signal.SHIFTED_UP, "shifted samples"),
+    "whole_root": _elementwise(lambda site: signal.SHIFTED_ROOT, "square roots"),
+    "window": _elementwise(lambda site: signal.windowed(site.op_as(Window).shift), "windowed samples"),
     "without_noise": _elementwise(_without_noise, "channels without their noise"),
 }

@@ -25,8 +25,7 @@ def _requests(site: Site) -> tuple[RowRequest | None, ...]:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, dtype, x = site.node.op, site.outputs[0].dtype, inputs[0]
-    assert isinstance(op, Smooth)
+    op, dtype, x = site.op_as(Smooth), site.outputs[0].dtype, inputs[0]
     size = output.width * output.channels
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
     shares = [Buffer(name, dtype, size, Role.CONSTANT) for name in _SHARES]

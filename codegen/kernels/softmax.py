@@ -92,8 +92,7 @@ class _Pieces:
 
 
 def _pieces(site: Site) -> _Pieces:
-    op, x = site.node.op, site.input(0)
-    assert isinstance(op, Softmax)
+    op, x = site.op_as(Softmax), site.input(0)
     if x.dtype is DType.I16:
         exp = exp_of_difference_16(difference_multiplier(x, op.beta))
         return _Pieces(exp, reciprocal_of_sum(), SUM_BITS, share_of_sum(exp))

@@ -43,8 +43,7 @@ from codegen.loops.schedule import ScheduleError
 
 
 def _op(site: Site) -> StepLoop:
-    assert isinstance(site.node.op, StepLoop)
-    return site.node.op
+    return site.op_as(StepLoop)
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:

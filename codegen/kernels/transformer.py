@@ -52,8 +52,7 @@ def _share_of_root(count: int, epsilon: float) -> ScalarFunction:
 
 
 def _lower_rms_norm(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, channels = site.node.op, inputs[0].channels
-    assert isinstance(op, RmsNorm)
+    op, channels = site.op_as(RmsNorm), inputs[0].channels
     total, share = (Buffer(name, DType.F32, 1, Role.LOCAL) for name in ("total", "share"))
     gain = Buffer("gain", DType.F32, channels, Role.CONSTANT)
 
@@ -76,8 +75,7 @@ def _times(a: Load, b: Load, c: Load) -> Binary:
 
 
 def _lower_rotary(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, x = site.node.op, site.input(0)
-    assert isinstance(op, Rotary)
+    op, x = site.op_as(Rotary), site.input(0)
     *heads, positions, size = x.shape
     half = size // 2
     xs, cosines, sines, ys = (
@@ -105,8 +103,7 @@ def _lower_attention(site: Site, inputs: Sequence[RowFormat], output: RowFormat)
 
 def attention_kernel(site: Site, kind: type[AttentionGroup]) -> Kernel:
     """Returns the kernel with that kind of C code for each group of heads."""
-    op, q, k = site.node.op, site.input(0), site.input(1)
-    assert isinstance(op, CachedAttention)
+    op, q, k = site.op_as(CachedAttention), site.input(0), site.input(1)
     _, shared, positions, head = k.shape
     group = kind(
         q.shape[1] // shared,

@@ -97,8 +97,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     table = site_table(site)
     if table is not None:
         return lookup_kernel(site, table, inputs[0], output)
-    op = site.node.op
-    assert isinstance(op, UnaryMath)
+    op = site.op_as(UnaryMath)
     function = _function(op, site.input(0), site.outputs[0])
 
     def result(values: Sequence[Load]) -> Expr:

@@ -35,8 +35,7 @@ _BLUE = expression_function(
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op = site.node.op
-    assert isinstance(op, UnpackRgb565)
+    op = site.op_as(UnpackRgb565)
 
     def body(x: AxisVector, y: AxisVector) -> Sequence[Stmt]:
         low, high = (x.load(1), x.load(0)) if op.high_first else (x.load(0), x.load(1))

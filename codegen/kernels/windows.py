@@ -18,8 +18,7 @@ _DTYPES = frozenset({DType.I8, DType.I16, DType.F32})
 
 
 def _op(site: Site) -> Windows:
-    assert isinstance(site.node.op, Windows)
-    return site.node.op
+    return site.op_as(Windows)
 
 
 def _access(site: Site) -> RowAccess:

@@ -64,8 +64,7 @@ def _write(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 def _first_element(site: Site, given: Expr, size: int, inner: int) -> tuple[Stmt, ...]:
     """Returns code that computes where a row begins in its block: -1 if its position is outside."""
-    op, place = site.node.op, Buffer("place", site.input(2).dtype, 1, Role.LOCAL)
-    assert isinstance(op, WriteRows)
+    op, place = site.op_as(WriteRows), Buffer("place", site.input(2).dtype, 1, Role.LOCAL)
     here, begin, end = load(place), Const(0), Const(size)
     from_end = Choose(Binary("<", given, begin), Binary("+", given, end), given)
     narrow = Cast(DType.I32, here) if place.dtype is DType.I64 else here

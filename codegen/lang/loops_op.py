@@ -151,8 +151,7 @@ def _requests(site: Site) -> RowRequests:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op = site.node.op
-    assert isinstance(op, UserLoops)
+    op = site.op_as(UserLoops)
     made = _BUILT[op.kernel]
     constants = {made.given[position]: array for position, array in site.constants.items()}
     stored = {

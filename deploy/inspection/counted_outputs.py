@@ -39,8 +39,7 @@ def count_lines(graph: Graph) -> list[str]:
 def _rows(graph: Graph, node: Node) -> int:
     from aot.ops.non_max_suppression import NonMaxSuppression
 
-    assert isinstance(node.op, NonMaxSuppression)
-    return node.op.rows(graph.types[node.inputs[1] or ""].shape)
+    return node.op_as(NonMaxSuppression).rows(graph.types[node.inputs[1] or ""].shape)
 
 
 def counted(counts: Iterable[str]) -> list[str]:

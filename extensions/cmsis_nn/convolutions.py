@@ -93,8 +93,7 @@ def _conv_scratch(site: Site, taps: int, op: Conv2d | DepthwiseConv2d) -> int:
 
 
 def _depthwise(site: Site) -> Arguments:
-    op, tail, w = site.node.op, tail_of(site), site.constants[1]
-    assert isinstance(op, DepthwiseConv2d)
+    op, tail, w = site.op_as(DepthwiseConv2d), tail_of(site), site.constants[1]
     return Arguments(
         (*geometry(site, op, (w.shape[0], w.shape[1])), *_stored(site, tail)),
         _tables(site, w, tail, _bias(site, w.shape[2])),

@@ -40,8 +40,7 @@ def _scaled(name: str, multiplier: Multiplier) -> _Numbers:
 
 
 def _limits(site: Site) -> _Numbers:
-    op = site.node.op
-    assert isinstance(op, BinaryOp)
+    op = site.op_as(BinaryOp)
     least, most = integer_clamp(op.activation, site.outputs[0])
     return (("y_least", least), ("y_most", most))
 
@@ -74,8 +73,7 @@ def _add(site: Site) -> Arguments:
 
 def mul_numbers(site: Site) -> Arguments:
     """Returns the arguments of a multiplication whose zero points are 0."""
-    op, y = site.node.op, site.outputs[0]
-    assert isinstance(op, Mul)
+    op, y = site.op_as(Mul), site.outputs[0]
     multiplier = mul_multiplier(site.input(0), site.input(1), y, op.scales_in_single)
     return Arguments((("elements", y.elements), *_scaled("y", multiplier), *_limits(site)))
 
@@ -85,8 +83,7 @@ def _mul(site: Site) -> Arguments:
 
 
 def softmax_arguments(site: Site) -> Arguments:
-    op, x = site.node.op, site.input(0)
-    assert isinstance(op, Softmax)
+    op, x = site.op_as(Softmax), site.input(0)
     p = softmax_parameters(x, op.beta)
     length = x.shape[-1]
     return Arguments(
@@ -105,8 +102,7 @@ ADD = LibraryCall("cmsis_nn_add", "arm_elementwise_add_s8", 2300, 256, _add, _PA
 
 
 def _is_rounded_twice(site: Site) -> bool:
-    assert isinstance(site.node.op, Mul)
-    return not site.node.op.is_rounded_once
+    return not site.op_as(Mul).is_rounded_once
 
 
 TWICE = Condition("products rounded twice (--rounding tflm)", _is_rounded_twice)

@@ -34,8 +34,7 @@ def _has_room_for_cells(site: Site) -> bool:
 
 
 def _parameters(site: Site) -> LstmParameters:
-    op = site.node.op
-    assert isinstance(op, Recurrent)
+    op = site.op_as(Recurrent)
     return lstm_parameters(site.input(_HIDDEN), site.input(_CELL), site.input(_WEIGHTS), op.cell_clip)
 
 
@@ -48,8 +47,7 @@ def _is_wide(site: Site) -> bool:
 
 
 def _is_reduced(site: Site) -> bool:
-    op = site.node.op
-    assert isinstance(op, Recurrent)
+    op = site.op_as(Recurrent)
     return op.rounding is RequantRounding.REDUCED and quant_of(site.input(_HIDDEN)).zero_point == 0
 
 

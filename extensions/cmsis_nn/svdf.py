@@ -105,8 +105,7 @@ def _is_shifted(graph: Graph, parts: _Parts, memory: str, seen: str) -> bool:
     """Returns True if the memory is [1, rows, 1, units] and each step adds as many rows as the rank."""
     _, rows, _, units = graph.types[seen].shape
     new = graph.types[parts.feature.outputs[0]].elements
-    op, kept = parts.younger.op, rows * units - new
-    assert isinstance(op, Rearrange)
+    op, kept = parts.younger.op_as(Rearrange), rows * units - new
     return (
         graph.types[memory].shape == graph.types[seen].shape
         and (op.sizes, op.strides, op.offset) == ((kept,), (1,), new)

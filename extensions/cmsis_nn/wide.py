@@ -102,8 +102,7 @@ def _conv2d(site: Site) -> Arguments:
 
 
 def _depthwise(site: Site) -> Arguments:
-    w, op = site.constants[1], site.node.op
-    assert isinstance(op, DepthwiseConv2d)
+    w, op = site.constants[1], site.op_as(DepthwiseConv2d)
     taps, depth = int(w.shape[0] * w.shape[1]), site.input(0).shape[3]
     is_fast = w.shape[2] == depth and op.dilation == (1, 1) and taps < _MOST_TAPS
     columns = 4 if site.target.has(Feature.MVE) else 1

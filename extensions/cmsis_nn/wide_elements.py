@@ -38,8 +38,7 @@ def _is_short(site: Site) -> bool:
 
 
 def _softmax(site: Site) -> Arguments:
-    op, x = site.node.op, site.input(0)
-    assert isinstance(op, Softmax)
+    op, x = site.op_as(Softmax), site.input(0)
     mult, shift = difference_multiplier(x, op.beta)
     length = x.shape[-1]
     return Arguments(

@@ -47,9 +47,8 @@ def _is_wide(graph: Graph, node: Node) -> bool:
 
 def _product(graph: Graph, node: Node) -> str:
     """Checks products. Vela computes the multiplier in single precision; for int8, all products are tried."""
-    assert isinstance(node.op, Mul)
     first, second, out = (graph.types[name] for name in (*node.reads, *node.outputs))
-    ours = mul_multiplier(first, second, out, node.op.scales_in_single)
+    ours = mul_multiplier(first, second, out, node.op_as(Mul).scales_in_single)
     its = mul_multiplier(first, second, out, scales_in_single=True)
     if ours == its or (out.dtype is DType.I8 and _are_equal_for_bytes(ours, its)):
         return ""

@@ -66,9 +66,8 @@ class WindowLayer:
 def sum_of(site: Site, threads: int) -> NpuLayer:
     """Returns the layer that adds two tensors of one shape."""
     x1, x2, y = site.input(0), site.input(1), site.outputs[0]
-    assert isinstance(site.node.op, Add)
     parameters = add_parameters(x1, x2, y)
-    least, greatest = integer_clamp(site.node.op.activation, y)
+    least, greatest = integer_clamp(site.op_as(Add).activation, y)
     zero_points = (quant_of(x1).zero_point, quant_of(x2).zero_point, quant_of(y).zero_point)
     total = SumLayer(y.elements, zero_points, parameters.left_shift, least, greatest)
     multipliers = (parameters.first, parameters.second, parameters.out)

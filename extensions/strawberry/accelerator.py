@@ -52,8 +52,7 @@ def _library(kind: str) -> CLibrary:
 
 
 def _conv_refusal(graph: Graph, conv: Node) -> Miss | None:
-    op, (x, w, *_), (y,) = conv.op, conv.reads, conv.outputs
-    assert isinstance(op, Conv2d)
+    op, (x, w, *_), (y,) = conv.op_as(Conv2d), conv.reads, conv.outputs
     types = {graph.types[value].dtype for value in (x, w, y)}
     if len(types) > 1 or not types <= _KINDS.keys():
         return Miss("only for bytes or floats, with weights and results of the same type")

@@ -18,14 +18,14 @@ from aot.ops.dense import Dense
 
 def write_dense(sheet: Sheet, node: Node) -> str | None:
     """Writes [N, K] as N pixels of K channels. Returns the reason if no such convolution exists."""
-    assert isinstance(node.op, Dense)
+    op = node.op_as(Dense)
     x, y = sheet.type(input_of(node)), sheet.type(node.outputs[0])
     w, data = sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
     stored = None if data is None else as_bytes(w, data)
     if stored is None:
         return "its weights are not constants of bytes"
-    if node.op.activation not in ACTIVATIONS:
-        return f"its activation {node.op.activation.value}"
+    if op.activation not in ACTIVATIONS:
+        return f"its activation {op.activation.value}"
     w, data = stored
     (rows, depth), channels = x.shape, w.shape[0]
     filters = (channels, 1, 1, depth)
@@ -45,7 +45,7 @@ def write_dense(sheet: Sheet, node: Node) -> str | None:
         StrideW=1,
         DilationHFactor=1,
         DilationWFactor=1,
-        FusedActivationFunction=ACTIVATIONS[node.op.activation],
+        FusedActivationFunction=ACTIVATIONS[op.activation],
     )
     view(sheet, target, sheet.value(node.outputs[0]), y.shape)
     return None

@@ -72,11 +72,11 @@ def _reshape(sheet: Sheet, node: Node) -> None:
 
 def _binary(code: str, options: str) -> Writer:
     def write(sheet: Sheet, node: Node) -> str | None:
-        assert isinstance(node.op, BinaryOp)
-        if node.op.activation not in ACTIVATIONS:
-            return f"its activation {node.op.activation.value}"
+        op = node.op_as(BinaryOp)
+        if op.activation not in ACTIVATIONS:
+            return f"its activation {op.activation.value}"
         inputs = [sheet.value(name) for name in node.inputs if name is not None]
-        number = ACTIVATIONS[node.op.activation]
+        number = ACTIVATIONS[op.activation]
         output = sheet.value(node.outputs[0])
         sheet.operator(code, 2, inputs, output, options, FusedActivationFunction=number)
         return None
@@ -85,41 +85,39 @@ def _binary(code: str, options: str) -> Writer:
 
 
 def _clamp(sheet: Sheet, node: Node) -> str | None:
-    assert isinstance(node.op, Clamp)
-    code = {Activation.RELU: "RELU", Activation.RELU6: "RELU6"}.get(node.op.activation)
+    op = node.op_as(Clamp)
+    code = {Activation.RELU: "RELU", Activation.RELU6: "RELU6"}.get(op.activation)
     x, y = sheet.type(input_of(node)), sheet.type(node.outputs[0])
     if code is None or (code == "RELU6" and x.quant != y.quant):
-        return f"{node.op.activation.value} as a separate operator"
+        return f"{op.activation.value} as a separate operator"
     sheet.operator(code, 2, (sheet.value(input_of(node)),), sheet.value(node.outputs[0]))
     return None
 
 
 def _leaky_relu(sheet: Sheet, node: Node) -> None:
-    assert isinstance(node.op, LeakyRelu)
     x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
-    sheet.operator("LEAKY_RELU", 2, (x,), y, "LeakyReluOptions", Alpha=node.op.alpha)
+    sheet.operator("LEAKY_RELU", 2, (x,), y, "LeakyReluOptions", Alpha=node.op_as(LeakyRelu).alpha)
 
 
 def _softmax(sheet: Sheet, node: Node) -> None:
-    assert isinstance(node.op, Softmax)
     x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
-    sheet.operator("SOFTMAX", 2, (x,), y, "SoftmaxOptions", Beta=node.op.beta)
+    sheet.operator("SOFTMAX", 2, (x,), y, "SoftmaxOptions", Beta=node.op_as(Softmax).beta)
 
 
 def _concat(sheet: Sheet, node: Node) -> str | None:
-    assert isinstance(node.op, Concat)
     names = [name for name in node.inputs if name is not None]
     output = node.outputs[0]
     if any(sheet.type(name).quant != sheet.type(output).quant for name in names):
         return "its parts and its result have different scales"
     inputs = [sheet.value(name) for name in names]
-    sheet.operator("CONCATENATION", 2, inputs, sheet.value(output), "ConcatenationOptions", Axis=node.op.axis)
+    sheet.operator(
+        "CONCATENATION", 2, inputs, sheet.value(output), "ConcatenationOptions", Axis=node.op_as(Concat).axis
+    )
     return None
 
 
 def _l2_norm(sheet: Sheet, node: Node) -> str | None:
-    assert isinstance(node.op, L2Norm)
-    if node.op.is_unsigned:
+    if node.op_as(L2Norm).is_unsigned:
         return _UNSIGNED
     x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
     sheet.operator("L2_NORMALIZATION", 2, (x,), y, "L2NormOptions")
@@ -127,15 +125,14 @@ def _l2_norm(sheet: Sheet, node: Node) -> str | None:
 
 
 def _mean(sheet: Sheet, node: Node) -> None:
-    assert isinstance(node.op, Mean)
-    axes = sheet.integers(f"{node.name}/axes", node.op.axes)
+    axes = sheet.integers(f"{node.name}/axes", node.op_as(Mean).axes)
     x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
     sheet.operator("MEAN", 2, (x, axes), y, "ReducerOptions", KeepDims=True)
 
 
 def _pad(sheet: Sheet, node: Node) -> None:
-    assert isinstance(node.op, Pad)
-    _padded(sheet, node, input_of(node), sheet.value(node.outputs[0]), node.op.padding, node.op.value)
+    op = node.op_as(Pad)
+    _padded(sheet, node, input_of(node), sheet.value(node.outputs[0]), op.padding, op.value)
 
 
 def _padded(sheet: Sheet, node: Node, x: str, target: int, padding: Padding, value: float) -> None:
@@ -147,21 +144,21 @@ def _padded(sheet: Sheet, node: Node, x: str, target: int, padding: Padding, val
 
 
 def _batch_matmul(sheet: Sheet, node: Node) -> str | None:
-    assert isinstance(node.op, BatchMatmul)
+    op = node.op_as(BatchMatmul)
     x, y = (sheet.type(input_of(node, number)) for number in (0, 1))
     if 1 != y.shape[1] != x.shape[1] != 1:
         return f"{x.shape[1]} matrices share {y.shape[1]}"
     inputs = [sheet.value(input_of(node, number)) for number in (0, 1)]
-    turned = {"AdjX": node.op.x_transposed, "AdjY": node.op.y_transposed}
+    turned = {"AdjX": op.x_transposed, "AdjY": op.y_transposed}
     sheet.operator("BATCH_MATMUL", 4, inputs, sheet.value(node.outputs[0]), "BatchMatMulOptions", **turned)
     return None
 
 
 def _combine(sheet: Sheet, node: Node) -> str | None:
-    assert isinstance(node.op, Combine)
-    code = {Combination.MAXIMUM: "MAXIMUM", Combination.MINIMUM: "MINIMUM"}.get(node.op.by)
+    op = node.op_as(Combine)
+    code = {Combination.MAXIMUM: "MAXIMUM", Combination.MINIMUM: "MINIMUM"}.get(op.by)
     if code is None:
-        return f"{node.op.by.value} of two tensors"
+        return f"{op.by.value} of two tensors"
     inputs = [sheet.value(input_of(node, number)) for number in (0, 1)]
     sheet.operator(code, 2, inputs, sheet.value(node.outputs[0]), "MaximumMinimumOptions")
     return None
@@ -169,28 +166,27 @@ def _combine(sheet: Sheet, node: Node) -> str | None:
 
 def _reduce(sheet: Sheet, node: Node) -> str | None:
     """Writes a reduction. Quantized sums are rounded differently."""
-    assert isinstance(node.op, Reduce)
-    code = _REDUCTIONS.get(node.op.by)
-    if code is None or (node.op.by is Reduction.SUM and sheet.type(input_of(node)).dtype is not DType.F32):
-        return f"{node.op.by.value} of {sheet.type(input_of(node)).dtype.value}"
-    axes = sheet.integers(f"{node.name}/axes", node.op.axes)
+    op = node.op_as(Reduce)
+    code = _REDUCTIONS.get(op.by)
+    if code is None or (op.by is Reduction.SUM and sheet.type(input_of(node)).dtype is not DType.F32):
+        return f"{op.by.value} of {sheet.type(input_of(node)).dtype.value}"
+    axes = sheet.integers(f"{node.name}/axes", op.axes)
     x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
     sheet.operator(code, 2, (x, axes), y, "ReducerOptions", KeepDims=True)
     return None
 
 
 def _unary_math(sheet: Sheet, node: Node) -> str | None:
-    assert isinstance(node.op, UnaryMath)
-    found = _MATH.get(node.op.of)
+    op = node.op_as(UnaryMath)
+    found = _MATH.get(op.of)
     if found is None or sheet.type(input_of(node)).dtype is not DType.F32:
-        return f"{node.op.of.value} of {sheet.type(input_of(node)).dtype.value}"
+        return f"{op.of.value} of {sheet.type(input_of(node)).dtype.value}"
     sheet.operator(found, 1, (sheet.value(input_of(node)),), sheet.value(node.outputs[0]))
     return None
 
 
 def _resize(sheet: Sheet, node: Node) -> str | None:
-    op = node.op
-    assert isinstance(op, Resize)
+    op = node.op_as(Resize)
     if op.is_unsigned:
         return _UNSIGNED
     size = sheet.integers(f"{node.name}/size", op.size)
@@ -235,8 +231,7 @@ def as_they_are(w: TensorType, data: Array) -> Stored | None:
 
 def conv2d_writer(storing: Storing) -> Writer:
     def write(sheet: Sheet, node: Node) -> str | None:
-        op, w, data = node.op, sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
-        assert isinstance(op, Conv2d)
+        op, w, data = node.op_as(Conv2d), sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
         stored = None if data is None else storing(w, data)
         return _layer(sheet, node, op, (w.shape[1], w.shape[2]), stored)
 
@@ -245,8 +240,11 @@ def conv2d_writer(storing: Storing) -> Writer:
 
 def depthwise_writer(storing: Storing) -> Writer:
     def write(sheet: Sheet, node: Node) -> str | None:
-        op, stored, data = node.op, sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
-        assert isinstance(op, DepthwiseConv2d)
+        op, stored, data = (
+            node.op_as(DepthwiseConv2d),
+            sheet.type(input_of(node, 1)),
+            sheet.array(input_of(node, 1)),
+        )
         if data is None:
             return "its weights are not constant"
         quant = stored.quant
@@ -292,12 +290,12 @@ def _layer(
 
 
 def _dense(sheet: Sheet, node: Node) -> str | None:
-    assert isinstance(node.op, Dense)
+    op = node.op_as(Dense)
     w, data = sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
     if data is None or w.dtype not in (DType.I8, DType.F32):
         return "its weights are not constants of int8 or float32"
-    if node.op.activation not in ACTIVATIONS:
-        return f"its activation {node.op.activation.value}"
+    if op.activation not in ACTIVATIONS:
+        return f"its activation {op.activation.value}"
     weights, bias = sheet.tensor(input_of(node, 1), w, data), bias_of(sheet, node, w, w.shape[0])
     sheet.operator(
         "FULLY_CONNECTED",
@@ -305,7 +303,7 @@ def _dense(sheet: Sheet, node: Node) -> str | None:
         (sheet.value(input_of(node)), weights, bias),
         sheet.value(node.outputs[0]),
         "FullyConnectedOptions",
-        FusedActivationFunction=ACTIVATIONS[node.op.activation],
+        FusedActivationFunction=ACTIVATIONS[op.activation],
     )
     return None
 

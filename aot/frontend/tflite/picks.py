@@ -78,11 +78,11 @@ class _Slice:
 
 
 def _rearrange(sheet: Sheet, node: Node) -> None:
-    assert isinstance(node.op, Rearrange)
+    op = node.op_as(Rearrange)
     x, y = input_of(node), node.outputs[0]
-    found = _slice_of(node.op.loops.merged(), sheet.type(x).elements)
+    found = _slice_of(op.loops.merged(), sheet.type(x).elements)
     if found is None:
-        _picked_one_by_one(sheet, node, node.op.loops)
+        _picked_one_by_one(sheet, node, op.loops)
         return
     made = _seen_as(sheet, node, found.shape)
     if found.sizes != found.shape:
@@ -139,15 +139,15 @@ def _picked_one_by_one(sheet: Sheet, node: Node, loops: Loops) -> None:
 
 def _gather(sheet: Sheet, node: Node) -> str | None:
     """Writes a gather; computed indices must be in range already, because TFLite checks them."""
-    assert isinstance(node.op, Gather)
+    op = node.op_as(Gather)
     x, indices = sheet.type(input_of(node)), sheet.array(input_of(node, 1))
     if indices is None:
         return "its indices are known only at run time"
-    inside = np.clip(indices, 0, x.shape[node.op.axis] - 1)
+    inside = np.clip(indices, 0, x.shape[op.axis] - 1)
     places = sheet.integers(f"{node.name}/places", inside)
     sheet.operator(
         "GATHER", 2, (sheet.value(input_of(node)), places), sheet.value(node.outputs[0]), "GatherOptions",
-        Axis=node.op.axis, BatchDims=node.op.batches,
+        Axis=op.axis, BatchDims=op.batches,
     )  # fmt: skip
     return None
 

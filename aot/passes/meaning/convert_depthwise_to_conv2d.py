@@ -24,7 +24,6 @@ class _AsConvolutions(Mutator):
     nothing = "there is no depthwise convolution"
 
     def visit_depthwise_conv2d(self, node: Node) -> Node | Miss:
-        assert isinstance(node.op, DepthwiseConv2d)
         old = required(node.inputs[1])
         channels = self.graph.types[node.reads[0]].shape[3]
         if channels != 1:
@@ -34,7 +33,11 @@ class _AsConvolutions(Mutator):
         weights: Array = np.ascontiguousarray(self.graph.constants[old].transpose(2, 0, 1)[..., np.newaxis])
         quant = _filters_first(self.graph.types[old].quant)
         name = self.constant(f"{old}/filters-first", weights, quant)
-        return replace(node, op=_convolution(node.op), inputs=(node.inputs[0], name, *node.inputs[2:]))
+        return replace(
+            node,
+            op=_convolution(node.op_as(DepthwiseConv2d)),
+            inputs=(node.inputs[0], name, *node.inputs[2:]),
+        )
 
 
 def _convolution(depthwise: DepthwiseConv2d) -> Conv2d:

@@ -63,8 +63,7 @@ def _readers(value: str, graph: Graph) -> list[Node] | None:
 
 
 def _loops(node: Node) -> Loops:
-    assert isinstance(node.op, Rearrange)
-    return node.op.loops
+    return node.op_as(Rearrange).loops
 
 
 def _reading(node: Node, source: str, loops: Loops, graph: Graph) -> Node:

@@ -199,7 +199,6 @@ def _rows_joined(graph: Graph, node: Node, steps: str) -> Places | None:
         if places is None:
             return None
         found.append(places.reshape(graph.types[value].shape))
-    assert isinstance(node.op, Concat)
-    whole = np.concatenate(found, axis=node.op.axis)
+    whole = np.concatenate(found, axis=node.op_as(Concat).axis)
     count = len(node.reads)
     return whole.reshape(count, -1) if whole.size % count == 0 else None

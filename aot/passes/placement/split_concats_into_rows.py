@@ -92,8 +92,8 @@ def _joined(
     node: Node, kind: TensorType, graph: Graph, instead_of: Sequence[Node], followed_by: Sequence[Node] = ()
 ) -> Graph:
     """Returns the graph with views of the inputs in the result's rows; constants are reshaped."""
-    assert isinstance(node.op, Concat)
-    axis, inner = node.op.axis, prod(kind.shape[node.op.axis + 1 :])
+    op = node.op_as(Concat)
+    axis, inner = op.axis, prod(kind.shape[op.axis + 1 :])
     views: list[Node] = []
     names: list[str] = []
     types: dict[str, TensorType] = {node.outputs[0]: kind}

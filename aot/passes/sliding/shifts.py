@@ -163,7 +163,6 @@ def _is_along(node: Node, value: str) -> bool:
 
 
 def _joined(node: Node, graph: Graph, shifts: Mapping[str, Shift]) -> Reach | str:
-    assert isinstance(node.op, Concat)
     fixed = [v for v in node.reads if v not in shifts]
     if fixed:
         return f'"{fixed[0]}" has another value for each row'
@@ -171,7 +170,7 @@ def _joined(node: Node, graph: Graph, shifts: Mapping[str, Shift]) -> Reach | st
     if len(found) != 1:
         return "the rows of its inputs come at different distances"
     ((axis, _, _),) = found
-    return "it joins rows" if axis == node.op.axis else Reach(axis)
+    return "it joins rows" if axis == node.op_as(Concat).axis else Reach(axis)
 
 
 def _windows(node: Node, graph: Graph, axis: int) -> Reach | str:
@@ -194,8 +193,7 @@ def _windows(node: Node, graph: Graph, axis: int) -> Reach | str:
 
 def _cut(node: Node, graph: Graph, axis: int) -> Reach | str:
     """Windows of a line of pixels, whose rows may be cut in the middle of the input's rows."""
-    op, columns = node.op, graph.types[node.reads[0]].shape[2]
-    assert isinstance(op, Windows)
+    op, columns = node.op_as(Windows), graph.types[node.reads[0]].shape[2]
     if axis != 1:
         return "each of its results reads all rows"
     before = -(-op.before // columns)
@@ -213,8 +211,7 @@ def _reshaped(node: Node, graph: Graph, axis: int) -> Reach | str:
 
 def _rearranged(node: Node, graph: Graph, axis: int) -> Reach | str:
     """Finds the loop along rows."""
-    op, x = node.op, graph.types[node.reads[0]]
-    assert isinstance(op, Rearrange)
+    op, x = node.op_as(Rearrange), graph.types[node.reads[0]]
     if op.sizes != op.shape:
         return _NO_AXIS
     inner, rows = prod(x.shape[axis + 1 :]), x.shape[axis]

@@ -84,11 +84,11 @@ def _bias(
 def product(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
     """Returns the integer form of a product of two computed matrices."""
     node = layer.node
-    assert isinstance(node.op, BatchMatmul)
+    op = node.op_as(BatchMatmul)
     x, y = (rewrite.integers(name) for name in node.inputs)
     if x is None or y is None or activation is not Activation.NONE:
         return None
-    return Form(replace(node.op, rounding=rounding_of(node.op.name, rewrite.mode)), (x, y))
+    return Form(replace(op, rounding=rounding_of(op.name, rewrite.mode)), (x, y))
 
 
 def ones(channels: int, size: tuple[int, int]) -> tuple[TensorType, Array]:

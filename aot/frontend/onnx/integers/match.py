@@ -132,7 +132,6 @@ def _limits(graph: Graph, node: Node) -> tuple[float, float] | None:
     """Returns the limits of a node that only clamps; None for others, such as limits per element."""
     if isinstance(node.op, Clamp):
         return node.op.activation.real_limits
-    assert isinstance(node.op, Combine)
     limits = [v for v in node.reads if v in graph.constants and graph.constants[v].size == 1]
     others = [v for v in node.reads if v not in limits]
     if len(limits) != 1 or len(others) != 1:
@@ -140,4 +139,4 @@ def _limits(graph: Graph, node: Node) -> tuple[float, float] | None:
     if graph.types[others[0]].shape != graph.types[node.outputs[0]].shape:
         return None
     limit = float(graph.constants[limits[0]].reshape(-1)[0])
-    return (limit, math.inf) if node.op.by is Combination.MAXIMUM else (-math.inf, limit)
+    return (limit, math.inf) if node.op_as(Combine).by is Combination.MAXIMUM else (-math.inf, limit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, Quant, TensorType
@@ -24,19 +25,17 @@ def _same(op: Op, quant: Quant) -> Op:
     return op
 
 
-def _padding(op: Op, quant: Quant) -> Op | None:
+def _padding(op: Pad, quant: Quant) -> Op | None:
     """Returns the op with stored zeros as padding; only 0 is certainly a stored integer."""
-    assert isinstance(op, Pad)
     return replace(op, value=float(quant.zero_point)) if op.value == 0 else None
 
 
-def _pool(op: Op, quant: Quant) -> Op | None:
-    assert isinstance(op, MaxPool2d)
+def _pool(op: MaxPool2d, quant: Quant) -> Op | None:
     return op if op.activation is Activation.NONE else None
 
 
 # The op on integers, or None. All inputs are moved; for a gather only the first.
-_ON_INTEGERS: Mapping[type[Op], Callable[[Op, Quant], Op | None]] = {
+_ON_INTEGERS: Mapping[type[Op], Callable[[Any, Quant], Op | None]] = {
     Concat: _same,
     Gather: _same,
     MaxPool2d: _pool,

@@ -28,12 +28,11 @@ _OF_16_BITS = Quant((1 / 65536,), (-32768,))  # of a softmax
 
 def sum_or_product(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
     """Returns the integer form of a sum or product of two quantized values, one possibly constant."""
-    node = layer.node
-    assert isinstance(node.op, BinaryOp)
+    node, op = layer.node, layer.node.op_as(BinaryOp)
     operands = tuple(rewrite.integers(name) for name in node.inputs)
-    if None in operands or node.op.activation is not Activation.NONE:
+    if None in operands or op.activation is not Activation.NONE:
         return None
-    op = replace(node.op, activation=activation)
+    op = replace(op, activation=activation)
     if isinstance(op, Mul):
         is_rounded_once = ROUNDING[Mul.name]["i8"][rewrite.mode] is RequantRounding.SINGLE
         op = replace(
@@ -80,8 +79,7 @@ def _weighted_average(
 
 
 def mean(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    x, op = rewrite.integers(layer.node.inputs[0]), layer.node.op
-    assert isinstance(op, Mean)
+    x, op = rewrite.integers(layer.node.inputs[0]), layer.node.op_as(Mean)
     op = replace(op, rounding=rounding_of(Mean.name, rewrite.mode))
     return None if x is None or activation is not Activation.NONE else Form(op, (x,))
 

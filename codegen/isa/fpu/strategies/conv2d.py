@@ -17,8 +17,7 @@ from codegen.kernels.strategy import F32_INPUTS, NOT_FOR_SIZE, Strategy
 def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     channels, _, columns, depth = site.constants[1].shape
     kernel = conv2d_rows(site, inputs, y)
-    op = site.node.op
-    assert isinstance(op, Conv2d)
+    op = site.op_as(Conv2d)
     tile = dot_tile(y.width, channels, depth if op.dilation[1] > 1 else columns * depth)
     return replace(kernel, sketch=tile, why=f"{tile['column']} pixels x {tile['o']} channels at a time")
 

@@ -16,8 +16,7 @@ from codegen.kernels.strategy import Condition, Strategy
 
 
 def _is_truncation(site: Site) -> bool:
-    op = site.node.op
-    assert isinstance(op, Convert)
+    op = site.op_as(Convert)
     return (site.input(0).dtype, op.to, op.of_bits) == (DType.F32, DType.I32, False)
 
 
