@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 ERROR_CODE = re.compile(r"^error\[(E\d{3})\]: ", re.MULTILINE)
 GOLDEN = Path(__file__).resolve().parent / "golden"
+TOOLS = {"cc": ("cc", "gcc"), "arm": ("arm-none-eabi-gcc",), "qemu": ("qemu-system-arm",)}  # of markers
 
 
 _COLLECTED_AFTER = 2_000_000  # new objects: plans are many objects and no cycles
@@ -46,11 +47,25 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(_COLLECTED_AFTER)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A marker is all that a test says of the tools that it stands for."""
+    for mark, tools in TOOLS.items():
+        if item.get_closest_marker(mark):
+            require_programs(*tools)
+
+
 def skip_or_fail(reason: str) -> None:
     """What is missing skips a test on someone's desk and fails it in CI, where it is meant to be there."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"{reason}; in CI nothing may be missing", pytrace=False)
     pytest.skip(reason)
+
+
+def require_programs(*names: str) -> None:
+    for name in names:
+        if shutil.which(name) is None:
+            skip_or_fail(f"needs the program {name}, which is not on PATH")
 
 
 @pytest.fixture(scope="session")
@@ -68,14 +83,8 @@ def shared_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def require_tool() -> Callable[..., None]:
-    """require_tool("gcc", "arm-none-eabi-gcc"): programs that must be on PATH."""
-
-    def require(*names: str) -> None:
-        for name in names:
-            if shutil.which(name) is None:
-                skip_or_fail(f"needs the program {name}, which is not on PATH")
-
-    return require
+    """require_tool("clang", "ninja"): programs that must be on PATH, besides those of markers."""
+    return require_programs
 
 
 @pytest.fixture(scope="session")

@@ -177,9 +177,8 @@ def test_memory_that_does_not_exist_is_named_with_what_there_is(
 @pytest.mark.cc
 @pytest.mark.slow
 def test_c_that_does_not_compile_is_said_to_be_the_accelerators(
-    add: Add, run_deploy: Run, repo_root: Path, require_tool: Callable[..., None]
+    add: Add, run_deploy: Run, repo_root: Path
 ) -> None:
-    require_tool("gcc")
     add("broken", with_c("int32_t sum = 0;", "int32_t sum = nothing;"))
     done = run_deploy("verify", repo_root / DIGITS, "--board", "host", "--accelerator", "broken")
     assert done.status == 1
@@ -194,9 +193,8 @@ def test_c_that_does_not_compile_is_said_to_be_the_accelerators(
 @pytest.mark.cc
 @pytest.mark.slow
 def test_a_device_that_never_finishes_is_ended_at_the_deadline_and_named(
-    add: Add, run_deploy: Run, repo_root: Path, require_tool: Callable[..., None]
+    add: Add, run_deploy: Run, repo_root: Path
 ) -> None:
-    require_tool("gcc")
     forever = "for (volatile int32_t wait = 1; wait;) {\n    }\n    const int32_t filter ="
     add("forever", with_c("const int32_t filter =", forever))
     words = ("verify", repo_root / DIGITS, "--board", "host", "--accelerator", "forever", "--deadline", "0.5")
@@ -221,16 +219,9 @@ def test_a_device_that_never_finishes_is_ended_at_the_deadline_and_named(
     ids=["in the arena", "beside it"],
 )
 def test_writing_outside_its_buffers_is_found_by_a_poisoned_run(
-    place: str,
-    node: str,
-    where: str,
-    add: Add,
-    run_deploy: Run,
-    repo_root: Path,
-    require_tool: Callable[..., None],
+    place: str, node: str, where: str, add: Add, run_deploy: Run, repo_root: Path
 ) -> None:
     """The byte is nobody's at that moment, and no output shows it."""
-    require_tool("gcc")
     add("outside", with_c("const int32_t filter =", f"{place} = 77;\n    const int32_t filter ="))
     model = import_model(repo_root / DIGITS, CompileOptions())
     target = load_core("host").target()
@@ -243,10 +234,7 @@ def test_writing_outside_its_buffers_is_found_by_a_poisoned_run(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_verify_looks_for_it_on_request(
-    add: Add, run_deploy: Run, repo_root: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_verify_looks_for_it_on_request(add: Add, run_deploy: Run, repo_root: Path) -> None:
     behind = "y[s->y_rows * s->y_columns * s->channels] = 77;"
     add("outside", with_c("const int32_t filter =", f"{behind}\n    const int32_t filter ="))
     words = ("verify", repo_root / DIGITS, "--board", "host", "--accelerator", "outside", "--check")

@@ -47,10 +47,7 @@ def some(cases: Sequence[OpCase]) -> list[OpCase]:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", [CONVOLUTIONS, DENSE], ids=["conv2d", "dense"])
-def test_layers_of_all_shapes_keep_their_bits(
-    cases: Sequence[OpCase], require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_layers_of_all_shapes_keep_their_bits(cases: Sequence[OpCase], tmp_path: Path) -> None:
     rng, taken = np.random.default_rng(2), some(cases)
     assert len(taken) == 6
     for case in taken:
@@ -100,7 +97,7 @@ def test_every_layer_is_verified_on_host_qemu_and_unicorn(
     require_package: Callable[..., None],
 ) -> None:
     """Beside another device, so that two of them and the core compute one model."""
-    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("unicorn")
     words = ["verify", repo_root / DIGITS, "--board", board, "--layers"]
     words += ["--accelerator", "strawberry", "--accelerator", "chocolate:tile=64"]
@@ -131,9 +128,8 @@ output "y"
 @pytest.mark.cc
 @pytest.mark.parametrize("optimize", ["speed", "ram"])
 def test_the_core_computes_while_a_device_has_its_inputs_and_its_result(
-    optimize: str, halves: None, require_tool: Callable[..., None], tmp_path: Path
+    optimize: str, halves: None, tmp_path: Path
 ) -> None:
-    require_tool("gcc")
     made = made_of(BESIDE, "halves", optimize=optimize)
     names = [made.layers[number].name for number in made.plan.order]
     start, wait = names.index("sum"), len(names) - names[::-1].index("sum") - 1

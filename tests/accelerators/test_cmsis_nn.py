@@ -300,10 +300,7 @@ def test_the_calls_are_those_of_the_golden_file(folder: Path, golden: Callable[[
 
 
 @pytest.mark.cc
-def test_what_the_library_is_told_is_c_without_a_warning(
-    folder: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_what_the_library_is_told_is_c_without_a_warning(folder: Path) -> None:
     own = Path("extensions/cmsis_nn").resolve()
     sources = sorted(own.glob("*.c"))
     asked = ("gcc", *STRICT, f"-I{own}", f"-I{folder}/Include", *map(str, sources))
@@ -385,9 +382,8 @@ def library() -> Path:
     ],
 )
 def test_layers_of_all_shapes_keep_their_bits(
-    cases: Sequence[OpCase], least: int, library: Path, require_tool: Callable[..., None], tmp_path: Path
+    cases: Sequence[OpCase], least: int, library: Path, tmp_path: Path
 ) -> None:
-    require_tool("gcc")
     rng, names = np.random.default_rng(2), []
     for case in cases:
         made = compiled(case, library, Target("host", pointer_bytes=8))
@@ -413,7 +409,7 @@ def test_layers_of_all_shapes_keep_their_bits(
 def test_layers_of_16_bits_have_the_bits_of_the_reference_on_boards(
     name: str, board: str, library: Path, run_deploy: Run, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    require_tool("arm-none-eabi-gcc")
     cases = (CASES, DEPTHWISE_CASES, DENSE_CASES, WIDE_POOLS, SOFTMAX_CASES, WIDE_PAIRS)
     known = {each.name: each for each in chain(*cases)}
     file = tmp_path / "wide.tflite"
@@ -431,7 +427,7 @@ def test_an_lstm_of_16_bits_has_the_bits_of_the_reference_on_boards(
     board: str, library: Path, require_tool: Callable[..., None]
 ) -> None:
     """No file has such a layer alone; the library adds with SMLAD and with Helium here."""
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    require_tool("arm-none-eabi-gcc")
     case, rng = recurrent_integers("wide", 2, 2, 17, True), np.random.default_rng(3)
     options = CompileOptions(accelerators=(f"cmsis-nn:path={library}",))
     made = compile_for(ImportedModel(case.graph, "net.tflite", "00" * 32, "net"), load_board(board), options)
@@ -448,11 +444,8 @@ def test_an_lstm_of_16_bits_has_the_bits_of_the_reference_on_boards(
 @pytest.mark.slow
 @pytest.mark.parametrize("width", ["int8", "int16"])
 @pytest.mark.parametrize("rank", [1, 3])
-def test_an_svdf_keeps_its_bits_and_its_memory(
-    width: str, rank: int, library: Path, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_an_svdf_keeps_its_bits_and_its_memory(width: str, rank: int, library: Path, tmp_path: Path) -> None:
     """With 16 bits, sums of its filters leave 32 bits and wrap."""
-    require_tool("gcc")
     made = of_svdf(library, svdf(width, rank))
     graph = read_tflite(svdf(width, rank), "net.tflite")
     rng, model = np.random.default_rng(3), Poisoned(made, tmp_path)
@@ -468,7 +461,7 @@ def test_an_svdf_keeps_its_bits_and_its_memory(
 def test_each_layer_of_a_model_has_the_bits_of_the_reference(
     board: str, library: Path, run_deploy: Run, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    require_tool("arm-none-eabi-gcc")
     file = tmp_path / "each_layer.tflite"
     file.write_bytes(each_layer())
     asked = ("--board", board, "--accelerator", f"cmsis-nn:path={library}", "--layers")

@@ -56,10 +56,7 @@ def compiled(name: str, word: str = "ethos-u") -> CompiledModel:
     ("name", "word"),
     [("classifier", "ethos-u"), ("residual", "ethos-u:config=u55-32"), ("pools", "ethos-u:config=u65-256")],
 )
-def test_whole_networks_run_there_bit_for_bit(
-    name: str, word: str, needs_vela: None, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_whole_networks_run_there_bit_for_bit(name: str, word: str, needs_vela: None, tmp_path: Path) -> None:
     made, rng = compiled(name, word), np.random.default_rng(5)
     graph = read_tflite(TINY[name](), f"{name}.tflite")
     (region,) = [layer for layer in made.layers if layer.device]
@@ -84,10 +81,9 @@ output "y"
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["u55-32", "u55-128", "u55-256"])
 def test_depthwise_layers_whose_last_block_of_channels_is_smaller(
-    config: str, needs_vela: None, require_tool: Callable[..., None], tmp_path: Path
+    config: str, needs_vela: None, tmp_path: Path
 ) -> None:
     """Weights and sums of a block of channels lie together, and the last block has fewer."""
-    require_tool("gcc")
     rng = np.random.default_rng(8)
     for channels in (3, 20, 70, 131):
         values: dict[str, Array] = {
@@ -116,10 +112,7 @@ output "flat"
 
 
 @pytest.mark.cc
-def test_weights_that_were_unsigned_have_nine_bits_there(
-    needs_vela: None, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_weights_that_were_unsigned_have_nine_bits_there(needs_vela: None, tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     w = (rng.integers(0, 256, (8, 1, 1, 3)) - 156).astype(np.int16)
     assert np.abs(w).max() > 128

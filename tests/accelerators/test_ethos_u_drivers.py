@@ -92,9 +92,8 @@ ENDS = (  # (CONFIG, STATUS before, STATUS when it is started, the end)
 @pytest.mark.cc
 @pytest.mark.parametrize(("config", "before", "answer", "end"), ENDS, ids=[str(n) for n in range(len(ENDS))])
 def test_the_driver_says_how_the_device_ended(
-    config: int, before: int, answer: int, end: End, require_tool: RequireTool, driver: Path
+    config: int, before: int, answer: int, end: End, driver: Path
 ) -> None:
-    require_tool("gcc")
     words = [str(driver), hex(config), hex(before), hex(answer)]
     ran = subprocess.run(words, capture_output=True, text=True, check=True)
     said, position, is_copied, command = ran.stdout.split()
@@ -228,8 +227,7 @@ def run_on(board: LittleBoard, commands: Sequence[int], regions: int = 3) -> Npu
 
 
 @pytest.mark.cc
-def test_the_emulated_device_executes_commands_in_the_boards_memory(require_tool: RequireTool) -> None:
-    require_tool("gcc")
+def test_the_emulated_device_executes_commands_in_the_boards_memory() -> None:
     board = LittleBoard()
     npu = run_on(board, [*COPY, *STOP])
     assert npu.read(device.STATUS) == DONE
@@ -252,9 +250,8 @@ def test_the_emulated_device_executes_commands_in_the_boards_memory(require_tool
     ids=["unknown", "endless", "nowhere", "read-only"],
 )
 def test_the_emulated_device_raises_the_bit_of_an_error(
-    commands: Sequence[int], regions: int, bit: int, require_tool: RequireTool
+    commands: Sequence[int], regions: int, bit: int
 ) -> None:
-    require_tool("gcc")
     board = LittleBoard()
     npu = run_on(board, commands, regions)
     assert npu.read(device.STATUS) & (IRQ | bit) == IRQ | bit
@@ -267,7 +264,7 @@ def test_the_emulated_device_raises_the_bit_of_an_error(
 def test_layers_are_verified_behind_registers(
     config: str, run_deploy: Run, require_tool: RequireTool, require_package: Run, tmp_path: Path
 ) -> None:
-    require_tool("gcc", "arm-none-eabi-gcc")
+    require_tool("arm-none-eabi-gcc")
     require_package("ethosu")
     require_package("unicorn")
     (tmp_path / "net.tflite").write_bytes(TINY["classifier"]())
@@ -281,8 +278,7 @@ def test_layers_are_verified_behind_registers(
 
 
 @pytest.mark.cc
-def test_arms_driver_gets_what_the_model_gets(require_tool: RequireTool, tmp_path: Path) -> None:
-    require_tool("gcc")
+def test_arms_driver_gets_what_the_model_gets(tmp_path: Path) -> None:
     program = built(tmp_path, OURS / "ethos_u_by_driver.c", DEVICE / "npu_driver.c")
     ran = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

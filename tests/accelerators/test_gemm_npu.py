@@ -254,8 +254,7 @@ int main(void)
 
 
 @pytest.mark.cc
-def test_a_device_that_never_finishes_meets_a_deadline(require_tool: RequireTool, tmp_path: Path) -> None:
-    require_tool("gcc")
+def test_a_device_that_never_finishes_meets_a_deadline(tmp_path: Path) -> None:
     (tmp_path / "late.c").write_text(LATE)
     sources = [str(tmp_path / "late.c"), str(FOLDER / "gemm_npu_registers.c"), f"-I{FOLDER}"]
     options = ["-DGEMM_NPU_MOST_POLLS=1000", "-w", "-o", str(tmp_path / "late")]
@@ -267,10 +266,7 @@ def test_a_device_that_never_finishes_meets_a_deadline(require_tool: RequireTool
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", [CONVOLUTIONS, DEPTHWISE, DENSE], ids=["conv2d", "depthwise", "dense"])
-def test_layers_of_all_shapes_keep_their_bits(
-    cases: Sequence[OpCase], require_tool: RequireTool, tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_layers_of_all_shapes_keep_their_bits(cases: Sequence[OpCase], tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     taken = [case for case in cases if is_taken(made_of(case.graph))][:6]
     assert len(taken) == 6
@@ -282,8 +278,7 @@ def test_layers_of_all_shapes_keep_their_bits(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_pools_and_sums_keep_their_bits(require_tool: RequireTool, tmp_path: Path) -> None:
-    require_tool("gcc")
+def test_pools_and_sums_keep_their_bits(tmp_path: Path) -> None:
     for number, lines in enumerate(SMALL):
         graph = parse_graph(f'graph "net"\n{lines}\noutput "y"\n')
         made, rng = made_of(graph), np.random.default_rng(number)
@@ -312,7 +307,7 @@ def test_every_layer_is_verified_on_host_qemu_and_behind_registers(
     require_tool: RequireTool,
     require_package: Callable[..., None],
 ) -> None:
-    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("unicorn")
     words = ["verify", repo_root / DIGITS, "--board", board, "--layers", "--accelerator", word]
     done = run_deploy(*words, *(["--runner", runner] if runner else []))
@@ -330,8 +325,7 @@ output "z"
 
 
 @pytest.mark.cc
-def test_the_core_computes_while_the_device_does(require_tool: RequireTool, tmp_path: Path) -> None:
-    require_tool("gcc")
+def test_the_core_computes_while_the_device_does(tmp_path: Path) -> None:
     graph = parse_graph(BESIDE)
     made = made_of(graph)
     names = [made.layers[number].name for number in made.plan.order]

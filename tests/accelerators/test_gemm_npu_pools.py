@@ -188,7 +188,7 @@ def test_padded_pools_are_verified_on_host_qemu_and_behind_registers(
     require_tool: Callable[..., None],
     require_package: Callable[..., None],
 ) -> None:
-    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("unicorn")
     model = tmp_path / "pools.tflite"
     model.write_bytes(padded_pools())

@@ -83,10 +83,7 @@ def made_of(graph: Graph, *words: str) -> CompiledModel:
 @pytest.mark.cc
 @pytest.mark.parametrize("kind", _TYPES)
 @pytest.mark.parametrize("name", CASES)
-def test_what_it_computes_is_the_reference(
-    name: str, kind: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_what_it_computes_is_the_reference(name: str, kind: str, tmp_path: Path) -> None:
     graph, rng = graph_of(name, kind), np.random.default_rng(4)
     made = made_of(graph, f"strawberry:lanes={4 if name == 'pool' else 8}")
     assert all(layer.device == "strawberry" for layer in made.layers if layer.op != "relayout")
@@ -100,8 +97,7 @@ def test_what_it_computes_is_the_reference(
 
 
 @pytest.mark.cc
-def test_floats_may_be_infinite(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("gcc")
+def test_floats_may_be_infinite(tmp_path: Path) -> None:
     graph = parse_graph(print_graph(graph_of("pool", "f32"), 1 << 20).replace(", activation=relu", ""))
     inputs = {"x": np.full(graph.types["x"].shape, -3e38, np.float32)}
     found = Poisoned(made_of(graph, "strawberry"), tmp_path).run(inputs)["y"]
@@ -171,7 +167,7 @@ def test_every_layer_is_verified_on_host_qemu_and_unicorn(
     require_tool: Callable[..., None],
     require_package: Callable[..., None],
 ) -> None:
-    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("unicorn")
     words = ["verify", repo_root / DIGITS, "--board", board, "--accelerator", "strawberry", "--layers"]
     done = run_deploy(*words, *(["--runner", runner] if runner else []))

@@ -43,10 +43,7 @@ def taken(model: CompiledModel) -> bool:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_convolutions_of_all_shapes_keep_their_bits(
-    require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_convolutions_of_all_shapes_keep_their_bits(tmp_path: Path) -> None:
     rng, names = np.random.default_rng(2), []
     for case in CASES:
         made = made_of(case)
@@ -82,7 +79,7 @@ def test_what_the_function_cannot_do_stays_on_the_cpu() -> None:
 def test_models_are_verified_on_the_host_and_on_a_cortex_m4(
     name: str, board: str, shared_dir: Path, run_deploy: Run, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     model = shared_dir / "models" / name / "model.tflite"
     done = run_deploy("verify", model, "--board", board, "--accelerator", "vanilla")
     assert "outputs equal to the reference in every bit" in done.out, done.err

@@ -30,8 +30,7 @@ pytestmark = [pytest.mark.cc, pytest.mark.usefixtures("own_folders")]
 
 
 @pytest.fixture
-def device(require_tool: Callable[..., None]) -> Iterator[OpenLine]:
-    require_tool("gcc")
+def device() -> Iterator[OpenLine]:
     with deploy.connect(DIGITS, board="host", functions=[FUNCTIONS]) as opened:
         yield opened
 
@@ -154,10 +153,7 @@ def test_files_that_are_not_functions_are_refused(tmp_path: Path) -> None:
         )
 
 
-def test_a_project_is_made_with_functions_and_connected_to(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_a_project_is_made_with_functions_and_connected_to(tmp_path: Path) -> None:
     deploy.new(deploy.compile(DIGITS, board="host"), tmp_path / "made", functions=[FUNCTIONS])
     with deploy.connect(tmp_path / "made") as device:
         assert device.weigh(1, np.arange(16, dtype=np.uint8)) == 120

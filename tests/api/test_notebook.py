@@ -40,13 +40,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def shown(
-    tmp_path_factory: pytest.TempPathFactory,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-) -> Any:
+def shown(tmp_path_factory: pytest.TempPathFactory, require_package: Callable[..., None]) -> Any:
     """The outputs of each cell, and of one that goes wrong."""
-    require_tool("gcc")
     require_package("nbclient", "ipykernel")
     import nbformat
     from nbclient import NotebookClient

@@ -26,8 +26,7 @@ def images(count: int) -> Any:
 
 
 @pytest.fixture
-def device(require_tool: Callable[..., None]) -> Iterator[OpenLine]:
-    require_tool("gcc")
+def device() -> Iterator[OpenLine]:
     with deploy.connect(DIGITS, board="host", profile=True) as opened:
         yield opened
 
@@ -48,10 +47,7 @@ def test_floats_go_in_and_come_out(device: OpenLine) -> None:
     assert np.array_equal(found, wanted)
 
 
-def test_states_last_from_call_to_call_until_reset(
-    stateful: Compiled, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_states_last_from_call_to_call_until_reset(stateful: Compiled) -> None:
     steps = np.random.default_rng(3).integers(-128, 128, (6, *stateful_shape(stateful)), np.int8)
     with deploy.connect(stateful) as device:
         together = outputs_of(device.run(steps))
@@ -89,7 +85,7 @@ def test_times_are_of_one_run(device: OpenLine) -> None:
 def test_an_emulated_board_counts_the_same_instructions_each_time(
     require_tool: Callable[..., None],
 ) -> None:
-    require_tool("qemu-system-arm", "arm-none-eabi-gcc")
+    require_tool("arm-none-eabi-gcc")
     with deploy.connect(DIGITS, board="mps2-an386", profile=True) as device:
         once, four = device.time(), device.time(number=4, repeat=2)
         assert once.unit == "instructions"

@@ -126,10 +126,7 @@ def test_an_answer_has_the_command_s_facts_and_page(name: str, run_deploy: Run) 
 
 
 @pytest.mark.cc
-def test_a_project_is_made_built_and_flashed_from_python(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_a_project_is_made_built_and_flashed_from_python(tmp_path: Path) -> None:
     compiled = deploy.compile(DIGITS, "host")
     made = deploy.new(compiled, tmp_path / "project", app="standalone")
     assert list(made["models"]) == ["digits"]
@@ -145,8 +142,7 @@ def test_a_project_is_made_built_and_flashed_from_python(
 
 
 @pytest.mark.cc
-def test_a_compiled_model_is_measured_and_verified(require_tool: Callable[..., None]) -> None:
-    require_tool("gcc")
+def test_a_compiled_model_is_measured_and_verified() -> None:
     compiled = deploy.compile(DIGITS, "host")
     cost = deploy.bench(compiled, median_of=1, layers=True)
     assert (cost["model"], len(cost["layers"])) == ("digits", len(compiled.model.layers))
@@ -157,9 +153,8 @@ def test_a_compiled_model_is_measured_and_verified(require_tool: Callable[..., N
 
 
 @pytest.mark.cc
-def test_floats_go_in_and_come_out(require_tool: Callable[..., None]) -> None:
+def test_floats_go_in_and_come_out() -> None:
     """By the scales of the model's inputs and outputs, on the board as in the reference."""
-    require_tool("gcc")
     images = np.random.default_rng(3).random((4, 1, 8, 8, 1), np.float32)
     model = deploy.load(DIGITS)
     wanted = model.run(images, quantize=True, dequantize=True)["digit"]

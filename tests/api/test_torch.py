@@ -117,9 +117,8 @@ def trained(torch: Any) -> Any:
 
 @pytest.mark.arm
 @pytest.mark.slow
-def test_a_network_keeps_its_accuracy_up_to_the_emulated_board(require_tool: Callable[..., None]) -> None:
+def test_a_network_keeps_its_accuracy_up_to_the_emulated_board() -> None:
     torch = pytest.importorskip("torch")
-    require_tool("arm-none-eabi-gcc")
     network, (images, labels) = trained(torch), digits()
     compiled = deploy.compile(
         network,

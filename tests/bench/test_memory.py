@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,10 +69,7 @@ def test_an_arena_is_what_is_committed_and_within_its_bounds(name: str, shared_d
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_rows_cost_next_to_nothing_when_measured_again(
-    shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_rows_cost_next_to_nothing_when_measured_again(shared_dir: Path) -> None:
     path = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     goal = measure_goal(path, load_board(BOARD), CompileOptions(Optimize.SPEED))
     assert goal.arena_bytes < goal.whole_arena_bytes / 2

@@ -169,11 +169,8 @@ def test_refined_weights_lose_less_on_other_clips(
 @pytest.mark.slow
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_more_values_of_16_bits_lose_less(
-    shared_dir: Path, require_package: Callable[..., None], require_tool: Callable[..., None]
-) -> None:
+def test_more_values_of_16_bits_lose_less(shared_dir: Path, require_package: Callable[..., None]) -> None:
     require_package("onnxruntime")
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     rows = [cells(row) for row in wide_activations.wide_rows()]
     assert [row[:2] for row in committed("wide_activations.md", wide_activations.HEAD)] == [
         row[:2] for row in rows

@@ -77,7 +77,7 @@ def test_older_and_newer_standards_take_it(
     standard: str, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
     """Arduino's core for AVR compiles sketches as C++11."""
-    require_tool("g++", "gcc")
+    require_tool("g++")
     package = exported("digits", tmp_path)
     program = built(package / "test/test_digits.cpp", package, standard=standard)
     assert called(program, folder=tmp_path).stdout == "digits: right\n"
@@ -142,7 +142,7 @@ int main()
 @pytest.mark.cc
 def test_two_models_with_given_and_own_memory(tmp_path: Path, require_tool: Callable[..., None]) -> None:
     """A state adds up until reset; an arena at a wrong address is an error."""
-    require_tool("g++", "gcc")
+    require_tool("g++")
     (tmp_path / "two.cpp").write_text(TWO_MODELS)
     program = built(tmp_path / "two.cpp", exported("digits", tmp_path), exported("running_sum", tmp_path))
     *sums, zero, misaligned = called(program, folder=tmp_path).stdout.split()
@@ -181,7 +181,7 @@ int main()
 def test_a_window_is_full_after_its_hops_and_again_after_a_reset(
     tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("g++", "gcc")
+    require_tool("g++")
     (tmp_path / "hops.cpp").write_text(HOPS)
     program = built(tmp_path / "hops.cpp", exported("spotter", tmp_path, slide=2))
     assert called(program, folder=tmp_path).stdout == "50\n", "25 hops of 2 rows, twice"
@@ -271,7 +271,7 @@ MBED_FLAGS = ("-std=gnu++14", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra"
 def test_the_example_for_mbed_compiles_and_runs(
     case: str, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("g++", "gcc", "arm-none-eabi-g++")
+    require_tool("g++", "arm-none-eabi-g++")
     name, options = CASES[case]
     (tmp_path / "mbed.h").write_text(MBED)
     package = exported(name, tmp_path, board="mps2-an386", **options)

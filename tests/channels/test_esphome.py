@@ -116,7 +116,7 @@ def scores(stored: Any) -> Any:
 def test_readings_of_sensors_slide_through_the_input(
     tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("gcc", "g++")
+    require_tool("g++")
     stored = np.random.default_rng(1).integers(-128, 128, (9, 8))
     values = (stored + 128).astype(np.float32) * SCALE
     values[8, 0], stored[8, 0] = 9.0, 127  # more than the model's largest number
@@ -148,7 +148,7 @@ def test_readings_of_sensors_slide_through_the_input(
 
 @pytest.mark.cc
 def test_sound_is_pushed_row_by_row_and_averaged(tmp_path: Path, require_tool: Callable[..., None]) -> None:
-    require_tool("gcc", "g++")
+    require_tool("g++")
     sound = np.random.default_rng(2).integers(0, 32768, 128).astype(np.int16)
     stored = np.clip(np.round(sound / np.float32(32768) / SCALE - 128), -128, 127).reshape(2, 64)
     expected = [scores(each) for each in stored]
@@ -192,7 +192,7 @@ def test_a_firmware_of_esphome_publishes_the_reference_s_outputs(
 ) -> None:
     """ESPHome makes the whole program for this computer; g++ builds it, as PlatformIO would."""
     program = esphome_program()
-    require_tool("gcc", "g++")
+    require_tool("g++")
     example = exported(tmp_path / "x") / "examples/digits.yaml"
     stored = np.round(np.tile(np.arange(4), 16) / SCALE - 128)  # what the example's four sensors read
     expected = scores(np.clip(stored, -128, 127))

@@ -224,7 +224,7 @@ def test_other_processors_compute_what_the_reference_does(
     require_package: Callable[..., None],
 ) -> None:
     """The module runs in an emulated processor, called by a stand-in for the interpreter."""
-    require_tool("arm-none-eabi-gcc", "riscv64-unknown-elf-gcc")
+    require_tool("riscv64-unknown-elf-gcc")
     require_package("unicorn")
     from native_module import NativeModule, RaisedError  # needs unicorn
 
@@ -278,7 +278,7 @@ def test_micropython_s_own_build_takes_the_user_module(
     tree = os.environ.get("MICROPYTHON_DIR")
     if not tree:
         pytest.skip("needs MicroPython's tree with mpy-cross built: MICROPYTHON_DIR is not set")
-    require_tool("make", "gcc")
+    require_tool("make")
     folder = exported(tmp_path / "a", counter(), "counter")
     deploy.export(DIGITS, "micropython", tmp_path / "digits", board="host", stream=True)
     (folder / "usermod/digits").symlink_to(tmp_path / "digits/usermod/digits")

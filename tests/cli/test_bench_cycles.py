@@ -18,8 +18,7 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def _tools(require_tool: Callable[..., None], require_package: Callable[..., None]) -> None:
-    require_tool("arm-none-eabi-gcc")
+def _tools(require_package: Callable[..., None]) -> None:
     require_package("unicorn", "capstone")
 
 

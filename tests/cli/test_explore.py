@@ -175,11 +175,8 @@ def test_a_combination_that_cannot_be_compiled_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.arm
-def test_what_is_measured_is_what_bench_measures(
-    require_package: Callable[..., None], require_tool: Callable[..., None]
-) -> None:
+def test_what_is_measured_is_what_bench_measures(require_package: Callable[..., None]) -> None:
     require_package("unicorn", "capstone")
-    require_tool("arm-none-eabi-gcc")
     (found,) = deploy.explore(DIGITS, board="nano-33-ble", measure=True, rate=20, jobs=1).as_json()["results"]
     benched = deploy.bench(DIGITS, board="nano-33-ble", emulated=True)
     assert found["cycles"] == benched["cycle_model"]["cycles"]

@@ -76,13 +76,8 @@ def test_inspect_has_the_time_of_a_run_and_its_origin(model: Path, run_deploy: R
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tiny_kws_dscnn_int8", "tiny_ad_fc_int8"])
 def test_the_estimated_cycles_are_near_those_of_the_cycle_model(
-    name: str,
-    shared_dir: Path,
-    run_deploy: Run,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
+    name: str, shared_dir: Path, run_deploy: Run, require_package: Callable[..., None]
 ) -> None:
-    require_tool("arm-none-eabi-gcc")
     require_package("unicorn", "capstone")
     words = (shared_dir / "models" / name / "model.tflite", "--board", "mps2-an386", "--json")
     estimated = json.loads(run_deploy("inspect", *words).out)["time"]["cycles"]
@@ -226,10 +221,9 @@ def test_doctor_says_once_how_to_get_what_many_boards_lack(
 
 @pytest.mark.arm
 def test_doctor_lists_the_programs_that_flash_a_board(
-    run_deploy: Run, monkeypatch: pytest.MonkeyPatch, require_tool: Callable[..., None]
+    run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A user with the board is not helped by the remark that its core can be emulated."""
-    require_tool("arm-none-eabi-gcc")
     for name in ("pyocd", "openocd"):
         monkeypatch.setattr(runner_named(name), "missing", lambda: "needs a flasher")
     out = run_deploy("doctor", "--board", "nucleo-f446re").out

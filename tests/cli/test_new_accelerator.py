@@ -31,11 +31,8 @@ def test_a_package_speaks_of_itself_only(like: str) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_its_test_passes(
-    repo_root: Path, tmp_path: Path, require_tool: Run, require_package: Callable[..., None]
-) -> None:
+def test_its_test_passes(repo_root: Path, tmp_path: Path, require_package: Callable[..., None]) -> None:
     """All three are installed side by side, and their tests are one run."""
-    require_tool("gcc")
     require_package("pip", "hatchling")
     site, folders = tmp_path / "site", [tmp_path / f"like_{like}" for like in EXAMPLES]
     for folder, like in zip(folders, EXAMPLES, strict=True):

@@ -151,9 +151,8 @@ def test_bench_keeps_the_rows_of_boards_that_can_be_built(
 @pytest.mark.arm
 @pytest.mark.qemu
 def test_an_emulated_board_counts_the_same_instructions_each_time(
-    model: Path, inputs: Path, run_deploy: Run, require_tool: Callable[..., None]
+    model: Path, inputs: Path, run_deploy: Run
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     words = ("run", model, "--board", "mps2-an386", "--inputs", inputs, "--runner", "qemu", "--json")
     first, second = (json.loads(run_deploy(*words).out) for _ in range(2))
     assert first == second
@@ -162,10 +161,7 @@ def test_an_emulated_board_counts_the_same_instructions_each_time(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_verify_finds_every_layer_right_on_an_emulated_board(
-    model: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_verify_finds_every_layer_right_on_an_emulated_board(model: Path, run_deploy: Run) -> None:
     outcome = run_deploy("verify", model, "--board", "mps2-an386", "--layers", "--runner", "qemu")
     assert outcome.status == 0, outcome.err
     assert "equal to the reference in every bit" in outcome.out
@@ -173,10 +169,7 @@ def test_verify_finds_every_layer_right_on_an_emulated_board(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_bench_tells_instructions_and_stack_of_an_emulated_board(
-    model: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_bench_tells_instructions_and_stack_of_an_emulated_board(model: Path, run_deploy: Run) -> None:
     words = ("bench", model, "--board", "mps2-an386", "--runner", "qemu", "--layers", "--json")
     (facts,) = json.loads(run_deploy(*words).out)
     assert set(facts) >= {*BENCH_KEYS, "instructions"}
@@ -224,9 +217,8 @@ def test_run_takes_the_model_that_is_named(
 
 @pytest.mark.cc
 def test_a_spectrogram_that_the_file_has_as_a_vector_is_verified_row_by_row(
-    shared_dir: Path, require_tool: Callable[..., None], run_deploy: Run
+    shared_dir: Path, run_deploy: Run
 ) -> None:
-    require_tool("gcc")
     model = shared_dir / "models" / "tflm_micro_speech_int8" / "model.tflite"
     outcome = run_deploy("verify", model, "--board", "host", "--stream")
     assert outcome.status == 0, outcome.err

@@ -146,10 +146,7 @@ int main(void)
 
 
 @pytest.mark.cc
-def test_the_c_function_chooses_and_refuses(
-    file: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_the_c_function_chooses_and_refuses(file: Path, tmp_path: Path, run_deploy: Run) -> None:
     folder = tmp_path / "net"
     outcome = run_deploy("compile", file, "--board", "host", "--shape", SHAPE, "-o", folder)
     assert outcome.status == 0, outcome.err

@@ -115,10 +115,7 @@ def test_options_belong_to_the_projects_model(folder: Path, run_deploy: Run) -> 
 
 @pytest.mark.cc
 @pytest.mark.usefixtures("folder", "own_folders")
-def test_data_is_taken_and_left_out_where_other_is_asked_for(
-    run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_data_is_taken_and_left_out_where_other_is_asked_for(run_deploy: Run) -> None:
     assert run_deploy("run", "--board", "host").out.startswith("digits on host: 2 samples\n")
     assert run_deploy("run", "--board", "host", "--fill", "zeros").out.startswith(
         "digits on host: 1 sample\n"

@@ -86,12 +86,6 @@ def _wait_for(port: int) -> None:
     pytest.fail("the emulator does not listen")
 
 
-@pytest.fixture(autouse=True)
-def _tools(require_tool: Callable[[str], None]) -> None:
-    require_tool("arm-none-eabi-gcc")
-    require_tool("qemu-system-arm")
-
-
 def test_own_firmware_is_verified_and_measured_without_a_build_here(
     own: Callable[..., Path], model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

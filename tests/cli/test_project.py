@@ -69,10 +69,7 @@ def test_new_chooses_a_platform_that_can_be_built_here_and_names_the_others(
 
 
 @pytest.mark.cc
-def test_an_archive_has_its_board(
-    archive: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_an_archive_has_its_board(archive: Path, tmp_path: Path, run_deploy: Run) -> None:
     for words in (("new", archive, tmp_path / "p"), ("verify", archive), ("bench", archive)):
         done = run_deploy(*words)
         assert done.status == 0, done.err
@@ -93,9 +90,8 @@ def test_what_comes_next_can_be_pasted_into_a_shell(archive: Path, tmp_path: Pat
 
 @pytest.mark.cc
 def test_new_puts_several_models_into_one_firmware(
-    model: Path, archive: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+    model: Path, archive: Path, tmp_path: Path, run_deploy: Run
 ) -> None:
-    require_tool("gcc")
     second = model.rename(tmp_path / "second.tflite")
     run_deploy("compile", second, "--board", "host", "-o", tmp_path / "b.tar")
     words = ("new", archive, tmp_path / "p", "--board", "host", "--with", tmp_path / "b.tar")
@@ -106,9 +102,8 @@ def test_new_puts_several_models_into_one_firmware(
 
 @pytest.mark.cc
 def test_build_tells_the_stack_of_the_model_whose_run_takes_most(
-    archive: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+    archive: Path, tmp_path: Path, run_deploy: Run
 ) -> None:
-    require_tool("gcc")
     digits = Path(deploy.__file__).parent / "demo" / "digits.tflite"
     run_deploy("compile", digits, "--board", "host", "-o", tmp_path / "d.tar")
     told = {}

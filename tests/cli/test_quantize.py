@@ -414,10 +414,7 @@ def test_an_end_in_floats_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_board_computes_a_quantised_network_without_a_float(
-    tmp_path: Path, run_deploy: Deploy, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_a_board_computes_a_quantised_network_without_a_float(tmp_path: Path, run_deploy: Deploy) -> None:
     out, _ = quantised(tmp_path, "tflite", "int8", run_deploy)
     said = run_deploy("verify", out, "--board", "mps2-an386", "--layers")
     assert said.status == 0, said.err

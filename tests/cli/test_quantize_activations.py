@@ -180,7 +180,7 @@ def test_c_and_a_cortex_m4_give_the_integers_of_the_reference(
     quantize: Deploy, run_deploy: Deploy, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
     """In C with sanitizers, and in each layer of the board's."""
-    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    require_tool("arm-none-eabi-gcc")
     network(tmp_path / "net.onnx", highest=4)
     assert quantize("--activation-type", "int16", "--io-type", "int8").status == 0
     graph = load_model(tmp_path / "q.onnx")

@@ -141,11 +141,10 @@ NOT_USED = """  tuned              1 layers
 """
 
 
-@pytest.mark.arm
+@pytest.mark.arm  # the compiler's name and version decide which records are its own
 def test_the_compiler_says_which_records_it_does_not_use_and_why(
-    run_deploy: Callable[..., Any], require_tool: Callable[..., None], tmp_path: Path
+    run_deploy: Callable[..., Any], tmp_path: Path
 ) -> None:
-    require_tool("arm-none-eabi-gcc")  # its name and version decide which records are its own
     task, knobs = "max_pool2d_2x2_24_by_4 i8", {"unroll": 2}
     good = replace(_record(task, 1, 80), knobs=knobs, compiler="")
     records = (

@@ -255,11 +255,8 @@ def test_an_archive_is_reported_as_it_is(facts: dict[str, Any], tmp_path: Path, 
 
 
 @pytest.mark.arm
-def test_cycles_are_those_of_bench(
-    require_package: Callable[..., None], require_tool: Callable[..., None], few_boards: None
-) -> None:
+def test_cycles_are_those_of_bench(require_package: Callable[..., None], few_boards: None) -> None:
     require_package("unicorn", "capstone")
-    require_tool("arm-none-eabi-gcc")
     (board,) = deploy.report(DIGITS, board=ROOMY, measure=True).as_json()["boards"]
     benched = deploy.bench(DIGITS, board=ROOMY, emulated=True, layers=True)
     assert board["cycles"] == benched["cycle_model"]["cycles"]

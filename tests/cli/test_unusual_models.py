@@ -22,10 +22,7 @@ INPUTS = 40
 
 
 @pytest.mark.cc
-def test_forty_inputs_are_summed(
-    tmp_path: Path, run_deploy: Callable[..., Any], require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_forty_inputs_are_summed(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
     build = QdqBuilder("many")
     names = [build.real_input(f"x{number}", (1, 4)) for number in range(INPUTS)]
     (tmp_path / "many.onnx").write_bytes(build.finish(build.node("Sum", *names)))
@@ -101,10 +98,7 @@ def test_a_run_gives_rows_and_their_count(detector: Path, tmp_path: Path, run_de
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_model_costs_what_its_twin_of_the_other_format_costs(
-    tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_a_model_costs_what_its_twin_of_the_other_format_costs(tmp_path: Path, run_deploy: Run) -> None:
     images = np.random.default_rng(0).integers(-128, 128, (3, 1, 12, 12, 3)).astype(np.int8)
     np.savez(tmp_path / "x.npz", image=images)
     found, outputs = [], []
@@ -121,10 +115,7 @@ def test_a_model_costs_what_its_twin_of_the_other_format_costs(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_model_with_planes_equals_the_reference_layer_by_layer(
-    tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_a_model_with_planes_equals_the_reference_layer_by_layer(tmp_path: Path, run_deploy: Run) -> None:
     path = tmp_path / "planes.onnx"
     path.write_bytes(onnx_twin(network(), channels_first=True))
     outcome = run_deploy("verify", path, "--board", "mps2-an386", "--layers")

@@ -165,10 +165,7 @@ def test_the_bits_are_those_of_one_memory(
 
 
 @pytest.mark.cc
-def test_garbage_in_free_memory_of_each_changes_nothing(
-    residual: Graph, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_garbage_in_free_memory_of_each_changes_nothing(residual: Graph, tmp_path: Path) -> None:
     poisoned = Poisoned(spread(residual), tmp_path)
     for sample in samples(residual):
         made, wanted = poisoned.run(sample), run_graph(residual, sample)
@@ -188,10 +185,7 @@ def held_rows() -> Graph:
 
 
 @pytest.mark.cc
-def test_states_in_several_memories_are_reset_and_kept(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_states_in_several_memories_are_reset_and_kept(tmp_path: Path) -> None:
     graph = held_rows()
     model = spread(graph, (Pool("DTCM", 16), Pool("SRAM")))
     assert {model.plan.buffers[state.name].pool for state in graph.states} == {"DTCM", "SRAM"}
@@ -205,10 +199,7 @@ def test_states_in_several_memories_are_reset_and_kept(
 
 
 @pytest.mark.cc
-def test_a_streamed_input_comes_in_behind_the_slowest(
-    residual: Graph, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_a_streamed_input_comes_in_behind_the_slowest(residual: Graph, tmp_path: Path) -> None:
     model = spread(residual, stream=True)
     assert model.inputs[0].arena == len(model.plan.pool_bytes) - 1 == 1
     host = build(model.sources, tmp_path)
@@ -254,8 +245,7 @@ def test_only_inside_the_arena_a_result_is_written_where_its_operand_lies() -> N
 
 @pytest.mark.cc
 @pytest.mark.parametrize("optimize", Optimize, ids=lambda o: o.value)
-def test_the_bits_are_the_same(optimize: Optimize, tmp_path: Path, require_tool: Callable[..., None]) -> None:
-    require_tool("gcc")
+def test_the_bits_are_the_same(optimize: Optimize, tmp_path: Path) -> None:
     graph, model = load_model(DIGITS), build(digits(True, optimize).sources, tmp_path)
     (name,) = graph.inputs
     for image in np.random.default_rng(5).integers(-128, 128, (5, *graph.types[name].shape), np.int8):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -161,9 +160,8 @@ def checks(target: Target, options: CompileOptions) -> list[Check]:
 
 @pytest.mark.cc
 @pytest.mark.parametrize("optimize", [Optimize.SPEED, Optimize.RAM])
-def test_the_bits_are_the_same(optimize: Optimize, require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_the_bits_are_the_same(optimize: Optimize, tmp_path: Path) -> None:
     """Without padding in rows there are constants that are not weights: they stay with the code."""
-    require_tool("gcc")
     made = checks(PLAIN, replace(EXTERNAL, optimize=optimize))
     assert failures_on_host(made, tmp_path / "checks") == {}
 
@@ -171,8 +169,7 @@ def test_the_bits_are_the_same(optimize: Optimize, require_tool: Callable[..., N
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_bits_are_the_same_in_dsp_instructions(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_the_bits_are_the_same_in_dsp_instructions(tmp_path: Path) -> None:
     made = checks(DSP, EXTERNAL)
     assert failures_on_board(made, tmp_path / "checks") == {}
 
@@ -207,10 +204,7 @@ int main(void)
 
 
 @pytest.mark.cc
-def test_c_has_the_bytes_of_the_cartridge_and_refuses_no_place(
-    require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_c_has_the_bytes_of_the_cartridge_and_refuses_no_place(tmp_path: Path) -> None:
     model = compiled(graph_of("conv"), PLAIN, EXTERNAL, "k")
     files = {**model.sources, "dump.c": _DUMP}
     del files["k_describe.c"]

@@ -69,10 +69,7 @@ def test_for_ram_is_never_more_than_for_speed(name: str, target: Target) -> None
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["speed", "size", "whole_tensors"])
-def test_portable_c_equals_the_reference(
-    options: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_portable_c_equals_the_reference(options: str, tmp_path: Path) -> None:
     checks = case_checks(graph_cases(), PLAIN, options)
     assert failures_on_host(checks, tmp_path / "checks") == {}
 
@@ -81,8 +78,7 @@ def test_portable_c_equals_the_reference(
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["speed", "ram", "size", "whole_tensors"])
-def test_dsp_c_equals_the_reference(options: str, require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_dsp_c_equals_the_reference(options: str, tmp_path: Path) -> None:
     checks = case_checks(graph_cases(), DSP, options)
     assert failures_on_board(checks, tmp_path / "checks") == {}
 
@@ -90,16 +86,14 @@ def test_dsp_c_equals_the_reference(options: str, require_tool: Callable[..., No
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_helium_c_equals_the_reference(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_helium_c_equals_the_reference(tmp_path: Path) -> None:
     checks = case_checks(graph_cases(), MVE, "speed")
     assert failures_on_board(checks, tmp_path / "checks", "mps3-an547") == {}
 
 
 @pytest.mark.cc
-def test_a_check_notices_one_wrong_bit(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_a_check_notices_one_wrong_bit(tmp_path: Path) -> None:
     """A harness that never fails would prove nothing."""
-    require_tool("gcc")
     graph = GRAPHS["only_a_reshape"]()
     (sample, _) = samples_of(OpCase("reshape", graph))
     wanted = run_graph(graph, sample)
@@ -132,10 +126,7 @@ def test_joined_rows_equal_the_reference(name: str, target: Target) -> None:
 @pytest.mark.cc
 @pytest.mark.parametrize("options", ["ram", "speed"])
 @pytest.mark.parametrize("name", JOINS)
-def test_garbage_in_free_memory_changes_nothing(
-    name: str, options: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_garbage_in_free_memory_changes_nothing(name: str, options: str, tmp_path: Path) -> None:
     graph = JOINS[name]()
     poisoned = Poisoned(compiled(graph, PLAIN, OPTIONS[options], "k"), tmp_path)
     inputs = OpCase(name, graph).inputs(seed=3)
@@ -148,10 +139,7 @@ def test_garbage_in_free_memory_changes_nothing(
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["ram", "whole_tensors"])
-def test_on_the_board_outputs_equal_the_reference(
-    options: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_on_the_board_outputs_equal_the_reference(options: str, tmp_path: Path) -> None:
     cases = [OpCase(name, maker()) for name, maker in JOINS.items()]
     assert failures_on_board(case_checks(cases, DSP, options), tmp_path / "checks") == {}
 

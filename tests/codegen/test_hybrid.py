@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -68,10 +67,7 @@ def test_a_factor_is_not_folded_into_bytes() -> None:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("scales", SCALES)
-def test_rows_of_an_image_are_added_as_they_come(
-    scales: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_rows_of_an_image_are_added_as_they_come(scales: str, tmp_path: Path) -> None:
     graph = hybrid(SCALES[scales])
     model = compile_job(Job(ImportedModel(graph, "hybrid", "00" * 32, "hybrid"), PLAIN, CompileOptions()))
     assert [layer.kernel for layer in model.layers] == ["plain", "reals-by-rows"]

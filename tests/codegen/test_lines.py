@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,10 +98,7 @@ def test_a_budget_breaks_lines_as_far_as_it_must() -> None:
 @pytest.mark.cc
 @pytest.mark.parametrize("loss", LOSSES[1:])
 @pytest.mark.parametrize("name", LINES)
-def test_garbage_in_free_memory_changes_nothing(
-    name: str, loss: float, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_garbage_in_free_memory_changes_nothing(name: str, loss: float, tmp_path: Path) -> None:
     graph = run_meaning(GRAPHS[name]()).graph
     model = compiled(placed(graph, loss), PLAIN, CompileOptions(Optimize.RAM), "k")
     inputs = OpCase(name, graph).inputs(seed=4)
@@ -111,8 +107,7 @@ def test_garbage_in_free_memory_changes_nothing(
 
 
 @pytest.mark.cc
-def test_samples_are_pushed_as_they_come(tmp_path: Path, require_tool: Callable[..., None]) -> None:
-    require_tool("gcc")
+def test_samples_are_pushed_as_they_come(tmp_path: Path) -> None:
     graph = GRAPHS["time_series"]()
     model = compiled(graph, PLAIN, CompileOptions(Optimize.RAM, stream=True), "k")
     assert model.inputs[0].type.shape == (1, 72, 1, 5), "one step of time at once"
@@ -175,8 +170,7 @@ def test_values_between_dense_layers_are_held_vector_by_vector() -> None:
 
 
 @pytest.mark.cc
-def test_attention_with_keys_first_keeps_every_bit(tmp_path: Path, require_tool: Callable[..., None]) -> None:
-    require_tool("gcc")
+def test_attention_with_keys_first_keeps_every_bit(tmp_path: Path) -> None:
     model = compiled(keys_first(), PLAIN, CompileOptions(), "k")
     inputs = OpCase("keys_first", keys_first()).inputs(seed=4)
     made, wanted = Poisoned(model, tmp_path).run(inputs), run_graph(keys_first(), inputs)
@@ -192,10 +186,7 @@ def test_the_scores_of_some_lines_are_held_at_once(goal: Optimize) -> None:
 
 
 @pytest.mark.cc
-def test_garbage_in_free_memory_changes_no_attention(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_garbage_in_free_memory_changes_no_attention(tmp_path: Path) -> None:
     model = compiled(attention(), PLAIN, CompileOptions(Optimize.RAM), "k")
     inputs = OpCase("attention", attention()).inputs(seed=4)
     made, wanted = Poisoned(model, tmp_path).run(inputs), run_graph(attention(), inputs)
@@ -256,10 +247,7 @@ def test_windows_that_are_multiplied_once_stay_narrow_where_there_is_room_for_wi
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALONG_TIME)
-def test_lines_for_ram_take_at_most_a_twentieth_more_instructions(
-    name: str, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_lines_for_ram_take_at_most_a_twentieth_more_instructions(name: str) -> None:
     graph, board = ALONG_TIME[name](), load_board(BOARD)
     (rows, _), (whole, _) = (run_on(by_rows(graph, board, rows), board) for rows in (True, False))
     assert rows is not None

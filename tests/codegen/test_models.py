@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,9 +102,8 @@ def _by_name(arrays: Mapping[str, Array], keys: list[str], tensors: tuple[Tensor
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*MODELS, *TOO_LARGE])
 def test_a_model_on_this_computer_gives_its_golden_outputs(
-    name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+    name: str, shared_dir: Path, tmp_path: Path
 ) -> None:
-    require_tool("gcc")
     folder = shared_dir / "models" / name
     model = compiled_model(folder, PLAIN, OPTIONS["speed"], "model")
     samples, wanted = golden_of(folder, model)
@@ -120,9 +119,8 @@ def test_a_model_on_this_computer_gives_its_golden_outputs(
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "tolerance"), [*((name, 1e-5) for name in FLOAT32), *HYBRID.items()])
 def test_a_float_model_on_this_computer_is_near_its_golden_outputs(
-    name: str, tolerance: float, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+    name: str, tolerance: float, shared_dir: Path, tmp_path: Path
 ) -> None:
-    require_tool("gcc")
     folder = shared_dir / "models" / name
     model = compiled_model(folder, PLAIN, OPTIONS["speed"], "model")
     host = build(model.sources, tmp_path)
@@ -136,9 +134,8 @@ def test_a_float_model_on_this_computer_is_near_its_golden_outputs(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_BOTH)
 def test_the_other_rounding_gives_the_other_references_outputs(
-    name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+    name: str, shared_dir: Path, tmp_path: Path
 ) -> None:
-    require_tool("gcc")
     folder = shared_dir / "models" / name
     model = compiled_model(folder, PLAIN, CompileOptions(rounding=Rounding.LITERT_REF), "model")
     samples, wanted = golden_of(folder, model, "litert-ref")
@@ -154,9 +151,8 @@ def test_the_other_rounding_gives_the_other_references_outputs(
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["speed", "ram"])
 def test_models_on_a_cortex_m4_give_their_golden_outputs(
-    options: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+    options: str, shared_dir: Path, tmp_path: Path
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     checks = []
     for number, name in enumerate(MODELS):
         folder = shared_dir / "models" / name

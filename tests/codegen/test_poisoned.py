@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -62,18 +61,12 @@ def tiny(tmp_path: Path) -> Path:
 
 @pytest.mark.cc
 @pytest.mark.parametrize("options", ["ram", "speed", "whole_tensors"])
-def test_garbage_in_free_memory_changes_nothing(
-    options: str, tiny: Path, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_garbage_in_free_memory_changes_nothing(options: str, tiny: Path, tmp_path: Path) -> None:
     assert poisoned_model(tiny, PLAIN, options, tmp_path / "c")
 
 
 @pytest.mark.cc
-def test_garbage_one_step_too_early_is_noticed(
-    tiny: Path, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_garbage_one_step_too_early_is_noticed(tiny: Path, tmp_path: Path) -> None:
     assert not poisoned_model(tiny, PLAIN, "ram", tmp_path / "c", hasty=True)
 
 
@@ -81,9 +74,8 @@ def test_garbage_one_step_too_early_is_noticed(
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), SHARED)
 def test_garbage_in_free_memory_changes_nothing_in_third_party_models(
-    name: str, options: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+    name: str, options: str, shared_dir: Path, tmp_path: Path
 ) -> None:
-    require_tool("gcc")
     assert poisoned_model(
         next((shared_dir / "models" / name).glob("model.*")), PLAIN, options, tmp_path / "c"
     )

@@ -94,10 +94,7 @@ def test_only_what_is_used_is_needed() -> None:
         (MVE, "conv.c needs Helium (Arm's MVE for integers): pass -mcpu"),
     ],
 )
-def test_a_core_without_the_instructions_is_reported(
-    target: Target, sentence: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_a_core_without_the_instructions_is_reported(target: Target, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "conv.c").write_text(_source(target))
     argv = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-c", "conv.c", "-o", "conv.o"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)

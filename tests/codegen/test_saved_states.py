@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +34,7 @@ def host_of(graph: Graph, folder: Path) -> HostModel:
 
 
 @pytest.mark.cc
-def test_a_run_continues_from_a_saved_state(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("gcc")
+def test_a_run_continues_from_a_saved_state(tmp_path: Path) -> None:
     host, samples = host_of(running_sum(), tmp_path), SAMPLES
     host.run(samples[0])
     saved = host.save_state()
@@ -47,10 +45,7 @@ def test_a_run_continues_from_a_saved_state(require_tool: Callable[..., None], t
 
 
 @pytest.mark.cc
-def test_states_that_do_not_belong_are_refused_and_change_nothing(
-    require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_states_that_do_not_belong_are_refused_and_change_nothing(tmp_path: Path) -> None:
     host, samples = host_of(running_sum(), tmp_path / "one"), SAMPLES
     host.run(samples[0])
     saved = host.save_state()
@@ -73,8 +68,7 @@ def test_states_that_do_not_belong_are_refused_and_change_nothing(
 
 
 @pytest.mark.cc
-def test_c_refuses_what_python_refuses(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("gcc")
+def test_c_refuses_what_python_refuses(tmp_path: Path) -> None:
     host = host_of(running_sum(), tmp_path)
     saved = host.save_state()
     codes = {}

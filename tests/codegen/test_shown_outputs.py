@@ -126,10 +126,7 @@ def test_planes_are_filled_as_rows_come_with_and_without_a_limit() -> None:
 @pytest.mark.parametrize(
     "options", [pytest.param(name, marks=[pytest.mark.slow] * (name != "ram")) for name in OPTIONS]
 )
-def test_compiled_c_equals_the_reference(
-    options: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_compiled_c_equals_the_reference(options: str, tmp_path: Path) -> None:
     cases = [OpCase(name, maker()) for name, maker in SHOWN.items()]
     assert failures_on_host(case_checks(cases, PLAIN, options), tmp_path / "checks") == {}
 
@@ -137,18 +134,14 @@ def test_compiled_c_equals_the_reference(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_on_the_board_outputs_equal_the_reference(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_on_the_board_outputs_equal_the_reference(tmp_path: Path) -> None:
     cases = [OpCase(name, maker()) for name, maker in SHOWN.items()]
     assert failures_on_board(case_checks(cases, DSP, "ram"), tmp_path / "checks") == {}
 
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in FAST)) for n in SHOWN])
-def test_garbage_in_free_memory_changes_nothing(
-    name: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_garbage_in_free_memory_changes_nothing(name: str, tmp_path: Path) -> None:
     graph = SHOWN[name]()
     poisoned = Poisoned(compiled(graph, PLAIN, OPTIONS["ram"], "k"), tmp_path)
     inputs = OpCase(name, graph).inputs(seed=3)
@@ -158,10 +151,7 @@ def test_garbage_in_free_memory_changes_nothing(
 
 @pytest.mark.cc
 @pytest.mark.parametrize("maker", FILES, ids=lambda maker: maker.__name__)
-def test_the_files_as_c_equal_the_reference(
-    maker: Callable[[], bytes], tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_the_files_as_c_equal_the_reference(maker: Callable[[], bytes], tmp_path: Path) -> None:
     graph = read_onnx(maker(), "net.onnx")
     host = build(compiled(graph, PLAIN, OPTIONS["ram"], "net").sources, tmp_path)
     inputs = OpCase("net", graph).inputs(seed=4)
@@ -174,10 +164,7 @@ def test_the_files_as_c_equal_the_reference(
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in IN_PLANES if name != "sequence_by_channels"])
-def test_a_streamed_image_ends_in_planes(
-    name: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_a_streamed_image_ends_in_planes(name: str, tmp_path: Path) -> None:
     graph = SHOWN[name]()
     model = compiled(graph, PLAIN, CompileOptions(stream=True), "k")
     inputs = OpCase(name, graph).inputs(seed=5)
@@ -202,10 +189,7 @@ OTHER_WAYS = {
 
 @pytest.mark.cc
 @pytest.mark.parametrize("way", OTHER_WAYS)
-def test_planes_are_right_however_they_are_asked_for(
-    way: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_planes_are_right_however_they_are_asked_for(way: str, tmp_path: Path) -> None:
     target, options = OTHER_WAYS[way]
     graph = SHOWN["planes_of_a_vector"]()
     model = compiled(graph, target, options, "k")

@@ -60,10 +60,7 @@ def keyword_check(shared_dir: Path, target: Target, further: int) -> Check:
 
 
 @pytest.mark.cc
-def test_this_computer_gives_whole_windows_in_every_bit(
-    require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_this_computer_gives_whole_windows_in_every_bit(tmp_path: Path) -> None:
     checks = net_checks([name for name in NETS if name != "floats"], PLAIN, further=12)
     assert failures_on_host(checks, tmp_path / "checks") == {}
 
@@ -128,11 +125,8 @@ class Streams:
 
 @pytest.mark.cc
 @pytest.mark.parametrize(("name", "hop"), [("same", 3), ("floats", 2)])
-def test_streams_with_an_arena_each_give_their_own_windows(
-    name: str, hop: int, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_streams_with_an_arena_each_give_their_own_windows(name: str, hop: int, tmp_path: Path) -> None:
     """Two streams take turns; the second is a hop behind, and begins anew in the middle."""
-    require_tool("gcc")
     graph = NETS[name].graph()
     step = hop_model(graph, hop)
     assert step.window is not None
@@ -160,10 +154,7 @@ def test_streams_with_an_arena_each_give_their_own_windows(
 
 
 @pytest.mark.cc
-def test_a_null_pointer_is_an_error_and_takes_no_rows(
-    require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_a_null_pointer_is_an_error_and_takes_no_rows(tmp_path: Path) -> None:
     step = hop_model(NETS["same"].graph(), 3)
     model = Streams(step, tmp_path)
     counter, arena = ctypes.c_uint32(0), model.arena()
@@ -176,8 +167,7 @@ def test_a_null_pointer_is_an_error_and_takes_no_rows(
 
 
 @pytest.mark.cc
-def test_rows_may_be_pushed_one_by_one(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("gcc")
+def test_rows_may_be_pushed_one_by_one(tmp_path: Path) -> None:
     graph = NETS["same"].graph()
     step = hop_model(graph, 3)
     assert step.window is not None
@@ -194,11 +184,8 @@ def test_rows_may_be_pushed_one_by_one(require_tool: Callable[..., None], tmp_pa
 
 
 @pytest.mark.cc
-def test_averages_of_decisions_begin_with_the_first_full_window(
-    require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_averages_of_decisions_begin_with_the_first_full_window(tmp_path: Path) -> None:
     """A back end averages the scores of full windows only: those before it come from no window at all."""
-    require_tool("gcc")
     graph = NETS["valid"].graph()
     step = with_back(hop_model(graph, 8), "classes:average=2")
     assert step.window is not None

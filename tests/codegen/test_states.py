@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -93,11 +93,8 @@ def test_lowered_stages_go_on_as_the_reference(name: str) -> None:
 @pytest.mark.cc
 @pytest.mark.parametrize("options", ["speed", "ram", "whole_tensors"])
 @pytest.mark.parametrize("name", GRAPHS)
-def test_only_states_live_in_a_spoiled_arena(
-    name: str, options: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_only_states_live_in_a_spoiled_arena(name: str, options: str, tmp_path: Path) -> None:
     """Between runs everything but the bytes of the states is filled with garbage."""
-    require_tool("gcc")
     graph = GRAPHS[name]()
     model = compiled(graph, PLAIN, OPTIONS[options], "k")
     host = build(model.sources, tmp_path)
@@ -119,8 +116,7 @@ def test_only_states_live_in_a_spoiled_arena(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_cortex_m4_goes_on_as_the_reference(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_a_cortex_m4_goes_on_as_the_reference(tmp_path: Path) -> None:
     checks = []
     for number, name in enumerate(GRAPHS):
         graph = GRAPHS[name]()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,9 +40,8 @@ def digits() -> Graph:
 @pytest.mark.cc
 @pytest.mark.parametrize("optimize", Optimize, ids=lambda o: o.value)
 def test_pushed_rows_give_the_reference_in_every_bit(
-    digits: Graph, optimize: Optimize, tmp_path: Path, require_tool: Callable[..., None]
+    digits: Graph, optimize: Optimize, tmp_path: Path
 ) -> None:
-    require_tool("gcc")
     compiled = _compile(optimize, stream=True)
     model = build(compiled.sources, tmp_path)
     (name,) = digits.inputs
@@ -97,10 +95,7 @@ def flattened(digits: Graph) -> Graph:
 
 
 @pytest.mark.cc
-def test_an_image_that_comes_as_a_vector_is_streamed_row_by_row(
-    digits: Graph, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_an_image_that_comes_as_a_vector_is_streamed_row_by_row(digits: Graph, tmp_path: Path) -> None:
     options = CompileOptions(stream=True)
     compiled = compile_job(Job(ImportedModel(flattened(digits), "digits", "0" * 64, "digits"), HOST, options))
     assert compiled.inputs[0].type.shape == (1, 8, 8, 1)

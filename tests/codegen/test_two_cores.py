@@ -167,10 +167,7 @@ def program(folder: Path, flags: Sequence[str], *sources: str) -> subprocess.Com
 
 @pytest.mark.cc
 @pytest.mark.parametrize("kind", [*KINDS, *FLOATS])
-def test_each_kind_of_kernel_is_right_in_halves(
-    kind: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_each_kind_of_kernel_is_right_in_halves(kind: str, tmp_path: Path) -> None:
     is_real = kind in FLOATS
     made = FLOATS[kind]() if is_real else KINDS[kind]()
     text = export(tmp_path, made, "onnx" if is_real else "tflite")
@@ -181,10 +178,7 @@ def test_each_kind_of_kernel_is_right_in_halves(
 
 
 @pytest.mark.cc
-def test_threads_that_touch_the_same_bytes_are_found(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_threads_that_touch_the_same_bytes_are_found(tmp_path: Path) -> None:
     text = export(tmp_path, convolution(8, 3, 1), "tflite")
     loop = "for (int32_t ob = half * 2; ob < half * 2 + 2; ++ob)"
     assert loop in text
@@ -195,10 +189,7 @@ def test_threads_that_touch_the_same_bytes_are_found(
 
 
 @pytest.mark.cc
-def test_a_whole_model_is_right_in_halves(
-    shared_dir: Path, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_a_whole_model_is_right_in_halves(shared_dir: Path, tmp_path: Path) -> None:
     data = (shared_dir / "models" / "tiny_ic_resnet8_int8" / "model.tflite").read_bytes()
     text = export(tmp_path, data, "tflite")
     assert len(re.findall(r"^static LAYER void \w+_half", text, re.MULTILINE)) == 13

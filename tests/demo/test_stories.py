@@ -167,7 +167,6 @@ def test_weights_in_bytes_give_the_same_text_everywhere(
     trained: Path, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
     require_tool("arm-none-eabi-gcc")
-    require_tool("qemu-system-arm")
     made, _ = with_packed_products((trained / "stories.onnx").read_bytes(), 8)
     (trained / "int8.onnx").write_bytes(made)
     found = [
@@ -262,7 +261,6 @@ def test_the_commands_of_the_tutorial_work(
 ) -> None:
     """Its model is smaller here, so its texts are not those of the page."""
     require_tool("arm-none-eabi-gcc")
-    require_tool("qemu-system-arm")
     page = (repo_root / "docs" / "tutorials" / "language-model.md").read_text(encoding="utf-8")
     commands = [
         shlex.split(line)

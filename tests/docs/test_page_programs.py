@@ -51,10 +51,8 @@ def test_the_page_shows_what_is_printed(
     shared_dir: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    require_tool: Callable[..., None],
     run_deploy: Callable[..., Any],
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     monkeypatch.chdir(tmp_path)
     shutil.copy(shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite", "kws.tflite")
     with wave.open("words.wav", "wb") as file:
@@ -88,10 +86,8 @@ def test_the_program_listens(
     shared_dir: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    require_tool: Callable[..., None],
     run_deploy: Callable[..., Any],
 ) -> None:
-    require_tool("cc")
     monkeypatch.chdir(tmp_path)
     shutil.copy(shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite", "kws.tflite")
     compiling, building, listening = commands(page)[:3]
@@ -128,10 +124,7 @@ def test_inspect_prints_the_lines_shown(
 
 
 @pytest.mark.cc
-def test_the_program_prints_a_decision_for_each_hop(
-    repo_root: Path, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_the_program_prints_a_decision_for_each_hop(repo_root: Path, tmp_path: Path) -> None:
     net = Net((1, 49, 10, 1)).conv(8, (10, 4), stride=(2, 2), activation="RELU").mean_pool().dense(4)
     path = tmp_path / "kws.tflite"
     path.write_bytes(net.build.finish(net.build.softmax(net.x, name="scores")))
@@ -227,14 +220,8 @@ def with_what_it_prints(page: str, name: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_a_tutorial_prints_what_it_shows(
-    name: str,
-    repo_root: Path,
-    own_folders: None,
-    require_tool: Callable[..., None],
-    generated: Callable[[Path, str], None],
+    name: str, repo_root: Path, own_folders: None, generated: Callable[[Path, str], None]
 ) -> None:
-    require_tool("arm-none-eabi-gcc")
-    require_tool("qemu-system-arm")
     path = repo_root / "docs" / "tutorials" / f"{name}.md"
     generated(path, with_what_it_prints(path.read_text(encoding="utf-8"), name))
 

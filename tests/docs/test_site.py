@@ -186,7 +186,7 @@ def test_the_first_hour_s_commands_run(
     run_deploy: Callable[..., Any],
     require_tool: Callable[..., None],
 ) -> None:
-    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    require_tool("arm-none-eabi-gcc")
     text = (repo_root / "docs/tutorials/first-hour.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert run_demo(["--copy"]) == 0

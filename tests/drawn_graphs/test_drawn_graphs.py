@@ -20,9 +20,8 @@ GRAPHS = 80  # make fuzz-graphs runs 5,000
 @pytest.mark.cc
 @pytest.mark.slow
 def test_no_graph_gives_other_numbers_than_onnx_runtime(
-    tmp_path: Path, require_tool: Callable[..., None], require_package: Callable[..., None]
+    tmp_path: Path, require_package: Callable[..., None]
 ) -> None:
-    require_tool("gcc")
     require_package("onnxruntime")
     outcomes = run_graphs(range(GRAPHS), tmp_path)
     assert [str(outcome) for outcome in outcomes if outcome.verdict in (WRONG, REFUSED)] == []
@@ -34,9 +33,8 @@ def test_no_graph_gives_other_numbers_than_onnx_runtime(
 @pytest.mark.cc
 @pytest.mark.slow
 def test_graphs_that_lose_digits_by_themselves_are_right(
-    tmp_path: Path, require_tool: Callable[..., None], require_package: Callable[..., None]
+    tmp_path: Path, require_package: Callable[..., None]
 ) -> None:
-    require_tool("gcc")
     require_package("onnxruntime")
     outcomes = run_graphs(LOSING, tmp_path)
     assert [outcome.verdict for outcome in outcomes] == [RIGHT] * len(LOSING)

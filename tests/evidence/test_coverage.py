@@ -30,7 +30,7 @@ from deploy.proving.subject import Subject
 
 @pytest.mark.cc
 def test_nearly_all_branches_are_taken(require_tool: Callable[..., None]) -> None:
-    require_tool("gcc", "gcov")
+    require_tool("gcov")
     found = examine_coverage(Subject(artifact("classifier")))
     assert found.verdict is Standing.EXCEPTIONS, found.summary
     assert len(found.exceptions) <= 6
@@ -39,7 +39,7 @@ def test_nearly_all_branches_are_taken(require_tool: Callable[..., None]) -> Non
 
 @pytest.mark.cc
 def test_a_branch_that_nothing_takes_is_found(require_tool: Callable[..., None]) -> None:
-    require_tool("gcc", "gcov")
+    require_tool("gcov")
     line = "if ((uintptr_t)in == 1u) { return 77; }"
     made = changed(artifact("dense"), r"\n    return 0;\n", f"\n    {line}\n    return 0;\n")
     found = examine_coverage(Subject(made))
@@ -53,7 +53,7 @@ def test_a_branch_that_nothing_takes_is_found(require_tool: Callable[..., None])
 
 @pytest.mark.cc
 def test_outputs_that_differ_fail(require_tool: Callable[..., None]) -> None:
-    require_tool("gcc", "gcov")
+    require_tool("gcov")
     made = changed(artifact("dense"), r"(sum\d?) \+= x\[", r"\1 -= x[")
     found = examine_coverage(Subject(made))
     assert (found.verdict, found.summary) == (Standing.FAILED, "the outputs are not those of the reference")

@@ -44,10 +44,7 @@ def require_schema(bill: dict[str, Any]) -> None:
 
 
 @pytest.mark.arm
-def test_a_model_s_tools_are_listed_and_its_compilers_tried(
-    require_tool: Callable[..., None], require_package: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_a_model_s_tools_are_listed_and_its_compilers_tried(require_package: Callable[..., None]) -> None:
     require_package("cyclonedx")
     made = artifact("classifier", CompileOptions())
     found = examine_tool_confidence(Subject(made))
@@ -73,8 +70,7 @@ def test_a_model_s_tools_are_listed_and_its_compilers_tried(
 
 
 @pytest.mark.arm
-def test_a_compiler_that_complains_fails(require_tool: Callable[..., None]) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_a_compiler_that_complains_fails() -> None:
     made = changed(
         artifact("dense", CompileOptions()), r"\n    return 0;\n", "\n    int32_t left;\n    return 0;\n"
     )

@@ -158,11 +158,8 @@ MEANS_OF_FLOATS = {
 
 
 @pytest.mark.cc
-def test_a_mean_of_floats_is_rounded_once(
-    tmp_path: Path, require_tool: Callable[..., None], require_package: Callable[..., None]
-) -> None:
+def test_a_mean_of_floats_is_rounded_once(tmp_path: Path, require_package: Callable[..., None]) -> None:
     """Sums of small integers are exact, so their mean is the float nearest to the quotient."""
-    require_tool("gcc")
     require_package("onnxruntime")
     jobs = {}
     for name, (data, _) in MEANS_OF_FLOATS.items():

@@ -73,8 +73,7 @@ def wanted() -> Any:
 
 
 @pytest.mark.cc
-def test_states_go_on_from_run_to_run(tmp_path: Path, require_tool: Callable[..., None]) -> None:
-    require_tool("gcc")
+def test_states_go_on_from_run_to_run(tmp_path: Path) -> None:
     file = tmp_path / "cell.onnx"
     file.write_bytes(network())
     compiled = deploy.compile(file, "host", state=STATES)
@@ -86,9 +85,8 @@ def test_states_go_on_from_run_to_run(tmp_path: Path, require_tool: Callable[...
 
 @pytest.mark.cc
 def test_onnx_runtime_gets_each_state_that_it_gave(
-    tmp_path: Path, require_tool: Callable[..., None], require_package: Callable[..., None]
+    tmp_path: Path, require_package: Callable[..., None]
 ) -> None:
-    require_tool("gcc")
     require_package("onnxruntime")
     file = tmp_path / "cell.onnx"
     file.write_bytes(network())
@@ -96,10 +94,7 @@ def test_onnx_runtime_gets_each_state_that_it_gave(
 
 
 @pytest.mark.cc
-def test_a_model_with_states_is_verified_over_a_sequence(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_a_model_with_states_is_verified_over_a_sequence(tmp_path: Path) -> None:
     file = tmp_path / "cell.onnx"
     file.write_bytes(network())
     assert "32 samples" in str(deploy.verify(file, "host", oracle="none", state="auto"))

@@ -61,9 +61,8 @@ def test_samples_that_are_streamed_take_no_memory_of_the_network(network: Path) 
 @pytest.mark.qemu
 @pytest.mark.slow
 def test_an_emulated_cortex_m4_decides_in_a_stream(
-    network: Path, shared_dir: Path, require_tool: Callable[..., None], own_folders: None
+    network: Path, shared_dir: Path, own_folders: None
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     heard = ["yes", "yes", "yes", "noise", "yes", "yes"]
     clips = np.stack([read_wav(clip(shared_dir, word), 16000) for word in heard])
     back = "classes:average=2,threshold=0.7,hold=1"

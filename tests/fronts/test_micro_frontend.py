@@ -143,8 +143,7 @@ def test_c_makes_the_same_bits_of_samples_as_they_come(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_c_follows_each_channels_energy_row_by_row(tmp_path: Path, require_tool: Callable[..., None]) -> None:
-    require_tool("cc")
+def test_c_follows_each_channels_energy_row_by_row(tmp_path: Path) -> None:
     path = tmp_path / "listener.tflite"
     path.write_bytes(model())
     words = "sr=16000,n_fft=256,hop_length=160,n_mels=40,center=false,times=2147483648,samples=3900"
@@ -238,10 +237,7 @@ def test_bins_are_those_of_a_plain_transform(length: int, power: int) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_this_computer_computes_every_layer_like_the_reference(
-    shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("cc")
+def test_this_computer_computes_every_layer_like_the_reference(shared_dir: Path) -> None:
     network = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     clip = read_wav(shared_dir / "datasets" / "yes_1000ms.wav", 16000)
     verdict = deploy.verify(network, board="host", front=KWS.format(500), inputs=clip, layers=True)
@@ -251,10 +247,7 @@ def test_this_computer_computes_every_layer_like_the_reference(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_an_emulated_cortex_m4_hears_the_word_row_by_row(
-    shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_an_emulated_cortex_m4_hears_the_word_row_by_row(shared_dir: Path) -> None:
     network = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     clip = read_wav(shared_dir / "datasets" / "yes_1000ms.wav", 16000)
     verdict = deploy.verify(network, board="mps2-an386", front=KWS.format(500), inputs=clip, stream=True)

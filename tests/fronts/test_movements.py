@@ -123,9 +123,8 @@ def test_what_does_not_fit_the_model_is_refused(declared: str, elements: int, wh
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("stream", [False, True])
-def test_boards_compute_it(shared_dir: Path, stream: bool, require_tool: Callable[..., None]) -> None:
+def test_boards_compute_it(shared_dir: Path, stream: bool) -> None:
     """The wand's network behind a filter, row by row and as a whole: what the reference computes."""
-    require_tool("cc", "arm-none-eabi-gcc", "qemu-system-arm")
     path = shared_dir / "models" / "tflm_magic_wand_f32" / "model.tflite"
     words = "scipy.filter:sample_rate=25,axes=3,N=4,Wn=5"
     for board in ("host", "mps2-an386"):
@@ -139,9 +138,8 @@ def test_boards_compute_it(shared_dir: Path, stream: bool, require_tool: Callabl
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", [name for name, (declared, _) in FRONTS.items() if "features" in declared])
 def test_boards_compute_features_and_what_a_network_of_integers_makes_of_them(
-    name: str, tmp_path: Path, require_tool: Callable[..., None]
+    name: str, tmp_path: Path
 ) -> None:
-    require_tool("cc", "arm-none-eabi-gcc", "qemu-system-arm")
     for board in ("host", "mps2-an386"):
         verdict = deploy.verify(compiled(name, tmp_path, board))
         assert verdict.equal, str(verdict)

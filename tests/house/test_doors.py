@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -212,8 +212,7 @@ def test_a_strategy_is_one_file_and_one_line(tree: Path) -> None:
 
 
 @pytest.mark.arm
-def test_a_core_is_one_file_and_a_board_another(tree: Path, require_tool: Callable[..., None]) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_a_core_is_one_file_and_a_board_another(tree: Path) -> None:
     files = {"boards/core/new-core.toml": CORE, "boards/new.toml": BOARD.replace("CORE", "new-core")}
     make(Change(files), tree)
     deploy(tree, "compile", "deploy/demo/digits.tflite", "--board", "new", "-o", "model.tar")

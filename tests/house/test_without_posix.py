@@ -94,14 +94,9 @@ def test_every_fast_test_can_be_imported(repo_root: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", ["qemu", "unicorn"])
 def test_a_model_runs_on_an_emulated_board(
-    runner: str,
-    repo_root: Path,
-    tmp_path: Path,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
+    runner: str, repo_root: Path, tmp_path: Path, require_package: Callable[..., None]
 ) -> None:
     """Threads stand at the emulator's pipes; QEMU's debug port has a number."""
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("unicorn")
     model = str(repo_root / "deploy/demo/digits.tflite")
     words = ("run", model, "--board", "mps2-an386", "--runner", runner, "--fill", "random", "--json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import compress, product
 from pathlib import Path
@@ -266,9 +265,8 @@ def test_nine_weights_of_a_depthwise_layer_take_five_bytes() -> None:
 
 @pytest.mark.arm
 @pytest.mark.slow
-def test_gcc_finds_registers_at_every_level(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_gcc_finds_registers_at_every_level(tmp_path: Path) -> None:
     """Tiles take all that the compiler does not need itself."""
-    require_tool("arm-none-eabi-gcc")
     core = ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-std=c99", "-Werror", "-c")
     for each in (
         vector("a_four_left"),

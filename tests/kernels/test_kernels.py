@@ -127,10 +127,7 @@ def test_loop_nests_for_each_target_equal_the_reference(op_name: str) -> None:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("op_name", KERNELS)
-def test_portable_c_equals_the_reference(
-    op_name: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_portable_c_equals_the_reference(op_name: str, tmp_path: Path) -> None:
     checks = case_checks(all_cases(op_name), PLAIN, "speed")
     assert failures_on_host(checks, tmp_path / "checks") == {}
 
@@ -139,10 +136,7 @@ def test_portable_c_equals_the_reference(
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize(("op_name", "options"), ON_BOARD)
-def test_dsp_c_equals_the_reference(
-    op_name: str, options: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_dsp_c_equals_the_reference(op_name: str, options: str, tmp_path: Path) -> None:
     checks = case_checks(all_cases(op_name), DSP, options)
     assert failures_on_board(checks, tmp_path / "checks") == {}
 
@@ -151,10 +145,7 @@ def test_dsp_c_equals_the_reference(
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize(("op_name", "options"), ON_VECTORS)
-def test_mve_c_equals_the_reference(
-    op_name: str, options: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_mve_c_equals_the_reference(op_name: str, options: str, tmp_path: Path) -> None:
     checks = case_checks(all_cases(op_name), MVE, options)
     assert failures_on_board(checks, tmp_path / "checks", "mps3-an547") == {}
 
@@ -178,7 +169,7 @@ def test_c_of_riscv_s_vectors_equals_the_reference(
 def test_kernels_in_c_equal_their_reference_where_an_int_has_16_bits(
     op_name: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("avr-gcc", "simavr", "gcc")
+    require_tool("avr-gcc", "simavr")
     machine = tmp_path_factory.getbasetemp() / "simavr_machine"
     written = [case for case in written_cases(op_name) if work(case) <= ON_AVR_MACS]
     cases = [*written[:ON_AVR], *awkward_cases(op_name, ON_AVR, ON_AVR_MACS)]

@@ -86,10 +86,7 @@ def test_what_no_lanes_compute_is_refused_with_its_line(name: str) -> None:
 @pytest.mark.qemu
 @pytest.mark.parametrize(("board", "isa", "lanes"), [("mps2-an386", "dsp", 4), ("mps3-an547", "helium", 16)])
 @pytest.mark.parametrize("op", ["max", "min"])
-def test_lanes_run_as_they_mean(
-    board: str, isa: str, lanes: int, op: str, own_folders: None, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_lanes_run_as_they_mean(board: str, isa: str, lanes: int, op: str, own_folders: None) -> None:
     for unrolled in (True, False):
         s = side_by_side(pool(lanes + 2, op), isa, lanes)
         if unrolled:
@@ -112,9 +109,8 @@ def two(op: str, lanes: int) -> lang.Schedule:
     ("board", "isa", "lanes", "ops"), [("mps2-an386", "dsp", 4, "+-"), ("mps3-an547", "helium", 16, "+-*")]
 )
 def test_sums_and_differences_lie_in_lanes(
-    board: str, isa: str, lanes: int, ops: str, own_folders: None, require_tool: Callable[..., None]
+    board: str, isa: str, lanes: int, ops: str, own_folders: None
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     a = np.arange(-lanes, 2 * lanes, dtype=np.int8).reshape(3, lanes)
     b = np.full((3, lanes), 3, np.int8)
     for op in ops:
@@ -127,10 +123,7 @@ def test_sums_and_differences_lie_in_lanes(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize(("board", "isa", "lanes"), [("mps2-an386", "dsp", 4), ("mps3-an547", "helium", 16)])
-def test_bits_of_bytes_lie_in_lanes(
-    board: str, isa: str, lanes: int, own_folders: None, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_bits_of_bytes_lie_in_lanes(board: str, isa: str, lanes: int, own_folders: None) -> None:
     a, b = (lang.placeholder(name, (lanes,), "i8") for name in "ab")
     s = lang.schedule("bits", [a, b], [a & b, a | b, a ^ b])
     for loop in (*s.loops,):
@@ -157,8 +150,7 @@ def test_only_nests_that_the_core_has_lanes_for_are_searched_with_them() -> None
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_search_of_a_pool_finds_lanes(own_folders: None, require_tool: Callable[..., None]) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_a_search_of_a_pool_finds_lanes(own_folders: None) -> None:
     found = lang.search(pool(), "mps2-an386", 32, tuner="ga", seed=1)
     assert found.failed == 0
     assert "'dsp')" in found.schedule.script()

@@ -70,18 +70,15 @@ def test_a_file_of_schedules_is_taken_first(mine: Path, run_deploy: Run, tmp_pat
 
 @pytest.mark.cc
 @pytest.mark.parametrize("own", [packed, in_eights])
-def test_constants_are_stored_as_the_steps_say(own: object, require_tool: Callable[..., None]) -> None:
+def test_constants_are_stored_as_the_steps_say(own: object) -> None:
     """Also those of a layer that goes row by row, each row with its own part of them."""
-    require_tool("gcc")
     assert own.name in kernels(own)  # type: ignore[attr-defined]
     assert deploy.verify(DIGITS, "host", schedules=[own]).equal
 
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_an_instruction_reads_rows_that_were_widened_for_it(require_tool: Callable[..., None]) -> None:
-    require_tool("arm-none-eabi-gcc")
-    require_tool("qemu-system-arm")
+def test_an_instruction_reads_rows_that_were_widened_for_it() -> None:
     pair = lang.instruction(
         """
         def pair(acc: local(i32[1]), x: rows(i16[2]), w: constant(i8[2])):

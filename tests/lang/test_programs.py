@@ -14,9 +14,8 @@ pytestmark = [pytest.mark.usefixtures("own_folders"), pytest.mark.cc]
 RANDOM = np.random.default_rng(9)
 
 
-def test_a_bank_of_fixed_point_filters(require_tool: Callable[..., None]) -> None:
+def test_a_bank_of_fixed_point_filters() -> None:
     """Sums of 14 fractional bits, rounded half up, saturated."""
-    require_tool("gcc")
     x = lang.placeholder("x", (4, 66), "i16")
     b = lang.placeholder("b", (4, 3), "i16", constant=True)
     k = lang.reduce_axis("k", 3)
@@ -34,9 +33,8 @@ def test_a_bank_of_fixed_point_filters(require_tool: Callable[..., None]) -> Non
     assert np.array_equal(lang.build(s, "host", {"b": weights})(samples), wanted)
 
 
-def test_edges_of_an_image_row_by_row(require_tool: Callable[..., None]) -> None:
+def test_edges_of_an_image_row_by_row() -> None:
     """Sobel's sums and two thresholds: a row of sums is made where the row of marks needs it."""
-    require_tool("gcc")
     image = lang.placeholder("image", (12, 16), "u8")
 
     def slope(i: Any, j: Any, along: Callable[[int, int], tuple[int, int]]) -> Any:
@@ -65,9 +63,8 @@ def test_edges_of_an_image_row_by_row(require_tool: Callable[..., None]) -> None
     assert np.array_equal(lang.build(s, "host")(given), (steep >= 150) + (steep >= 400).astype(int))
 
 
-def test_a_layer_of_one_bit(require_tool: Callable[..., None]) -> None:
+def test_a_layer_of_one_bit() -> None:
     """Signs are packed 32 to a word: those that are alike are counted."""
-    require_tool("gcc")
     x = lang.placeholder("x", (8,), "u32")
     w = lang.placeholder("w", (10, 8), "u32", constant=True)
     k = lang.reduce_axis("k", 8)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,10 +27,7 @@ def product(rows: int = 6) -> Schedule:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_search_finds_a_schedule_that_can_be_built(
-    tmp_path: Path, own_folders: None, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_a_search_finds_a_schedule_that_can_be_built(tmp_path: Path, own_folders: None) -> None:
     s, file, seen = product(), tmp_path / "trials.jsonl", []
     found = lang.search(
         s, "mps2-an386", 32, tuner="ga", records=file, on_trial=lambda progress, record: seen.append(record)
@@ -118,8 +114,7 @@ def test_a_template_has_a_space_of_what_it_asks_for() -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_numbers_of_a_template_are_searched(own_folders: None, require_tool: Callable[..., None]) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_the_numbers_of_a_template_are_searched(own_folders: None) -> None:
     found = lang.search(product(), "mps2-an386", 24, template=tiles, tuner="ga")
     assert found.failed == 0
     assert found.speedup > 1.5

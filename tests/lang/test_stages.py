@@ -307,8 +307,7 @@ def test_what_cannot_be_done_is_refused_with_its_line(name: str) -> None:
 
 
 @pytest.mark.cc
-def test_what_was_moved_runs(own_folders: None, require_tool: Callable[..., None]) -> None:
-    require_tool("gcc")
+def test_what_was_moved_runs(own_folders: None) -> None:
     s = pool()
     s.compute_at("column", "i2")
     s.cache_write("y", "j2")

@@ -131,9 +131,8 @@ def test_the_interpreter_computes_what_numpy_does_and_texts_are_read_back() -> N
 
 
 @pytest.mark.cc
-def test_nothing_is_undefined_in_c(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_nothing_is_undefined_in_c(tmp_path: Path) -> None:
     """Built with the sanitizers and with every warning as an error."""
-    require_tool("gcc")
     schedule, wanted = whole()
     model = lang.build(schedule, "host").compiled.model
     (result,) = model.outputs

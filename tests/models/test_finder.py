@@ -44,10 +44,7 @@ def is_at(found: Found, shape: Drawn) -> bool:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "count"), [(160, 60), (320, 20)])
-def test_shapes_are_found_in_pictures_that_it_has_not_seen(
-    size: int, count: int, require_tool: Callable[..., None]
-) -> None:
-    require_tool("cc")
+def test_shapes_are_found_in_pictures_that_it_has_not_seen(size: int, count: int) -> None:
     pictures, shapes = unseen(size, count)
     outputs = deploy.run(model_file(size), pictures, "host", front=front(size), **OPTIONS).outputs
     pairs = list(zip(found_in(outputs, size), shapes, strict=True))
@@ -82,10 +79,9 @@ def test_rows_that_stream_in_become_the_boxes_of_the_reference(
 @pytest.mark.qemu
 @pytest.mark.slow
 def test_a_program_for_a_camera_of_320_pixels_tells_the_references_boxes(
-    tmp_path: Path, require_tool: Callable[..., None], run_deploy: Callable[..., Any]
+    tmp_path: Path, run_deploy: Callable[..., Any]
 ) -> None:
     """The linker says how much RAM it has, and the picture lies in flash, as if it came from a camera."""
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     size, recording = 320, tmp_path / "camera.ppm"
     pictures = one_unseen(size)
     recording.write_bytes(f"P6\n{size} {size}\n255\n".encode() + pictures.tobytes())

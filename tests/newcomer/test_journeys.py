@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,10 +20,7 @@ def environment(tmp_path: Path, repo_root: Path, own_folders: Path) -> Environme
 
 
 @pytest.mark.parametrize("who", JOURNEYS)
-def test_nothing_stops_a_newcomer(
-    who: str, environment: Environment, require_tool: Callable[..., None]
-) -> None:
-    require_tool("cc")
+def test_nothing_stops_a_newcomer(who: str, environment: Environment) -> None:
     assert "\n\n".join(filter(None, map(environment.fault_of, JOURNEYS[who]))) == ""
 
 

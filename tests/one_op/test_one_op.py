@@ -59,9 +59,8 @@ class CompiledCase:
 @pytest.mark.cc
 @pytest.mark.slow
 def test_operators_drawn_at_random_equal_litert_in_every_bit(
-    tmp_path: Path, require_tool: Callable[..., None], require_package: Callable[..., None]
+    tmp_path: Path, require_package: Callable[..., None]
 ) -> None:
-    require_tool("gcc")
     require_package("ai_edge_litert")
     jobs, refused = [], []
     for number, (name, data) in enumerate(models(EACH)):

@@ -102,9 +102,8 @@ def test_an_op_keeps_its_bits_in_any_shape(op_name: str) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_an_op_keeps_its_bits_in_c(tmp_path: Path, require_tool: Callable[..., None]) -> None:
+def test_an_op_keeps_its_bits_in_c(tmp_path: Path) -> None:
     """One program of all: what is wrong is named, and shrinks in the test before."""
-    require_tool("gcc")
     graphs = {
         f"{op_name}_{n}": graph for op_name in sorted(KERNELS) for n, graph in enumerate(_drawn(op_name))
     }

@@ -43,9 +43,8 @@ def digits_source(board: Board, options: CompileOptions) -> ProjectSource:
 @pytest.mark.qemu
 @pytest.mark.parametrize("stream", [(), ("--stream",)], ids=["whole", "streamed"])
 def test_a_model_in_two_memories_of_a_board_gives_the_reference_in_every_bit(
-    stream: tuple[str, ...], require_tool: Callable[..., None], run_deploy: Callable[..., Any]
+    stream: tuple[str, ...], run_deploy: Callable[..., Any]
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     outcome = run_deploy("verify", DIGITS, "--board", "mps3-an547", *SPREAD, *stream)
     assert outcome.status == 0, outcome.err
     assert "outputs equal to the reference in every bit" in outcome.out
@@ -54,9 +53,8 @@ def test_a_model_in_two_memories_of_a_board_gives_the_reference_in_every_bit(
 @pytest.mark.arm
 @pytest.mark.qemu
 def test_an_arena_too_large_for_the_fastest_memory_is_spread_without_being_asked(
-    tmp_path: Path, require_tool: Callable[..., None], run_deploy: Callable[..., Any]
+    tmp_path: Path, run_deploy: Callable[..., Any]
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     small = tmp_path / "small.toml"
     text = (Path(boards.__file__).parent / "mps3-an547.toml").read_text()
     small.write_text(text.replace('bytes = 0x8_0000\nrole = "ram"', 'bytes = 0x3100\nrole = "ram"'))
@@ -71,8 +69,7 @@ def test_an_arena_too_large_for_the_fastest_memory_is_spread_without_being_asked
 
 @pytest.mark.arm
 @pytest.mark.parametrize("app", [App.RPC, App.STANDALONE], ids=lambda app: app.value)
-def test_each_part_lies_in_its_region(app: App, tmp_path: Path, require_tool: Callable[..., None]) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_each_part_lies_in_its_region(app: App, tmp_path: Path) -> None:
     source, platform = digits(Pool("RAM", 300), Pool("SRAM")), platform_of(AN547)
     platform.generate(source, tmp_path / "p", AN547, app)
     firmware = platform.build(tmp_path / "p", AN547, BuildChoices("arm-none-eabi-gcc"))
@@ -94,10 +91,7 @@ speed = 1
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_constants_lie_in_ram_and_in_a_second_flash(
-    tmp_path: Path, require_tool: Callable[..., None], run_deploy: Callable[..., Any]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_constants_lie_in_ram_and_in_a_second_flash(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
     file = tmp_path / "two.toml"
     text = (Path(boards.__file__).parent / "mps3-an547.toml").read_text()
     file.write_text(text.replace('0x8_0000\nrole = "flash"', '0x4_0000\nrole = "flash"') + TWO_FLASHES)
@@ -119,10 +113,9 @@ def test_constants_lie_in_ram_and_in_a_second_flash(
 @pytest.mark.arm
 @pytest.mark.qemu
 def test_placed_constants_lie_in_ram_and_the_outputs_stay(
-    tmp_path: Path, require_tool: Callable[..., None], run_deploy: Callable[..., Any]
+    tmp_path: Path, run_deploy: Callable[..., Any]
 ) -> None:
     """The emulated board with a flash that waits: the dense layer's constants are named by the user."""
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     file = tmp_path / "slow.toml"
     text = (Path(boards.__file__).parent / "mps3-an547.toml").read_text()
     file.write_text(text.replace("most_hz = []", "most_hz = [1_000_000]"))

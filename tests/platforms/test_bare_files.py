@@ -216,7 +216,6 @@ def test_a_standalone_program_runs_without_end(
     bare_firmware: Build, require_tool: Callable[[str], None]
 ) -> None:
     require_tool(GCC)
-    require_tool("qemu-system-arm")
     assert _lines(bare_firmware(EMULATED, App.STANDALONE), 3) == ["y: 1 1 1 1"] * 3
 
 
@@ -247,7 +246,6 @@ def test_hooks_of_the_users_own_take_the_place_of_the_weak_ones(
     bare_firmware: Build, require_tool: Callable[[str], None]
 ) -> None:
     require_tool(GCC)
-    require_tool("qemu-system-arm")
     program = bare_firmware(EMULATED, App.STANDALONE, {"src/mine.c": HOOKS})
     assert _lines(program, 6) == ["s", "5", "i", "s", "5", "i"]
 
@@ -265,7 +263,6 @@ def test_a_fault_without_a_debugger_is_reported_and_the_board_starts_anew(
     bare_firmware: Build, require_tool: Callable[[str], None]
 ) -> None:
     require_tool(GCC)
-    require_tool("qemu-system-arm")
     program = bare_firmware(EMULATED, App.STANDALONE, {"src/mine.c": FAULTS})
     told = _lines(program, 3)
     assert len(set(told)) == 1

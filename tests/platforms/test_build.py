@@ -145,7 +145,7 @@ def test_files_are_read_and_written_there(
 def test_a_project_is_built_there_by_us_and_by_make_and_runs(
     folder: Path, model: Path, run_deploy: Run, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("gcc", "make")
+    require_tool("make")
     archive, project = folder / "a b.tar", folder / "mein Projekt ß"
     for words in (
         ("compile", model, "--board", "host", "-o", archive),
@@ -163,13 +163,8 @@ def test_a_project_is_built_there_by_us_and_by_make_and_runs(
 @pytest.mark.arm
 @pytest.mark.slow
 def test_firmware_for_an_emulated_board_is_built_and_runs_there(
-    folder: Path,
-    model: Path,
-    run_deploy: Run,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
+    folder: Path, model: Path, run_deploy: Run, require_package: Callable[..., None]
 ) -> None:
-    require_tool("arm-none-eabi-gcc")
     require_package("unicorn")
     project = folder / "Firmware ü"
     for words in (

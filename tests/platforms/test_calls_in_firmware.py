@@ -191,9 +191,8 @@ def test_a_project_holds_what_its_archive_says(archive: Artifact) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 def test_firmware_of_an_archive_computes_what_the_reference_computes(
-    archive: Artifact, tmp_path: Path, require_tool: Callable[..., None]
+    archive: Artifact, tmp_path: Path
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     platform = platform_of(AN386)
     platform.generate(project_source(archive), tmp_path / "p", AN386, App.RPC)
     firmware = platform.build(tmp_path / "p", AN386, BuildChoices("arm-none-eabi-gcc"))
@@ -212,11 +211,8 @@ def test_firmware_of_an_archive_computes_what_the_reference_computes(
 
 
 @pytest.mark.arm
-def test_firmware_has_as_many_bytes_of_constants_as_its_artifact_says(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_firmware_has_as_many_bytes_of_constants_as_its_artifact_says(tmp_path: Path) -> None:
     """So what is left of read-only memory is code."""
-    require_tool("arm-none-eabi-gcc")
     (tmp_path / "classifier.tflite").write_bytes(TINY["classifier"]())
     model = compile_job(read_job(tmp_path / "classifier.tflite", AN386.target, CompileOptions()))
     artifact, platform = artifact_of(model), platform_of(AN386)

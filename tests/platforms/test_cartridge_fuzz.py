@@ -34,7 +34,6 @@ pytestmark = [pytest.mark.cc, pytest.mark.slow]
 
 @pytest.fixture(autouse=True)
 def _tools(require_tool: Callable[..., None], require_package: Callable[..., None]) -> None:
-    require_tool("gcc")
     require_package("cryptography")
     if not Path("/usr/include/sodium.h").is_file():
         require_tool("libsodium-dev")  # says so by its name

@@ -50,12 +50,8 @@ pytestmark = pytest.mark.cc
 
 @pytest.fixture(scope="module", params=list(PRESSES.values()), ids=list(PRESSES))
 def press(
-    request: pytest.FixtureRequest,
-    tiny: ProjectSource,
-    require_tool: Callable[..., None],
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, tiny: ProjectSource, tmp_path_factory: pytest.TempPathFactory
 ) -> Press:
-    require_tool("gcc")
     made: Press = request.param(tiny, tmp_path_factory.mktemp("press"))
     return made
 

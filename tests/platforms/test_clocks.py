@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +105,7 @@ def program(clock: Path, family: Mapping[str, Any]) -> str:
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", FAMILIES)
-def test_what_a_bootloader_left_changes_no_clock(
-    name: str, tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("cc")
+def test_what_a_bootloader_left_changes_no_clock(name: str, tiny: ProjectSource, tmp_path: Path) -> None:
     board = load_board(name)
     platform_of(board, "baremetal").generate(tiny, tmp_path / "app", board, App.STANDALONE)
     folder = tmp_path / "app" / "src" / "board"

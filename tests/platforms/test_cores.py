@@ -66,7 +66,6 @@ def test_helium_without_an_fpu_computes_the_references_bits(
     require_tool: Callable[..., None],
     require_package: Callable[..., None],
 ) -> None:
-    require_tool("qemu-system-arm")
     if compiler == "zig":
         require_package("ziglang")
     else:
@@ -134,10 +133,7 @@ void wait(void)
 
 
 @pytest.mark.arm
-def test_a_loop_that_waits_for_an_interrupt_reads_what_it_writes(
-    repo_root: Path, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_a_loop_that_waits_for_an_interrupt_reads_what_it_writes(repo_root: Path, tmp_path: Path) -> None:
     templates = repo_root / "project_templates"
     (tmp_path / "wait.c").write_text(WAITING)
     (tmp_path / "board.h").write_text(

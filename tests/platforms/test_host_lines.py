@@ -42,7 +42,7 @@ def make(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def firmware(crashing: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]) -> Path:
-    require_tool("gcc", "make")
+    require_tool("make")
     make(project(crashing, tmp_path / "p"), "CC=gcc")
     return tmp_path / "p/build/firmware"
 
@@ -139,7 +139,7 @@ def test_a_port_that_is_taken_is_reported(firmware: Path) -> None:
 def test_make_with_another_compiler_builds_everything_again(
     tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("gcc", "clang", "make")
+    require_tool("clang", "make")
     folder = project(tiny, tmp_path / "p")
     assert "gcc" in make(folder, "CC=gcc")
     assert "@flags" not in make(folder, "CC=gcc")
@@ -151,7 +151,7 @@ def test_make_with_another_compiler_builds_everything_again(
 def test_make_with_sanitizers_builds_firmware_that_serves(
     tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("gcc", "make")
+    require_tool("make")
     folder = project(tiny, tmp_path / "p")
     make(folder, "SANITIZE=1", "CC=gcc")
     program = folder / "build/sanitize/firmware"

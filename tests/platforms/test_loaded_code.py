@@ -245,11 +245,9 @@ def test_every_line_of_the_code_is_cleaned_before_the_instructions_are_forgotten
     board_name: str,
     has_caches: bool,
     tiny: ProjectSource,
-    require_tool: Callable[..., None],
     require_package: Callable[..., None],
     tmp_path: Path,
 ) -> None:
-    require_tool("arm-none-eabi-gcc")
     require_package("unicorn")
     board = load_board(board_name)
     platform = platform_of(board)

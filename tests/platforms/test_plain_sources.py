@@ -35,9 +35,8 @@ def right_there(folder: Path, name: str) -> None:
 @pytest.mark.cc
 @pytest.mark.parametrize("more", [(), ("--stream",), ("--io", "caller"), ("--optimize", "ram")])
 def test_the_folder_builds_without_solder(
-    more: tuple[str, ...], model: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+    more: tuple[str, ...], model: Path, tmp_path: Path, run_deploy: Run
 ) -> None:
-    require_tool("gcc")
     outcome = run_deploy("compile", model, "--board", "host", "-o", tmp_path / "mine", *more)
     assert outcome.status == 0, outcome.err
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {
@@ -55,9 +54,8 @@ def test_the_folder_builds_without_solder(
 @pytest.mark.cc
 @pytest.mark.parametrize("name", SHARED)
 def test_floats_states_and_several_outputs(
-    name: str, shared_dir: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+    name: str, shared_dir: Path, tmp_path: Path, run_deploy: Run
 ) -> None:
-    require_tool("gcc")
     path = tmp_path / "m.tflite"
     path.write_bytes((shared_dir / "models" / name / "model.tflite").read_bytes())
     outcome = run_deploy("compile", path, "--board", "host", "-o", tmp_path / "mine")
@@ -66,10 +64,7 @@ def test_floats_states_and_several_outputs(
 
 
 @pytest.mark.cc
-def test_a_wrong_output_is_noticed(
-    model: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
-    require_tool("gcc")
+def test_a_wrong_output_is_noticed(model: Path, tmp_path: Path, run_deploy: Run) -> None:
     run_deploy("compile", model, "--board", "host", "-o", tmp_path / "mine")
     test = tmp_path / "mine" / "test_tiny.c"
     test.write_text(test.read_text().replace("made_up() >> 24", "made_up() >> 25"))
@@ -93,10 +88,7 @@ def test_cmake_builds_and_tests_it(
 
 
 @pytest.mark.arm
-def test_the_readme_has_the_options_of_the_board(
-    model: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_the_readme_has_the_options_of_the_board(model: Path, tmp_path: Path, run_deploy: Run) -> None:
     folder = tmp_path / "mine"
     run_deploy("compile", model, "--board", "mps2-an386", "-o", folder)
     readme = (folder / "README.md").read_text()

@@ -75,10 +75,7 @@ def test_the_c_library_of_a_float_model_takes_what_is_stated(
 
 
 @pytest.mark.arm
-def test_firmware_for_16_kib_is_built_where_it_is_said_to_fit(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_firmware_for_16_kib_is_built_where_it_is_said_to_fit(tmp_path: Path) -> None:
     board = BOARDS["qemu-microbit"]
     found = stated_and_built(board, DIGITS, tmp_path / "p")
     assert found["ram"].built <= board.target.ram_bytes
@@ -200,11 +197,8 @@ def test_functions_that_call_each_other_have_no_bound(objects: Path) -> None:
 
 
 @pytest.mark.cc
-def test_functions_of_equal_names_in_two_models_are_told_apart(
-    require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_functions_of_equal_names_in_two_models_are_told_apart(tmp_path: Path) -> None:
     """Each model of a firmware has a layer_0; the deeper one is not a concern of the other model."""
-    require_tool("gcc")
     for model, room in (("thin", 10), ("thick", 200)):
         text = PROGRAM_OF_TWO.replace("MODEL", model).replace("ROOM", str(room))
         (tmp_path / f"{model}.c").write_text(text)
@@ -223,9 +217,8 @@ def test_nothing_is_known_of_a_function_that_no_compiler_reported(tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEVEN)
 def test_a_run_on_a_cortex_m4_takes_less_than_a_kilobyte_and_no_more_than_said(
-    name: str, shared_dir: Path, require_tool: Callable[..., None]
+    name: str, shared_dir: Path
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     board = load_board("mps2-an386")
     path = shared_dir / "models" / name / "model.tflite"
     model = compile_job(read_job(path, board.target, CompileOptions(Optimize.RAM)))

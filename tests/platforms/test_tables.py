@@ -47,14 +47,8 @@ def digits() -> Compiled:
 
 
 @pytest.fixture(scope="module")
-def fuzz(
-    digits: Compiled,
-    repo_root: Path,
-    require_tool: Callable[..., None],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[..., str]:
+def fuzz(digits: Compiled, repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """fuzz(...) runs that many tables, changed from a seed on, and gives what was counted."""
-    require_tool("gcc")
     folder, runtime = tmp_path_factory.mktemp("fuzz"), repo_root / "project_templates" / "common"
     for name, text in digits.model.sources.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -127,18 +121,14 @@ def test_what_a_kernel_may_reach_is_held_to_the_byte(digits: Compiled, fuzz: Cal
 @pytest.mark.parametrize("goal", [Optimize.SPEED, Optimize.RAM], ids=["speed", "ram"])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_table_computes_what_the_reference_does(
-    name: str, goal: Optimize, repo_root: Path, require_tool: Callable[..., None], tmp_path: Path
+    name: str, goal: Optimize, repo_root: Path, tmp_path: Path
 ) -> None:
-    require_tool("gcc")
     graph = read_tflite(MODELS[name](), f"{name}.tflite", "tflm")
     _equals_the_reference(graph, goal, repo_root, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["planes", "planes_of_odd_rows", "shown_twice"])
-def test_a_table_fills_planes_and_shows_views(
-    name: str, repo_root: Path, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_a_table_fills_planes_and_shows_views(name: str, repo_root: Path, tmp_path: Path) -> None:
     model = _equals_the_reference(SHOWN[name](), Optimize.RAM, repo_root, tmp_path)
     assert any(layer.kernel == "spread" for layer in model.layers) == (name in IN_PLANES)
 

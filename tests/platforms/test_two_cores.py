@@ -138,9 +138,8 @@ def test_the_page_says_what_is_counted(network: Path, run_deploy: Deploy, tools:
 
 @pytest.mark.arm
 def test_an_emulator_of_one_core_refuses_firmware_for_two(
-    network: Path, run_deploy: Deploy, require_tool: Callable[..., None], require_package: Callable[..., None]
+    network: Path, run_deploy: Deploy, require_package: Callable[..., None]
 ) -> None:
-    require_tool("arm-none-eabi-gcc")
     require_package("unicorn")
     asked = ("run", network, "--board", "mps2-an521", "--cores", 2, "--runner", "unicorn", "--fill", "random")
     ran = run_deploy(*asked)

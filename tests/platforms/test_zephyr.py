@@ -114,7 +114,7 @@ def test_constants_in_ram_are_a_file_and_a_line_of_the_build(tiny: ProjectSource
 def test_the_linker_puts_them_among_the_variables_and_a_copy_into_flash(
     tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "arm-none-eabi-nm")
+    require_tool("arm-none-eabi-nm")
     files = PLATFORM.files(replace(tiny, constants_in={"RAM": 8}), load_board("nrf52840dk"), App.RPC)
     (tmp_path / "constants.ld").write_text(files["constants.ld"])
     (tmp_path / "zephyr.ld").write_text(_DATA_SCRIPT)
@@ -153,7 +153,7 @@ int main(void) { return solder_find_function("peak", "f32(f32[600])") != 0; }
 def test_the_linker_keeps_every_function_in_that_table(
     tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "arm-none-eabi-nm")
+    require_tool("arm-none-eabi-nm")
     files = PLATFORM.files(with_functions(tiny), load_board("nrf52840dk"), App.RPC)
     wanted = (
         "src/runtime/solder_function.c",
@@ -186,7 +186,7 @@ def test_the_linker_keeps_every_function_in_that_table(
 def test_functions_are_called_by_name_under_zephyr(
     name: str, tmp_path: Path, zephyr_tree: None, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("west", "ninja", "qemu-system-arm")
+    require_tool("west", "ninja")
     digits = Path(deploy.__file__).parent / "demo" / "digits.tflite"
     compiled = deploy.compile(digits, board=name)
     deploy.new(compiled, tmp_path / "p", platform="zephyr", functions=[GADGET])
@@ -301,7 +301,7 @@ EMULATED = ("mps2-an385", "mps2-an521", "mps3-an547", "qemu-cortex-m3", "native-
 def test_a_model_runs_under_zephyr_bit_for_bit(
     name: str, tmp_path: Path, run_deploy: Run, zephyr_tree: None, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("west", "ninja", "qemu-system-arm")
+    require_tool("west", "ninja")
     file = tmp_path / "residual.tflite"
     file.write_bytes(TINY["residual"]())
     graph = load_model(file)
@@ -337,7 +337,7 @@ FAULTS = (
 def test_a_crash_under_zephyr_comes_back_as_a_named_fault(
     crashing: ProjectSource, tmp_path: Path, zephyr_tree: None, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("west", "ninja", "qemu-system-arm")
+    require_tool("west", "ninja")
     PLATFORM.generate(crashing, tmp_path / "p", AN521, App.RPC)
     firmware = PLATFORM.build(tmp_path / "p", AN521)
     deadlines = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=5.0, retry_s=4.0)

@@ -81,9 +81,8 @@ def test_op_pass_schedule_board_and_platform_serve_one_compile(
 
 
 def test_its_accelerator_is_listed_and_asked_for_by_name(
-    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path, require_tool: Callable[..., None]
+    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path
 ) -> None:
-    require_tool("gcc")
     listed = deploy("accelerators").stdout.splitlines()
     assert ["larger", "combine", "maxima", "of", "two", "tensors"] in [line.split() for line in listed]
     words = (model, "--board", "quad-board", "--accelerator", "larger")
@@ -94,9 +93,8 @@ def test_its_accelerator_is_listed_and_asked_for_by_name(
 
 
 def test_firmware_of_the_package_s_platform_gives_the_reference_s_bits(
-    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path, require_tool: Callable[..., None]
+    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path
 ) -> None:
-    require_tool("gcc")
     done = deploy("verify", model, "--board", "quad-board")
     assert "outputs equal to the reference in every bit" in done.stdout, done.stdout + done.stderr
 

@@ -34,9 +34,8 @@ def test_no_run_takes_less_than_no_time() -> None:
 
 
 @pytest.fixture
-def plain_device(repo_root: Path, require_tool: Callable[..., None], tmp_path: Path) -> Path:
+def plain_device(repo_root: Path, tmp_path: Path) -> Path:
     """Without sanitizers, which have their own ideas about the stack."""
-    require_tool("gcc")
     runtime = repo_root / "project_templates" / "common"
     files = [DEVICE / "port.c", DEVICE / "models.c", *sorted(runtime.glob("*.c"))]
     program = tmp_path / "plain"

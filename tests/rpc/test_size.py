@@ -18,14 +18,14 @@ pytestmark = pytest.mark.arm
 def test_the_runtime_fits_its_budget(
     require_tool: Callable[..., None], tmp_path: Path, optimize: str
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "arm-none-eabi-size")
+    require_tool("arm-none-eabi-size")
     size = runtime_size(tmp_path, optimize)
     assert size.code_bytes <= CODE_BYTES == 6_208
     assert size.ram_bytes <= RAM_BYTES == 2 * 1024
 
 
 def test_the_loader_of_cartridges_fits_its_budget(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("arm-none-eabi-gcc", "arm-none-eabi-size")
+    require_tool("arm-none-eabi-size")
     assert loader_bytes(tmp_path) <= LOADER_BYTES == 1740
     assert loader_bytes(tmp_path, "-DSOLDER_WEIGHTS") <= LOADER_BYTES
     executor, loader = executor_bytes(tmp_path)

@@ -57,7 +57,7 @@ def runs(sent: bytes) -> list[tuple[int, str, float]]:
 def test_a_sketch_decides_as_this_computer_s_program(
     app: str, tmp_path: Path, shared_dir: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("cc", "c++", "make")
+    require_tool("c++", "make")
     front, labels = APPS[app]
     model, recording = model_for(app, tmp_path, shared_dir), recording_for(app, tmp_path, shared_dir)
     compiled = deploy.compile(model, board="host", stream=True, front=front, back=BACK)
@@ -76,7 +76,7 @@ def test_a_sketch_decides_as_this_computer_s_program(
 def test_a_camera_s_sketch_is_made_of_sizes_that_its_library_knows(
     tmp_path: Path, shared_dir: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("cc", "c++")
+    require_tool("c++")
     model = shared_dir / "models" / "tflm_person_detect_int8" / "model.tflite"
     labels = "no person,person"
     project = sketch("image", tmp_path / "sketch", model, SEEN, labels, dialect="strict")
@@ -98,7 +98,7 @@ def test_a_camera_s_sketch_is_made_of_sizes_that_its_library_knows(
 def test_it_is_compiled_for_the_board(
     app: str, tmp_path: Path, shared_dir: Path, require_tool: Callable[..., None]
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "arm-none-eabi-g++")
+    require_tool("arm-none-eabi-g++")
     front, labels = APPS[app]
     project = sketch(app, tmp_path / "sketch", model_for(app, tmp_path, shared_dir), front, labels)
     core = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-Os", *WARNINGS]

@@ -29,11 +29,8 @@ Built = Callable[[str, DType, int, dict[str, Any]], Path]
 
 
 @pytest.fixture(scope="module")
-def reader(
-    tmp_path_factory: pytest.TempPathFactory, repo_root: Path, require_tool: Callable[..., None]
-) -> Built:
+def reader(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Built:
     """The program that prints the rows of files, with sanitizers."""
-    require_tool("cc")
 
     def build(kind: str, dtype: DType, row_elements: int, words: dict[str, Any]) -> Path:
         folder = tmp_path_factory.mktemp("reader")

@@ -47,7 +47,7 @@ def model(shared_dir: Path) -> Model:
 def project(
     shared_dir: Path, tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]
 ) -> Path:
-    require_tool("cc", "make")
+    require_tool("make")
     folder = tmp_path_factory.mktemp("listener") / "project"
     deploy.new(listener(shared_dir, "host"), folder, app="kws", class_names=LABELS)
     return folder
@@ -101,7 +101,7 @@ def test_a_window_that_slides_decides_every_40_ms(
     shared_dir: Path, sound: Samples, model: Model, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
     """Each decision is the reference's for the whole second before it."""
-    require_tool("cc", "make")
+    require_tool("make")
     folder, path, heard_rows = tmp_path / "project", tmp_path / "words.wav", 90
     deploy.new(listener(shared_dir, "host", slide=2), folder, app="kws", class_names=LABELS)
     write_wav(path, sound[: heard_rows * 320])

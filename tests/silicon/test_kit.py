@@ -190,10 +190,9 @@ def test_a_board_whose_clock_stands_still_is_refused_before_anything_is_built() 
 @pytest.mark.cc
 @pytest.mark.slow
 def test_models_of_the_user_are_measured_in_addition(
-    one_model: None, shared_dir: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+    one_model: None, shared_dir: Path, tmp_path: Path, run_deploy: Run
 ) -> None:
     """MLPerf Tiny's own file, for example."""
-    require_tool("gcc")
     model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     path = tmp_path / "b.kit"
     ended = run_deploy("bench", "--kit", "--board", "host", "--yes", model, "-o", path, "--json")

@@ -187,10 +187,7 @@ def test_results_are_those_of_the_reference_however_often_the_model_runs(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_for_energy_a_pin_falls_and_no_time_is_printed(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("cc")
+def test_for_energy_a_pin_falls_and_no_time_is_printed(tmp_path: Path) -> None:
     folder = project(KWS, tmp_path / "p", "host")
     flags = folder / "flags" / "compile"
     flags.write_text(flags.read_text() + "-DMLPERF_ENERGY\n")
@@ -346,9 +343,8 @@ def test_emulated_boards_give_the_results_of_the_host(
 @pytest.mark.cc
 @pytest.mark.slow
 def test_a_submission_has_what_the_checker_of_the_benchmark_reads(
-    sample_set: Path, short: None, run_deploy: Run, tmp_path: Path, require_tool: Callable[..., None]
+    sample_set: Path, short: None, run_deploy: Run, tmp_path: Path
 ) -> None:
-    require_tool("cc")
     folder = tmp_path / "tiny" / "closed" / "acme"
     ended = run_deploy("bench", "--mlperf", sample_set, KWS, "--board", "host", "-o", folder, "--json")
     (facts,) = [json.loads(ended.out)]
@@ -425,9 +421,8 @@ def test_quality_is_that_of_the_rules() -> None:
 @pytest.mark.cc
 @pytest.mark.slow
 def test_the_accuracy_of_keyword_spotting_is_that_of_the_benchmarks_model(
-    shared_dir: Path, short: None, tmp_path: Path, require_tool: Callable[..., None]
+    shared_dir: Path, short: None, tmp_path: Path
 ) -> None:
-    require_tool("cc")
     data = np.load(shared_dir / "datasets" / "kws_500.npz")
     model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     program = made(project(model, tmp_path / "p", "host"))

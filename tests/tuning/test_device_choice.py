@@ -116,9 +116,8 @@ def test_a_layer_is_left_to_the_cpu_where_a_record_says_so() -> None:
 @pytest.mark.qemu
 @pytest.mark.slow
 def test_the_command_chooses_first_and_tunes_what_is_on_the_cpu_then(
-    run_deploy: Callable[..., Any], require_tool: Callable[..., None], tmp_path: Path
+    run_deploy: Callable[..., Any], tmp_path: Path
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     path = tmp_path / "digits.jsonl"
     asked = (DIGITS, "--board", "mps2-an386", "--accelerator", "vanilla")
     outcome = run_deploy("tune", *asked, "-o", path, "--trials", 5, "--tuner", "random", "--json")

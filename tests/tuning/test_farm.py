@@ -47,13 +47,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def running(
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Any:
+def running(require_package: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A farm of four boards, and the folder that has its credentials."""
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("distributed", "cryptography")
     with pytest.MonkeyPatch.context() as patch:
         config = tmp_path_factory.mktemp("config")

@@ -68,7 +68,7 @@ def test_a_search_goes_on_with_records_of_its_own_objective_only(
     tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None], require_package: Callable[..., None]
 ) -> None:
     """Cycles are more than instructions; each unrolled loop takes more bytes than the loop that is not."""
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    require_tool("qemu-system-arm")
     require_package("unicorn", "capstone")
     records = tmp_path / "records.jsonl"
     words = ("tune", DIGITS, "--board", "mps2-an386", "--tasks", "1", "--tuner", "grid", "--trials", "6")
@@ -92,9 +92,8 @@ def test_a_search_goes_on_with_records_of_its_own_objective_only(
     "word", [("--candidates-in", "ram"), ("--farm", "tcp://127.0.0.1:1"), ("--runner", "attach")]
 )
 def test_what_is_computed_here_is_not_timed_elsewhere(
-    word: tuple[str, str], tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+    word: tuple[str, str], tmp_path: Path, run_deploy: Run
 ) -> None:
-    require_tool("arm-none-eabi-gcc")
     words = (
         "tune",
         DIGITS,
@@ -134,10 +133,7 @@ def _record(task: str, knobs: Point, cost: int) -> TuningRecord:
 
 
 @pytest.mark.arm
-def test_the_best_points_of_the_kind_go_first(
-    require_tool: Callable[..., None], own_folders: None, tmp_path: Path
-) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_the_best_points_of_the_kind_go_first(own_folders: None, tmp_path: Path) -> None:
     records = (
         _record("conv2d_1x1_99_to_99_by_9 step 99 i16", SECOND, 900),
         _record("conv2d_1x1_99_to_99_by_9 step 99 i16", IMPOSSIBLE, 100),

@@ -29,11 +29,8 @@ M4 = ("--board", "mps2-an386")
 
 
 @pytest.mark.arm
-def test_tasks_are_listed_without_a_board_at_hand(
-    run_deploy: Callable[..., Any], require_tool: Callable[..., None]
-) -> None:
+def test_tasks_are_listed_without_a_board_at_hand(run_deploy: Callable[..., Any]) -> None:
     """The compiler is asked for its version: records are of one compiler."""
-    require_tool("arm-none-eabi-gcc")
     outcome = run_deploy("tune", DIGITS, *M4, "--list", "--json")
     facts = json.loads(outcome.out)
     assert [task["number"] for task in facts["tasks"]] == list(range(1, len(facts["tasks"]) + 1))
@@ -41,10 +38,7 @@ def test_tasks_are_listed_without_a_board_at_hand(
 
 
 @pytest.mark.arm
-def test_what_takes_more_flash_for_constants_is_left_out_on_request(
-    require_tool: Callable[..., None],
-) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_what_takes_more_flash_for_constants_is_left_out_on_request() -> None:
     board = load_board("mps2-an386")
     job = read_job(DIGITS, board.target, CompileOptions(), board=board.name)
     free, kept = (begin(job, board, TuneChoices(keep_constants=each), ()) for each in (False, True))
@@ -71,13 +65,7 @@ def _constants_bytes(task: Task, point: Point) -> int:
         (("--list", "--tasks", "1-x"), 'tasks "1-x" is not a list like 1,3-5'),
     ],
 )
-def test_wrong_words_are_refused(
-    words: tuple[str, ...],
-    says: str,
-    run_deploy: Callable[..., Any],
-    require_tool: Callable[..., None],
-) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_wrong_words_are_refused(words: tuple[str, ...], says: str, run_deploy: Callable[..., Any]) -> None:
     outcome = run_deploy("tune", DIGITS, *M4, *words)
     assert outcome.status == 1
     assert says in outcome.err
@@ -87,9 +75,8 @@ def test_wrong_words_are_refused(
 @pytest.mark.qemu
 @pytest.mark.slow
 def test_a_run_is_taken_up_again_and_the_best_is_compiled(
-    run_deploy: Callable[..., Any], require_tool: Callable[..., None], tmp_path: Path
+    run_deploy: Callable[..., Any], tmp_path: Path
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     path = tmp_path / "digits.jsonl"
     words = ("tune", DIGITS, *M4, "-o", path, "--tuner", "ga", "--json")
     for trials, place in ((10, "ram"), (20, "image")):
@@ -112,9 +99,8 @@ def test_a_run_is_taken_up_again_and_the_best_is_compiled(
 @pytest.mark.qemu
 @pytest.mark.slow
 def test_a_convolution_that_also_makes_a_sum_is_measured_on_both_of_its_inputs(
-    own_folders: None, require_tool: Callable[..., None], tmp_path: Path
+    own_folders: None, tmp_path: Path
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     model, records = tmp_path / "residual.tflite", tmp_path / "r.jsonl"
     model.write_bytes(residual())
     tuning = deploy.tune(model, "mps2-an386", records, trials=24, tuner="random")
@@ -127,13 +113,8 @@ def test_a_convolution_that_also_makes_a_sum_is_measured_on_both_of_its_inputs(
 @pytest.mark.qemu
 @pytest.mark.slow
 def test_python_tunes_as_the_page_says(
-    own_folders: None,
-    require_tool: Callable[..., None],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    own_folders: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kws.tflite").write_bytes(DIGITS.read_bytes())
     code = PAGE.read_text().partition("```python\n")[2].partition("```")[0]
@@ -152,9 +133,8 @@ def test_python_tunes_as_the_page_says(
 @pytest.mark.cc
 @pytest.mark.slow
 def test_where_memory_cannot_be_executed_candidates_go_into_an_image(
-    run_deploy: Callable[..., Any], require_tool: Callable[..., None], tmp_path: Path
+    run_deploy: Callable[..., Any], tmp_path: Path
 ) -> None:
-    require_tool("gcc")
     words = (
         "tune",
         DIGITS,
@@ -173,12 +153,8 @@ def test_where_memory_cannot_be_executed_candidates_go_into_an_image(
 
 @pytest.mark.arm
 def test_an_interrupted_search_says_what_it_found_and_how_to_go_on(
-    run_deploy: Callable[..., Any],
-    require_tool: Callable[..., None],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    run_deploy: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    require_tool("arm-none-eabi-gcc")
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -195,10 +171,7 @@ def test_an_interrupted_search_says_what_it_found_and_how_to_go_on(
 
 
 @pytest.mark.arm
-def test_the_live_table_fits_a_small_terminal(
-    require_tool: Callable[..., None], shared_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    require_tool("arm-none-eabi-gcc")
+def test_the_live_table_fits_a_small_terminal(shared_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board = load_board("mps2-an386")
     path = shared_dir / "models" / "tiny_vww_mbv1_int8" / "model.tflite"
     tuning = begin(read_job(path, board.target, CompileOptions()), board, TuneChoices(), ())

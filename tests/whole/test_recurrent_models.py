@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -55,10 +54,7 @@ def test_a_layer_that_is_written_out_keeps_one_step() -> None:
 
 @pytest.mark.cc
 @pytest.mark.parametrize(("kind", "way"), FILES)
-def test_a_sequence_through_c_gives_what_onnx_runtime_gives(
-    kind: str, way: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_a_sequence_through_c_gives_what_onnx_runtime_gives(kind: str, way: str, tmp_path: Path) -> None:
     data, graph = classifier(kind, way)
     host = build(compiled(graph, Target("host"), CompileOptions(), "net").sources, tmp_path)
     (wanted,) = run_onnx(data, {"x": sequence()})
@@ -68,8 +64,7 @@ def test_a_sequence_through_c_gives_what_onnx_runtime_gives(
 
 
 @pytest.mark.cc
-def test_a_sequence_can_be_pushed_step_by_step(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("gcc")
+def test_a_sequence_can_be_pushed_step_by_step(tmp_path: Path) -> None:
     data, graph = classifier("GRU", "forward")
     model = compiled(graph, Target("host"), CompileOptions(stream=True), "net")
     assert model.plan.arena_bytes <= ARENA_BYTES
@@ -80,10 +75,7 @@ def test_a_sequence_can_be_pushed_step_by_step(require_tool: Callable[..., None]
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("kind", GATES)
-def test_a_sequence_on_a_cortex_m4_gives_what_the_reference_gives(
-    kind: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_a_sequence_on_a_cortex_m4_gives_what_the_reference_gives(kind: str, tmp_path: Path) -> None:
     data, graph = classifier(kind, "bidirectional")
     file = tmp_path / "net.onnx"
     file.write_bytes(data)

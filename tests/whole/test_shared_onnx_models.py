@@ -61,10 +61,7 @@ def furthest(graph: Graph, golden: Mapping[str, Array], folder: Path) -> float:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FLOAT32)
-def test_a_float_model_is_near_onnx_runtime(
-    name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
-    require_tool("gcc")
+def test_a_float_model_is_near_onnx_runtime(name: str, shared_dir: Path, tmp_path: Path) -> None:
     assert furthest(*read_model(shared_dir / "models" / name, "tflm"), tmp_path) < NEAR
 
 
@@ -72,9 +69,8 @@ def test_a_float_model_is_near_onnx_runtime(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUANTISED)
 def test_a_quantised_model_whose_sums_are_rounded_once_equals_onnx_runtime(
-    name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+    name: str, shared_dir: Path, tmp_path: Path
 ) -> None:
-    require_tool("gcc")
     assert furthest(*read_model(shared_dir / "models" / name, "onnx"), tmp_path) < 1e-6
 
 
@@ -82,11 +78,8 @@ def test_a_quantised_model_whose_sums_are_rounded_once_equals_onnx_runtime(
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUANTISED)
-def test_vectors_of_a_cortex_m55_give_onnx_runtime_s_outputs(
-    name: str, shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
+def test_vectors_of_a_cortex_m55_give_onnx_runtime_s_outputs(name: str, shared_dir: Path) -> None:
     """For the golden inputs, whose sums are what they are in use, and for inputs far from the middle."""
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     path = shared_dir / "models" / name / "model.onnx"
     golden = np.load(path.parent / "golden.npz")["in_0"][:SAMPLES]
     x = np.concatenate([golden, golden + np.ptp(golden), -2 * golden])
@@ -124,10 +117,7 @@ TURNING = ("onnx_silero_vad_16k_op15_f32", "onnx_dtln_1_lstm_f32")
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", ["onnx_ali_kws_f32", "onnx_q_tiny_kws_qdq"])
-def test_outputs_on_a_cortex_m4_are_those_of_the_reference(
-    name: str, shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
-    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+def test_outputs_on_a_cortex_m4_are_those_of_the_reference(name: str, shared_dir: Path) -> None:
     folder = shared_dir / "models" / name
     x = np.load(folder / "golden.npz")["in_0"][:1]
     (made,) = deploy.run(folder / "model.onnx", x, board="mps2-an386").outputs.values()
