@@ -214,7 +214,6 @@ _BYTES = {
     "tanf": (190, 2690, 90),
     "tanhf": (960, 1000, 1168),
 }
-SIZED = frozenset(_BYTES)
 ANGLES = frozenset({"cosf", "sinf", "tanf"})
 # For range reduction in any of them. A single cosine on an FPU has 4,016; this value fits whole models.
 _LARGE_ANGLES_BYTES = (3400, 1356, 4576)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from codegen.loops.ir import Instruction, ScalarFunction
+from codegen.loops.ir import Instruction, ScalarFunction, math_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,12 @@ class Helper:
     definition: str
     includes: tuple[str, ...] = ()
     calls: tuple[Helper, ...] = ()  # called by the definition
-    library_calls: tuple[str, ...] = ()  # functions of math.h called by the definition
     is_inline: bool = True  # declared inline: a compiler may copy it, however long it is
+
+    @property
+    def library_calls(self) -> frozenset[str]:
+        """Returns the functions of math.h that the definition calls."""
+        return math_calls(self.definition)
 
 
 AnyHelper = Helper | ScalarFunction | Instruction

@@ -134,16 +134,13 @@ def _function(
     text: str,
     compute: Callable[[float], float],
     calls: tuple[ScalarFunction, ...] = (),
-    library_calls: tuple[str, ...] = (),
 ) -> ScalarFunction:
     includes = ("math.h", "string.h")
-    return ScalarFunction(
-        f"approximate_{name}", DType.F32, text, compute, includes, calls, library_calls=library_calls
-    )
+    return ScalarFunction(f"approximate_{name}", DType.F32, text, compute, includes, calls)
 
 
 EXP = _function("exp", _EXP_TEXT, _exp)
-TANH = _function("tanh", _TANH_TEXT, _tanh, (EXP,), ("fabsf",))
+TANH = _function("tanh", _TANH_TEXT, _tanh, (EXP,))
 SIGMOID = _function("sigmoid", _SIGMOID_TEXT, _sigmoid, (EXP,))
 # By the name of the function that it replaces.
 _INSTEAD: Mapping[str, ScalarFunction] = MappingProxyType(

@@ -23,7 +23,6 @@ from codegen.loops.ir import (
     Cast,
     Choose,
     Const,
-    Declare,
     For,
     Index,
     Instruction,
@@ -31,12 +30,16 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
+    maximum,
+    minimum,
 )
 
 _POSITIONS, _ELEMENTS = 4, 8  # sums in registers
-_MOST, _TOTAL, _SCORE = (Buffer(name, DType.F32, 1, Role.LOCAL) for name in ("most", "total", "score"))
-_COUNT = Buffer("count", DType.I32, 1, Role.LOCAL)
+_MOST, _TOTAL, _SCORE = (local(name, DType.F32) for name in ("most", "total", "score"))
+_COUNT = local("count", DType.I32)
 INVERSE = expression_function("inverse_of", DType.F32, (DType.F32,), "1.0f / a", lambda a: 1 / a)
 
 
@@ -67,9 +70,9 @@ class AttentionGroup:
 
     def _meaning(self) -> tuple[Stmt, ...]:
         length = load(self.params[4])
-        clamped = Binary("min", Binary("max", length, Const(1)), Const(self.positions))
+        clamped = minimum(maximum(length, 1), self.positions)
         count = Cast(DType.I32, clamped) if self.length is DType.I64 else clamped
-        return (Declare(_COUNT), Store(at(_COUNT), count), For("m", self.heads, self._head()))
+        return (*let(_COUNT, count), For("m", self.heads, self._head()))
 
     def _head(self) -> tuple[Stmt, ...]:
         """Returns the loops of a head: scores, their exponentials, and the mix of values."""
@@ -78,24 +81,21 @@ class AttentionGroup:
         cached, share, out = t * self.head + e, load(shares, t), at(y, own)
         known = Binary("<", Index(t), load(_COUNT))
         scored = (
-            Declare(_SCORE),
-            Store(at(_SCORE), Const(0.0)),
-            For("e", self.head, (Accumulate(at(_SCORE), Binary("*", load(q, own), load(k, cached))),)),
-            Store(share.place, Binary("*", load(_SCORE), Const(self.scale))),
-            Store(at(_MOST), Choose(known, Binary("max", load(_MOST), share), load(_MOST))),
+            *let(_SCORE, 0.0),
+            For("e", self.head, (Accumulate(at(_SCORE), load(q, own) * load(k, cached)),)),
+            Store(share.place, load(_SCORE) * self.scale),
+            Store(at(_MOST), Choose(known, maximum(load(_MOST), share), load(_MOST))),
         )
-        power = Choose(known, Apply(EXP, (Binary("-", share, load(_MOST)),)), Const(0.0))
+        power = Choose(known, Apply(EXP, (share - load(_MOST),)), Const(0.0))
         value = Choose(known, load(v, cached), Const(0.0))
         mixed = (
             Store(out, Const(0.0)),
-            For("t", self.positions, (Accumulate(out, Binary("*", share, value)),)),
-            Store(out, Binary("*", load(y, own), Apply(INVERSE, (load(_TOTAL),)))),
+            For("t", self.positions, (Accumulate(out, share * value),)),
+            Store(out, load(y, own) * Apply(INVERSE, (load(_TOTAL),))),
         )
         return (
-            Declare(_MOST),
-            Store(at(_MOST), Const(self.LEAST)),
-            Declare(_TOTAL),
-            Store(at(_TOTAL), Const(0.0)),
+            *let(_MOST, self.LEAST),
+            *let(_TOTAL, 0.0),
             For("t", self.positions, scored),
             For("t", self.positions, (Store(share.place, power), Accumulate(at(_TOTAL), share))),
             For("e", self.head, mixed),

@@ -14,7 +14,7 @@ from aot.ops.spatial import NO_PADDING, pad, patches
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype
 from codegen.isa.plain.scalar import clamp_to, mean_of, mean_of_counted
 from codegen.kernels.f32_pools import AVERAGE_POOL2D
-from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
+from codegen.kernels.kernel import Accumulation, Kernel, Site
 from codegen.kernels.pooling import (
     pool_access,
     pool_of,
@@ -30,7 +30,6 @@ from codegen.loops.ir import (
     Apply,
     Buffer,
     Const,
-    Declare,
     Expr,
     For,
     Proc,
@@ -38,7 +37,9 @@ from codegen.loops.ir import (
     ScalarFunction,
     Store,
     at,
+    let,
     load,
+    local,
 )
 
 
@@ -68,7 +69,7 @@ def _by_windows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
     even = counts.min() == counts.max()
     xs, ys = _x(site, x, op.size[0]), _y(site, y)
     count = Buffer("count", DType.I32, counts.size, Role.CONSTANT)
-    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
+    total = local("sum", DType.I32)
     mean: Expr
     if even:
         mean = Apply(mean_of(int(counts.flat[0]), _halves(site)), (load(total),))
@@ -76,8 +77,7 @@ def _by_windows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
         mean = Apply(mean_of_counted(_halves(site)), (load(total), load(count, variable("column"))))
     element = load(xs, window_element(op, x), variable("r"))
     body = (
-        Declare(total),
-        Store(at(total), Const(0)),
+        *let(total, 0),
         For("r", op.size[0], (For("t", op.size[1], (Accumulate(at(total), element),)),)),
         Store(at(ys, result_element(y)), Apply(_clamp(site), (mean,))),
     )
@@ -111,7 +111,6 @@ def rows_added(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
         why=f"the {op.size[0]} rows of the image are added as they arrive",
         proc=add,
         summary=f"Means of {op.size[0]}x{op.size[1]}, {y.said}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
         accumulation=Accumulation(
             start, Proc(f"{name}_finish", (sums, ys), (_every(y, stored),)), elements, op.size[0]
         ),

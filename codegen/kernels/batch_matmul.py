@@ -20,10 +20,8 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
     Const,
-    Declare,
     Expr,
     For,
     Proc,
@@ -31,7 +29,9 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 from codegen.loops.schedule import privatize, reorder, split, unroll
 
@@ -67,12 +67,11 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         for i, place in enumerate(places)
     ]
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
-    total = Buffer("sum", _sum_dtype(site), 1, Role.LOCAL)
+    total = local("sum", _sum_dtype(site))
     line = _line(first, second, total.dtype, depth)
     body = (
-        Declare(total),
-        Store(at(total), line.start),
-        For("k", depth, (Accumulate(at(total), Binary("*", _centred(first), second.value)),)),
+        *let(total, line.start),
+        For("k", depth, (Accumulate(at(total), _centred(first) * second.value),)),
         Store(at(ys, (m + y.left) * y.x_step + n * y.c_step), _stored(site, load(total))),
     )
     proc = Proc(
@@ -129,7 +128,7 @@ def _zero_point(site: Site, position: int) -> int:
 
 
 def _centred(operand: _Factor) -> Expr:
-    return Binary("-", operand.value, Const(operand.zero_point)) if operand.zero_point else operand.value
+    return operand.value - operand.zero_point if operand.zero_point else operand.value
 
 
 @dataclass(frozen=True)
@@ -143,11 +142,11 @@ class _Line:
 def _line(first: _Factor, second: _Factor, dtype: DType, depth: int) -> _Line:
     if not second.zero_point:
         return _Line((), Const(0.0 if dtype is DType.F32 else 0))
-    line = Buffer("line", dtype, 1, Role.LOCAL)
+    line = local("line", dtype)
     total = For("k", depth, (Accumulate(at(line), _centred(first)),))
     return _Line(
-        (Declare(line), Store(at(line), Const(0)), total),
-        Binary("*", load(line), Const(-second.zero_point)),
+        (*let(line, 0), total),
+        load(line) * Const(-second.zero_point),
     )
 
 

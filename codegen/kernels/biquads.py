@@ -10,11 +10,11 @@ from aot.ir.types import DType
 from aot.ops.biquads import COEFFICIENTS
 from aot.ops.op import required
 from codegen.formats import RowFormat, RowRequest, storage_dtype
-from codegen.kernels.kernel import Carried, Kernel, RowAccess, Site
+from codegen.kernels.kernel import Carried, Kernel, Site
 from codegen.kernels.row_nests import every_pixel, pixel_element
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
-from codegen.loops.ir import Binary, Buffer, Const, Expr, For, Proc, Role, Stmt, Store, at, load
+from codegen.loops.ir import Buffer, Const, Expr, For, Proc, Role, Stmt, Store, at, load
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:
@@ -34,15 +34,15 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     given, made = place + 2 * count * size, place + (2 * count + 1) * size
 
     def times(coefficient: int, element: Expr) -> Expr:
-        return Binary("*", load(table, section * COEFFICIENTS + coefficient), element)
+        return load(table, section * COEFFICIENTS + coefficient) * element
 
     def less(coefficients: tuple[int, int]) -> Expr:
         forward, back = coefficients
-        return Binary("-", times(forward, load(state, given)), times(back, load(state, made)))
+        return times(forward, load(state, given)) - times(back, load(state, made))
 
     each: tuple[Stmt, ...] = (
-        Store(at(state, made), Binary("+", times(0, load(state, given)), load(state, first))),
-        Store(at(state, first), Binary("+", less((1, 3)), load(state, second))),
+        Store(at(state, made), times(0, load(state, given)) + load(state, first)),
+        Store(at(state, first), less((1, 3)) + load(state, second)),
         Store(at(state, second), less((2, 4))),
         Store(at(state, given), load(state, made)),
     )
@@ -59,7 +59,6 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         why="its only strategy",
         proc=Proc(name, (xs, table, state, ys), (body,)),
         summary=f"One row, filtered by {count} sections: {output.said}.",
-        access=(RowAccess(1, 0, 1),),
         constants={"sections": sections.reshape(-1)},
         carried=Carried(Proc(f"{name}_begin", (state,), (rest,)), state),
     )

@@ -22,17 +22,18 @@ from codegen.loops.ir import (
     BufferPlace,
     Choose,
     Const,
-    Declare,
     Expr,
     For,
     Index,
     Load,
-    Role,
     ScalarFunction,
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
+    minimum,
 )
 
 _PAIR = (DType.F32, DType.F32)
@@ -54,9 +55,9 @@ static inline int32_t boxes_touch(float left, float top, float right, float bott
 """,
     lambda a, b, c, d, e, f, g, h: int(a <= g and e <= c and b <= h and f <= d),
 )
-_PLACE = Buffer("place", DType.I32, 1, Role.LOCAL)  # of the blob to join; -1: none
-_COUNT = Buffer("count", DType.I32, 1, Role.LOCAL)
-_MOVES = Buffer("moves", DType.I32, 1, Role.LOCAL)
+_PLACE = local("place", DType.I32)  # of the blob to join; -1: none
+_COUNT = local("count", DType.I32)
+_MOVES = local("moves", DType.I32)
 _SLOT, _OTHER = variable("slot"), variable("other")
 
 
@@ -88,8 +89,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     xs, ys = operand(site, 0, "scores"), result(site)
     listed = _List(ys, op.count)
     body: tuple[Stmt, ...] = (
-        Declare(_COUNT),
-        Store(at(_COUNT), Const(0)),
+        *let(_COUNT, 0),
         For("i", ys.elements, (Store(at(ys, variable("i")), Const(0.0)),)),
         *_cells(site, xs, listed, op.least),
         For("slot", op.count, _blobs_joined(listed)),
@@ -111,8 +111,7 @@ def _cells(site: Site, xs: Buffer, listed: _List, least: float) -> tuple[Stmt, .
     new = [*corners, _real(Index(kind + 1)), score]
     is_here = Binary("==", Index(_SLOT), load(_PLACE))
     steps: tuple[Stmt, ...] = (
-        Declare(_PLACE),
-        Store(at(_PLACE), Const(-1)),
+        *let(_PLACE, Const(-1)),
         For("slot", listed.most, (_first(_SLOT, is_same, touches),)),
         Store(at(_PLACE), Choose(_nowhere(), load(_COUNT), load(_PLACE))),
         Store(at(_PLACE), Choose(is_seen, load(_PLACE), Const(-1))),
@@ -126,8 +125,8 @@ def _cells(site: Site, xs: Buffer, listed: _List, least: float) -> tuple[Stmt, .
                 )
             ),
         ),
-        Store(at(_COUNT), Binary("+", load(_COUNT), is_new)),
-        Store(at(_COUNT), Binary("min", load(_COUNT), Const(listed.most))),
+        Store(at(_COUNT), load(_COUNT) + is_new),
+        Store(at(_COUNT), minimum(load(_COUNT), listed.most)),
     )
     return (For("row", rows, (For("column", columns, (For("label", classes - 1, steps),)),)),)
 
@@ -143,8 +142,7 @@ def _blobs_joined(listed: _List) -> tuple[Stmt, ...]:
     touches = Apply(_TOUCH, (*corners, *map(Load, listed.corners(_OTHER))))
     is_there = Binary("==", Index(_OTHER), load(_PLACE))
     return (
-        Declare(_PLACE),
-        Store(at(_PLACE), Const(-1)),
+        *let(_PLACE, Const(-1)),
         For("other", listed.most, (_first(_OTHER, is_same, touches),)),
         For(
             "other",
@@ -165,8 +163,7 @@ def _gap_closed(listed: _List) -> tuple[Stmt, ...]:
     is_free = Binary("==", Load(listed.kind(_SLOT)), Const(0.0))
     is_later = Binary("<", Index(_SLOT), Index(_OTHER))
     return (
-        Declare(_MOVES),
-        Store(at(_MOVES), _both(is_later, _both(is_free, _is_blob(listed, _OTHER)))),
+        *let(_MOVES, _both(is_later, _both(is_free, _is_blob(listed, _OTHER)))),
         *(
             Store(here, Choose(load(_MOVES), Load(there), Load(here)))
             for here, there in zip(listed.every(_SLOT), listed.every(_OTHER), strict=True)
@@ -182,7 +179,7 @@ def _finished(listed: _List) -> tuple[Stmt, ...]:
     is_blob = _is_blob(listed, _SLOT)
     return (
         *(Store(place, Choose(is_blob, Load(place), Const(0.0))) for place in others),
-        Store(listed.total, Binary("+", Load(listed.total), _real(is_blob))),
+        Store(listed.total, Load(listed.total) + _real(is_blob)),
         Store(kind, Choose(is_blob, Apply(_BEFORE, (Load(kind),)), Const(0.0))),
     )
 
@@ -203,7 +200,7 @@ def _grown(listed: _List, number: Affine, corners: Sequence[Expr], score: Expr) 
 
 def _both(one: Expr, other: Expr) -> Expr:
     """Returns a number that is true if both are."""
-    return Binary("min", one, other)
+    return minimum(one, other)
 
 
 def _nowhere() -> Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,11 @@ from aot.ir.types import DType
 from aot.ops.combine import MEANINGS, Combination, Combine
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function, unsigned
-from codegen.kernels.elements import element_kernel, element_requests
+from codegen.kernels.elements import applying, element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.strategy import OpKernel, Strategy
-from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
+from codegen.loops.ir import ScalarFunction
 
 _FLOATS = {
     Combination.MAXIMUM: "a > b ? a : b",
@@ -25,13 +25,6 @@ _FLOATS = {
     Combination.REMAINDER: "fmodf(a, b)",
     Combination.POWER: "powf(a, b)",
     Combination.ATAN2: "atan2f(a, b)",
-}
-_LIBRARY_CALLS = {
-    Combination.FLOOR_DIV: ("floor",),
-    Combination.FLOOR_MOD: ("fmodf",),
-    Combination.REMAINDER: ("fmodf",),
-    Combination.POWER: ("powf",),
-    Combination.ATAN2: ("atan2f",),
 }
 # T is the element type, U the unsigned type in which it wraps, N its number of bits minus one.
 _INTEGERS = {
@@ -65,11 +58,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         return lookup_kernel(site, table, inputs[0], output)
     op = site.op_as(Combine)
     function = _function(op.by, site.input(0).dtype)
-
-    def result(values: Sequence[Load]) -> Expr:
-        return Apply(function, tuple(values))
-
-    return element_kernel(site, inputs, output, result, f"a {op.by.value}")
+    return element_kernel(site, inputs, output, applying(function), f"a {op.by.value}")
 
 
 def _function(by: Combination, dtype: DType) -> ScalarFunction:
@@ -80,12 +69,8 @@ def _function(by: Combination, dtype: DType) -> ScalarFunction:
         text = (_INTEGERS if has_sign else {**_INTEGERS, **_UNSIGNED})[by]
     expression = text.format(T=dtype.c_name, U=unsigned(dtype), N=dtype.bytes * 8 - 1)
     name, meaning, pair = f"{by.value}_{dtype.value}", _meaning(by, dtype), (dtype, dtype)
-    if dtype is not DType.F32:
-        return expression_function(name, dtype, pair, expression, meaning)
-    library_calls = _LIBRARY_CALLS.get(by, ())
-    return expression_function(
-        name, dtype, pair, expression, meaning, includes=("math.h",), library_calls=library_calls
-    )
+    includes = ("math.h",) if dtype is DType.F32 else ()
+    return expression_function(name, dtype, pair, expression, meaning, includes=includes)
 
 
 def _meaning(by: Combination, dtype: DType) -> Callable[[Any, Any], Any]:
@@ -97,6 +82,4 @@ def _meaning(by: Combination, dtype: DType) -> Callable[[Any, Any], Any]:
     return compute
 
 
-KERNELS: Mapping[str, OpKernel] = {
-    "combine": OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))
-}
+KERNEL = OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from aot.ir.types import DType
 from aot.ops.binary_rescale import compare_parameters
 from aot.ops.compare import HOLDS, Compare, Relation, is_rescaled
 from aot.ops.requant import quant_of
-from codegen.formats import RowFormat
 from codegen.isa.plain.binary_rescale import comparison_function
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.elements import element_kernel, element_requests
-from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.strategy import OpKernel, Strategy
-from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
+from codegen.kernels.elements import element_op
+from codegen.kernels.kernel import Site
+from codegen.loops.ir import ScalarFunction
 
 _SIGNS = {
     Relation.EQUAL: "==",
@@ -25,15 +23,6 @@ _SIGNS = {
     Relation.GREATER: ">",
     Relation.GREATER_EQUAL: ">=",
 }
-
-
-def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    function = _function(site)
-
-    def result(values: Sequence[Load]) -> Expr:
-        return Apply(function, tuple(values))
-
-    return element_kernel(site, inputs, output, result, "a comparison")
 
 
 def _function(site: Site) -> ScalarFunction:
@@ -50,6 +39,4 @@ def _holds(relation: Callable[..., Any]) -> Callable[[Any, Any], bool]:
     return lambda a, b: bool(relation(a, b))
 
 
-KERNELS: Mapping[str, OpKernel] = {
-    "compare": OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))
-}
+KERNEL = element_op(_function, lambda site: "a comparison")

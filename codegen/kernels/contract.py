@@ -12,19 +12,7 @@ from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import StridedNest
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine
-from codegen.loops.ir import (
-    Binary,
-    Buffer,
-    Cast,
-    Const,
-    Declare,
-    Expr,
-    Proc,
-    Role,
-    Store,
-    at,
-    load,
-)
+from codegen.loops.ir import Buffer, Cast, Const, Expr, Proc, Role, Store, at, let, load, local
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:
@@ -39,17 +27,16 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     inner = StridedNest(sizes[kept:], tuple(s[kept:] for s in strides)).merged()
     operands = [_buffer(site, i) for i in range(2)]
     wide = DType.I64 if site.input(0).dtype is DType.I32 else out.dtype
-    total = Buffer("sum", wide, 1, Role.LOCAL)
+    total = local("sum", wide)
     y = Buffer("y", out.dtype, out.elements, Role.OUTPUT)
 
     def product(places: tuple[Affine, ...]) -> Expr:
         pairs = enumerate(zip(operands, places, strict=True))
         first, second = (_wide(load(b, outer.element(i) + place), b.dtype) for i, (b, place) in pairs)
-        return Binary("*", first, second)
+        return first * second
 
     body = (
-        Declare(total),
-        Store(at(total), Const(0.0 if out.dtype is DType.F32 else 0)),
+        *let(total, Const(0.0 if out.dtype is DType.F32 else 0)),
         *inner.summed(total, product, "k"),
         Store(at(y, outer.element(2)), load(total)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,10 @@ from aot.ops.convert import Convert, real_limits
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.elements import element_kernel, element_requests, goes_by_rows
+from codegen.kernels.elements import applying, element_kernel, element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.strategy import OpKernel, Strategy
-from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
+from codegen.loops.ir import ScalarFunction
 from codegen.loops.schedule import unroll_by
 
 _AT_ONCE = 4  # numbers per iteration; as fast as one conversion
@@ -34,11 +34,7 @@ def convert_kernel(
     site: Site, inputs: Sequence[RowFormat], output: RowFormat, function: ScalarFunction
 ) -> Kernel:
     """Returns a kernel that applies the function to every element."""
-
-    def result(values: Sequence[Load]) -> Expr:
-        return Apply(function, tuple(values))
-
-    kernel = element_kernel(site, inputs, output, result, f"a conversion to {_op(site).to.value}")
+    kernel = element_kernel(site, inputs, output, applying(function), f"a conversion to {_op(site).to.value}")
     if not goes_by_rows(site):
         return kernel
     inner = "column" if output.channels == 1 else "c"
@@ -76,6 +72,4 @@ def _meaning(source: DType, op: Convert) -> Callable[[Any], Any]:
     return compute
 
 
-KERNELS: Mapping[str, OpKernel] = {
-    "convert": OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))
-}
+KERNEL = OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))

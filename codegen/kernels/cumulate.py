@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -21,19 +21,18 @@ from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
-    Binary,
     Buffer,
     Const,
     Declare,
     Expr,
     For,
     Load,
-    Role,
     ScalarFunction,
     Stmt,
     Store,
     at,
     load,
+    local,
 )
 
 
@@ -44,7 +43,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     along = (size - 1) * inner + step * -1 if op.reverse else step
     place = variable("outer") * (size * inner) + along + variable("i")
     xs, ys = operand(site, 0, "x"), result(site)
-    total = Buffer("total", DType.I32 if x.quant is not None else x.dtype, 1, Role.LOCAL)
+    total = local("total", DType.I32 if x.quant is not None else x.dtype)
     grown = Store(at(total), _sum(site, total, load(xs, place)))
     stored: Stmt = Store(at(ys, place), _result(site, load(total)))
     steps = (stored, grown) if op.exclusive else (grown, stored)
@@ -64,7 +63,7 @@ def _beginning(site: Site) -> float:
 def _sum(site: Site, total: Buffer, element: Load) -> Expr:
     x = site.input(0)
     if x.dtype is DType.F32:
-        return Binary("+", load(total), element)
+        return load(total) + element
     u, dtype = unsigned(total.dtype), total.dtype
     if x.quant is None:
         name, text = f"sum_of_{dtype.value}", f"({dtype.c_name})(({u})a + ({u})b)"
@@ -104,6 +103,4 @@ def _named(
     return expression_function(name, dtype, parameters, text, compute, calls=calls)  # type: ignore[arg-type]
 
 
-KERNELS: Mapping[str, OpKernel] = {
-    "cumulate": OpKernel((Strategy("plain", flat_requests, _lower),), frozenset(DType))
-}
+KERNEL = OpKernel((Strategy("plain", flat_requests, _lower),), frozenset(DType))

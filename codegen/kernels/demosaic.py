@@ -14,7 +14,7 @@ from codegen.isa.plain.plain import expression_function
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, to_affine, variable
-from codegen.loops.ir import Apply, Buffer, Declare, Expr, For, Proc, Role, Stmt, Store, at, load
+from codegen.loops.ir import Apply, Buffer, Declare, Expr, For, Proc, Role, Stmt, Store, at, load, local
 from codegen.loops.schedule import unroll
 
 _U8 = DType.U8
@@ -73,8 +73,6 @@ def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     proc = Proc(f"demosaic_by_{y.width}", (rows.xs, rows.places, rows.ys), _loops(rows, width))
     middles = [min(max(row, 1), height - 2) for row in range(height)]
     return Kernel(
-        strategy="plain",
-        why="its only strategy",
         proc=proc if site.is_plain or width <= 3 else unroll(proc, "side"),
         summary=f"One row of colors: {y.said}.",
         access=(RowAccess(0, 0, 3, given=tuple((row - 1, row, row + 1) for row in middles)),),
@@ -109,7 +107,7 @@ def _pixel(rows: _Rows, to: Affine, of: Affine, side: Affine) -> tuple[Stmt, ...
         "down": Apply(_MEAN_OF_2, (above, below)),
         "corners": Apply(_MEAN_OF_4, (near(-1, -1), near(-1, 1), near(1, -1), near(1, 1))),
     }
-    means = {name: Buffer(name, _U8, 1, Role.LOCAL) for name in values}
+    means = {name: local(name, _U8) for name in values}
     kept = [
         s for name, value in values.items() for s in (Declare(means[name]), Store(at(means[name]), value))
     ]

@@ -21,7 +21,7 @@ from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.kernel import Site
 from codegen.kernels.requantised import channel_constants, scale_constants
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Accumulate, Binary, Buffer, Declare, For, Proc, Role, Stmt, Store, at, load
+from codegen.loops.ir import Accumulate, Buffer, For, Proc, Role, Stmt, Store, at, let, load, local
 
 
 def op_of(site: Site) -> DepthwiseConv2d:
@@ -102,20 +102,19 @@ def _channel(
     (x, y), (xs, ys, w) = formats, buffers
     c, column, r, t = (variable(v) for v in ("c", "column", "r", "t"))
     constants = channel_constants(storing, channels, first + c)
-    total = Buffer("sum", storing.sum_dtype, 1, Role.LOCAL)
+    total = local("sum", storing.sum_dtype)
     pixel = column * op.stride[1] + t * op.dilation[1] + (x.left - op.padding[1][0])
     weight = first * (rows * columns) + (r * columns + t) * packed + c
-    product = Binary("*", load(xs, pixel * x.x_step + first + c, r), load(w, weight))
+    product = load(xs, pixel * x.x_step + first + c, r) * load(w, weight)
     place = (column + y.left) * y.x_step + (first + c) * y.c_step
     window = For("r", rows, (For("t", columns, (Accumulate(at(total), product),)),))
     if is_late:
         scales = scale_constants(storing, channels, first + c)
-        begun = (Declare(total), Store(at(total), load(constants.tables[0], first + c)))
+        begun = let(total, load(constants.tables[0], first + c))
         stored = Store(at(ys, place), scales.stored(load(total)))
         return (For("column", y.width, (*begun, window, *scales.loads, stored)),)
     body = (
-        Declare(total),
-        Store(at(total), required(constants.start)),
+        *let(total, required(constants.start)),
         window,
         Store(at(ys, place), constants.stored(load(total))),
     )

@@ -31,9 +31,7 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
-    Declare,
     Expr,
     For,
     Proc,
@@ -41,7 +39,9 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 from codegen.loops.schedule import privatize, reorder, split, unroll
 
@@ -138,21 +138,20 @@ def depthwise_nest(
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, kernel_rows)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     w = Buffer("w", site.input(1).dtype, channels * kernel_rows * kernel_columns, Role.CONSTANT)
-    total = Buffer("sum", tail.storing.sum_dtype, 1, Role.LOCAL)
+    total = local("sum", tail.storing.sum_dtype)
     c, m, column, row, tap = (variable(v) for v in ("c", "m", "column", "r", "t"))
     out_channel = c * op.multiplier + m
     channel = channel_constants(tail.storing, channels, out_channel)
     pixel = column * op.stride[1] + tap * op.dilation[1] + (x.left - op.padding[1][0])
     weight = out_channel * (kernel_rows * kernel_columns) + row * kernel_columns + tap
     value = load(xs, pixel * x.x_step + c * x.c_step, row) if element is None else element(xs)
-    product = Binary("*", value, load(w, weight))
+    product = value * load(w, weight)
     add: Stmt = Accumulate(at(total), product)
     if tail.sums_wrap:
         add = Store(at(total), Apply(ADD_WRAPPING, (load(total), product)))
     place = (column + y.left) * y.x_step + out_channel * y.c_step
     body = (
-        Declare(total),
-        Store(at(total), required(channel.start)),
+        *let(total, required(channel.start)),
         For("r", kernel_rows, (For("t", kernel_columns, (add,)),)),
         Store(at(ys, place), channel.stored(load(total))),
     )

@@ -28,25 +28,27 @@ from codegen.loops.ir import (
     Expr,
     For,
     Index,
-    Role,
     ScalarFunction,
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
+    minimum,
 )
 
 _NAMES = ("top", "left", "bottom", "right", "score", "kind")
 _LARGEST = float(np.finfo(np.float32).max)
-_LAST_SCORE = Buffer("last_score", DType.F32, 1, Role.LOCAL)
-_BEST_SCORE = Buffer("best_score", DType.F32, 1, Role.LOCAL)
-_LAST = Buffer("last", DType.I32, 1, Role.LOCAL)  # the candidate selected last; -1: none
-_BEST = Buffer("best", DType.I32, 1, Role.LOCAL)  # the best candidate so far, its box and its class
-_BEST_BOX = Buffer("best_box", DType.I32, 1, Role.LOCAL)
-_BEST_KIND = Buffer("best_kind", DType.I32, 1, Role.LOCAL)
-_FOUND = Buffer("found", DType.I32, 1, Role.LOCAL)  # 1 if there is one
-_COUNT = Buffer("count", DType.I32, 1, Role.LOCAL)  # of selected boxes
-_FREE = Buffer("free", DType.I32, 1, Role.LOCAL)  # 1 while the candidate may still be selected
+_LAST_SCORE = local("last_score", DType.F32)
+_BEST_SCORE = local("best_score", DType.F32)
+_LAST = local("last", DType.I32)  # the candidate selected last; -1: none
+_BEST = local("best", DType.I32)  # the best candidate so far, its box and its class
+_BEST_BOX = local("best_box", DType.I32)
+_BEST_KIND = local("best_kind", DType.I32)
+_FOUND = local("found", DType.I32)  # 1 if there is one
+_COUNT = local("count", DType.I32)  # of selected boxes
+_FREE = local("free", DType.I32)  # 1 while the candidate may still be selected
 _STATE = (_LAST_SCORE, _BEST_SCORE, _LAST, _BEST, _BEST_BOX, _BEST_KIND, _FOUND, _COUNT)
 _NUMBER, _BOX, _OTHER, _LABEL = (variable(name) for name in ("number", "box", "other", "label"))
 
@@ -115,7 +117,7 @@ def _take_best(task: _Task) -> tuple[Stmt, ...]:
         stored(_NUMBER + task.first_score, load(_BEST_SCORE)),
         Store(at(_LAST), Choose(load(_FOUND), load(_BEST), load(_LAST))),
         Store(at(_LAST_SCORE), Choose(load(_FOUND), load(_BEST_SCORE), load(_LAST_SCORE))),
-        Store(at(_COUNT), Binary("+", load(_COUNT), load(_FOUND))),
+        Store(at(_COUNT), load(_COUNT) + load(_FOUND)),
     )
 
 
@@ -134,7 +136,7 @@ def _look_at_candidate(task: _Task, candidate: Affine, kind: Expr) -> tuple[Stmt
         _follows(task.op.least),
         (score, load(_LAST_SCORE), Index(candidate), load(_LAST), load(_BEST_SCORE)),
     )
-    is_to_meet = Binary("min", load(_FREE), Binary("<", Index(_OTHER), load(_COUNT)))
+    is_to_meet = minimum(load(_FREE), Binary("<", Index(_OTHER), load(_COUNT)))
     met = Store(at(_FREE), Choose(is_to_meet, _fits(task, kind), load(_FREE)))
     kept: tuple[tuple[Buffer, Expr], ...] = (
         (_BEST, Index(candidate)),
@@ -144,8 +146,7 @@ def _look_at_candidate(task: _Task, candidate: Affine, kind: Expr) -> tuple[Stmt
         (_FOUND, Const(1)),
     )
     return (
-        Declare(_FREE),
-        Store(at(_FREE), follows),
+        *let(_FREE, follows),
         For("other", task.op.count, (met,)),
         *(Store(at(place), Choose(load(_FREE), value, load(place))) for place, value in kept),
     )

@@ -25,20 +25,7 @@ from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.register_tile import Sums
 from codegen.kernels.requantised import Addend, Requantised, channel_constants
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import (
-    Accumulate,
-    Binary,
-    Buffer,
-    Declare,
-    Expr,
-    For,
-    Proc,
-    Role,
-    Stmt,
-    Store,
-    at,
-    load,
-)
+from codegen.loops.ir import Accumulate, Buffer, Expr, For, Proc, Role, Stmt, Store, at, let, load, local
 from codegen.loops.pack import Packing
 from codegen.loops.schedule import partition, privatize, reorder, split, unroll, unroll_by
 
@@ -156,16 +143,15 @@ def nest(p: DotProblem, w_dtype: DType) -> Proc:
     x, *others = p.rows_read
     depth = p.kernel_rows * p.taps * p.length
     w = Buffer("w", w_dtype, p.channels * depth, Role.CONSTANT)
-    total = Buffer("sum", p.sum_dtype, 1, Role.LOCAL)
+    total = local("sum", p.sum_dtype)
     o, column, row, tap, k = (variable(v) for v in ("o", "column", "r", "t", "k"))
     window = column * p.x_step + tap * p.tap_step + k + p.x_first
     weight = o * depth + row * (p.taps * p.length) + tap * p.length + k
-    product = Binary("*", load(x, window, row), load(w, weight))
+    product = load(x, window, row) * load(w, weight)
     ends = ends_of(p)
     place = column * p.y_pixel_step + o * p.y_channel_step + p.y_first
     body = (
-        Declare(total),
-        Store(at(total), ends.start or load(ends.result, place)),
+        *let(total, ends.start or load(ends.result, place)),
         For(
             "r", p.kernel_rows, (For("t", p.taps, (For("k", p.length, (Accumulate(at(total), product),)),)),)
         ),
@@ -185,17 +171,16 @@ def _edge(p: DotProblem, edge: OverhangingPixels, buffers: tuple[Buffer, Buffer,
     """Returns the loops of pixels with a partial window, whose sums have a separate start value."""
     x, w, bias = buffers
     depth = p.kernel_rows * p.taps * p.length
-    total = Buffer("sum", p.sum_dtype, 1, Role.LOCAL)
+    total = local("sum", p.sum_dtype)
     o, row, tap, k = (variable(v) for v in ("o", "r", "t", "k"))
     column = variable("edge") + edge.first
     window = column * p.x_step + tap * p.tap_step + k + (p.x_first + edge.x_skipped)
     weight = o * depth + row * (p.taps * p.length) + tap * p.length + k + edge.w_skipped
-    product = Binary("*", load(x, window, row), load(w, weight))
+    product = load(x, window, row) * load(w, weight)
     taps = For("t", edge.taps, (For("k", edge.length, (Accumulate(at(total), product),)),))
     place = column * p.y_pixel_step + o * p.y_channel_step + p.y_first
     body = (
-        Declare(total),
-        Store(at(total), load(bias, o)),
+        *let(total, load(bias, o)),
         For("r", p.kernel_rows, (taps,)),
         Store(at(ends.result, place), p.summed(ends.stored(load(total)), column, o)),
     )

@@ -13,13 +13,15 @@ from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype, whol
 from codegen.kernels.kernel import Kernel, RowAccess, RowCycle, Site, piece_fits, row_cycle_of, row_fits
 from codegen.kernels.nest import StridedNest, repeated_strides
 from codegen.kernels.row_nests import every_pixel, pixel_element
+from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
-from codegen.loops.ir import Buffer, Expr, Load, Proc, Role, Stmt, Store, at, load
+from codegen.loops.ir import Apply, Buffer, Expr, Load, Proc, Role, ScalarFunction, Stmt, Store, at, load
 
 _NAMES = "abde"  # c is the channel
 _MOST_VECTORS = 64
 Prepared = Callable[[Site, int], Array]  # a constant operand, prepared for the function
 Result = Callable[[Sequence[Load]], Expr]
+_ANY = frozenset(DType)
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,21 @@ def element_kernel(
         f"{output.channels}_by_{output.width}",
         f"One row of {what}: {output.said}.",
     )
+
+
+def applying(function: ScalarFunction) -> Result:
+    return lambda values: Apply(function, tuple(values))
+
+
+def element_op(
+    function: Callable[[Site], ScalarFunction], what: Callable[[Site], str], dtypes: frozenset[DType] = _ANY
+) -> OpKernel:
+    """Returns the kernel of an op that is one function of the elements; `what` names its results."""
+
+    def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+        return element_kernel(site, inputs, output, applying(function(site)), what(site))
+
+    return OpKernel((Strategy("plain", element_requests, lower),), dtypes)
 
 
 def _kernel(

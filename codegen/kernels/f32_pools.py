@@ -13,7 +13,7 @@ from aot.ops.spatial import NO_PADDING, pad, patches
 from codegen.formats import RowFormat, RowRequest, geometry
 from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
+from codegen.kernels.kernel import Accumulation, Kernel, Site
 from codegen.kernels.nest import grown, summed_window
 from codegen.kernels.pooling import pool_access, pool_of, window_element
 from codegen.kernels.row_nests import every_pixel, pixel_element, requests_anything
@@ -22,10 +22,8 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
     Const,
-    Declare,
     Expr,
     For,
     Proc,
@@ -33,7 +31,10 @@ from codegen.loops.ir import (
     ScalarFunction,
     Store,
     at,
+    let,
     load,
+    local,
+    maximum,
 )
 
 _FLOATS = frozenset({DType.F32})
@@ -58,11 +59,10 @@ def _requests_least(site: Site) -> tuple[RowRequest | None, ...]:
 def _max_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     op, (x,) = pool_of(site), inputs
     xs, ys = _x(x, op.size[0]), _y(y)
-    most = Buffer("most", DType.F32, 1, Role.LOCAL)
-    larger = Binary("max", load(most), load(xs, window_element(op, x), variable("r")))
+    most = local("most", DType.F32)
+    larger = maximum(load(most), load(xs, window_element(op, x), variable("r")))
     body = (
-        Declare(most),
-        Store(at(most), Const(_LEAST)),
+        *let(most, _LEAST),
         For("r", op.size[0], (For("t", op.size[1], (Store(at(most), larger),)),)),
         Store(at(ys, pixel_element(y)), _clamped(site, load(most))),
     )
@@ -84,14 +84,13 @@ def _average_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Ke
     even = counts.min() == counts.max()
     xs, ys = _x(x, op.size[0]), _y(y)
     count = Buffer("count", DType.F32, counts.size, Role.CONSTANT)
-    total = Buffer("sum", DType.F32, 1, Role.LOCAL)
+    total = local("sum", DType.F32)
     if even:
         mean = Apply(_mean_of(int(counts.flat[0])), (load(total),))
     else:
         mean = Apply(_MEAN_OF_COUNTED, (load(total), load(count, variable("column"))))
     body = (
-        Declare(total),
-        Store(at(total), Const(0.0)),
+        *let(total, 0.0),
         *summed_window(total, *op.size, lambda r, t: load(xs, window_element(op, x, t), r)),
         Store(at(ys, pixel_element(y)), _clamped(site, mean)),
     )
@@ -121,7 +120,6 @@ def _average_by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
         why=f"the {op.size[0]} rows of the image are added as they arrive",
         proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, *taps),)),
         summary=f"Means of {op.size[0]}x{op.size[1]}, {y.said}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
         accumulation=Accumulation(
             Proc(f"{name}_begin", (sums,), (every_pixel(y, Store(place, Const(0.0))),)),
             Proc(f"{name}_finish", (sums, ys), (every_pixel(y, stored),)),
@@ -140,29 +138,25 @@ def _average_name(site: Site, y: RowFormat) -> str:
 def _softmax(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     op, (x,) = site.op_as(Softmax), inputs
     xs, ys = _x(x, 1), _y(y)
-    most, total, share = (Buffer(n, DType.F32, 1, Role.LOCAL) for n in ("most", "sum", "share"))
+    most, total, share = (local(n, DType.F32) for n in ("most", "sum", "share"))
     element, first = load(xs, pixel_element(x)), load(xs, pixel_element(x).substitute({"c": 0}))
     result = load(ys, pixel_element(y))
-    below = Binary("*", Binary("-", element, load(most)), Const(float(np.float32(op.beta))))
-    exp = f32_function("softmax_exp", "expf(v)", lambda v: float(np.exp(v)), ("math.h",), ("expf",))
+    below = (element - load(most)) * float(np.float32(op.beta))
+    exp = f32_function("softmax_exp", "expf(v)", lambda v: float(np.exp(v)), ("math.h",))
     inverse = f32_function("softmax_share", "1.0f / v", lambda v: 1 / v)
     body = (
-        Declare(most),
-        Store(at(most), first),
-        For("c", x.channels, (Store(at(most), Binary("max", load(most), element)),)),
-        Declare(total),
-        Store(at(total), Const(0.0)),
+        *let(most, first),
+        For("c", x.channels, (Store(at(most), maximum(load(most), element)),)),
+        *let(total, 0.0),
         For("c", x.channels, (Store(result.place, Apply(exp, (below,))), Accumulate(at(total), result))),
-        Declare(share),
-        Store(at(share), Apply(inverse, (load(total),))),
-        For("c", x.channels, (Store(result.place, Binary("*", result, load(share))),)),
+        *let(share, Apply(inverse, (load(total),))),
+        For("c", x.channels, (Store(result.place, result * load(share)),)),
     )
     return Kernel(
         strategy="reals",
         why="its only strategy",
         proc=Proc(f"softmax_{x.channels}_by_{x.width}_reals", (xs, ys), (For("column", x.width, body),)),
         summary=f"One row of a softmax: {y.said}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
     )
 
 

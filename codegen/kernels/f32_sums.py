@@ -25,7 +25,6 @@ from codegen.loops.ir import (
     Buffer,
     Cast,
     Const,
-    Declare,
     Expr,
     For,
     Load,
@@ -34,7 +33,9 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 from codegen.loops.schedule import privatize, reorder, split, unroll
 
@@ -88,12 +89,11 @@ def _y(y: RowFormat) -> Buffer:
 def _nest(name: str, xs: Buffer, ys: Buffer, site: Site, y: RowFormat, window: _SumWindow) -> Proc:
     """Nests for column: for o: y = clamp(bias + sum of x * w)."""
     ws = Buffer("w", site.input(1).dtype, site.constants[1].size, Role.CONSTANT)
-    total = Buffer("sum", DType.F32, 1, Role.LOCAL)
+    total = local("sum", DType.F32)
     column, o = variable("column"), variable("o")
     ends = _ends(site, y.channels)
     body = (
-        Declare(total),
-        Store(at(total), ends.begin(o)),
+        *let(total, ends.begin(o)),
         _added(total, xs, ws, window),
         Store(at(ys, (column + y.left) * y.x_step + o * y.c_step), ends.finish(load(total), o)),
     )
@@ -122,8 +122,8 @@ class _SumEnds:
 
     def finish(self, total: Expr, o: Affine) -> Expr:
         if self.steps is not None:
-            total = Binary("*", total, load(self.steps, o))
-            total = total if self.start is None else Binary("+", total, load(self.start, o))
+            total = total * load(self.steps, o)
+            total = total if self.start is None else total + load(self.start, o)
         return _clamped(self.site, total)
 
 
@@ -137,7 +137,7 @@ def _ends(site: Site, channels: int) -> _SumEnds:
 def _added(total: Buffer, xs: Buffer, ws: Buffer, window: _SumWindow) -> For:
     weight: Expr = load(ws, window.weight)
     weight = weight if ws.dtype is DType.F32 else Cast(DType.F32, weight)
-    product = Binary("*", load(xs, window.element, variable("r")), weight)
+    product = load(xs, window.element, variable("r")) * weight
     inner = For("t", window.taps, (For("k", window.length, (Accumulate(at(total), product),)),))
     return For("r", window.rows, (inner,))
 
@@ -211,7 +211,7 @@ def depthwise_rows(
     xs, ys = _x(x, rows), _y(y)
     ws = Buffer("w", DType.F32, w.size, Role.CONSTANT)
     start = Buffer("bias", DType.F32, channels, Role.CONSTANT)
-    total = Buffer("sum", DType.F32, 1, Role.LOCAL)
+    total = local("sum", DType.F32)
     column, c, t = variable("column"), variable("c"), variable("t")
     out = c * op.multiplier + variable("m")
     pixel = column * op.stride[1] + t * op.dilation[1] + (x.left - op.padding[1][0])
@@ -219,8 +219,7 @@ def depthwise_rows(
     window = _SumWindow(rows, columns, 1, pixel * x.x_step + c * x.c_step, weight)
     begin: Expr = Const(0.0) if site.constants.get(2) is None else load(start, out)
     body: tuple[Stmt, ...] = (
-        Declare(total),
-        Store(at(total), begin),
+        *let(total, begin),
         _added(total, xs, ws, window),
         Store(at(ys, (column + y.left) * y.x_step + out * y.c_step), _clamped(site, load(total))),
     )
@@ -273,16 +272,15 @@ def _dense_in_four_bits(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -
     """Computes each weight from 4 bits and the step of its block, in the loop that needs it."""
     (x,), (outputs, depth), blocks = inputs, site.constants[1].shape, blocks_of(site)
     assert blocks is not None
-    xs, ys, total, o = _x(x), _y(y), Buffer("sum", DType.F32, 1, Role.LOCAL), variable("o")
+    xs, ys, total, o = _x(x), _y(y), local("sum", DType.F32), variable("o")
     ends = _ends(site, y.channels)
     first = variable("kb") * blocks.block + variable("kk") * 2 + x.left * x.x_step
     added = tuple(
-        Accumulate(at(total), Binary("*", load(xs, first + place), weight))
+        Accumulate(at(total), load(xs, first + place) * weight)
         for place, weight in enumerate(blocks.weights(o, depth))
     )
     body = (
-        Declare(total),
-        Store(at(total), ends.begin(o)),
+        *let(total, ends.begin(o)),
         For("kb", depth // blocks.block, (For("kk", blocks.block // 2, added),)),
         Store(at(ys, o * y.c_step + y.left * y.x_step), ends.finish(load(total), o)),
     )
@@ -314,10 +312,9 @@ def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     window = _SumWindow(1, 1, length, variable("k") + x.left * x.x_step, o * length + variable("k"))
     first = For("o", outputs, (Store(at(sums, o), ends.begin(o)),))
     stored = Store(at(_y(y), o * y.c_step + y.left * y.x_step), ends.finish(load(sums, o), o))
-    total = Buffer("sum", DType.F32, 1, Role.LOCAL)
+    total = local("sum", DType.F32)
     grow = (
-        Declare(total),
-        Store(at(total), load(sums, o)),
+        *let(total, load(sums, o)),
         _added(total, _x(x), ws, window),
         Store(at(sums, o), load(total)),
     )

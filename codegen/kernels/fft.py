@@ -24,15 +24,15 @@ from codegen.loops.ir import (
     Buffer,
     Choose,
     Const,
-    Declare,
     Expr,
     For,
     Index,
     Role,
     Stmt,
     Store,
-    at,
+    let,
     load,
+    local,
 )
 
 
@@ -54,8 +54,8 @@ class _Butterflies:
     def local(self, name: str, pair: _Pair) -> _Pair:
         made = []
         for part, value in (("re", pair.real), ("im", pair.imaginary)):
-            buffer = Buffer(f"{name}_{part}", self.dtype, 1, Role.LOCAL)
-            self.statements += [Declare(buffer), Store(at(buffer), value)]
+            buffer = local(f"{name}_{part}", self.dtype)
+            self.statements += [*let(buffer, value)]
             made.append(load(buffer))
         return _Pair(*made)
 

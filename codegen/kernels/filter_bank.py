@@ -17,10 +17,8 @@ from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
-    Binary,
     Buffer,
     Const,
-    Declare,
     Element,
     For,
     Index,
@@ -28,7 +26,9 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 
 _TOGETHER = 8  # channels per loop; fewer need less padding, more need less code
@@ -82,16 +82,15 @@ def _blocks(weights: Array) -> Iterator[tuple[int, int, int]]:
 def _block(x: AxisVector, first: Buffer, ws: Buffer, y: AxisVector, block: tuple[int, int, int, int]) -> Stmt:
     start, end, width, offset = block
     c, k, dtype = variable("c"), variable("k"), y.buffer.dtype
-    total = Buffer("total", dtype, 1, Role.LOCAL)
-    place = Binary("+", load(first, c + start), Index(k))
-    energy = Element(x.at(0), place if x.step == 1 else Binary("*", place, Const(x.step)))
+    total = local("total", dtype)
+    place = load(first, c + start) + Index(k)
+    energy = Element(x.at(0), place if x.step == 1 else place * x.step)
     weight = load(ws, c * width + k + offset)
     is_f32 = dtype is DType.F32
-    share = Binary("*", energy, weight) if is_f32 else Apply(_SHARE, (energy, weight))
-    grown = Binary("+", load(total), share) if is_f32 else Apply(_GROWN, (load(total), share))
+    share = energy * weight if is_f32 else Apply(_SHARE, (energy, weight))
+    grown = load(total) + share if is_f32 else Apply(_GROWN, (load(total), share))
     lines: tuple[Stmt, ...] = (
-        Declare(total),
-        Store(at(total), Const(0.0 if is_f32 else 0)),
+        *let(total, Const(0.0 if is_f32 else 0)),
         For("k", width, (Store(at(total), grown),)),
         Store(y.at(c + start), load(total)),
     )

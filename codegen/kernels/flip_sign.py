@@ -7,7 +7,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.plain.rescale import flipped_byte
-from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.kernel import Kernel, Site
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Buffer, For, Proc, Role, Store, at, load
 from codegen.loops.tensorize import tensorize
@@ -43,5 +43,4 @@ def flip_sign_kernel(site: Site, position: int, x: RowFormat, y: RowFormat) -> K
         why="the core reads aligned words only" if by_words is None else "four bytes at a time",
         proc=proc if by_words is None else tensorize(proc, "i", [by_words(to.dtype, count)]),
         summary=f"One row of bytes to {to.dtype.value}: {y.said}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
     )

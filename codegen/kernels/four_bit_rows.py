@@ -39,7 +39,11 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
+    maximum,
+    minimum,
     substitute,
 )
 
@@ -165,7 +169,7 @@ def sums_nest(
     value = load(v, n * (shape.pixels * HALVES) + i * HALVES + h + v_first)
     place = i * (shape.words * CHANNELS) + q * CHANNELS
     adds = tuple(
-        Accumulate(at(sums, place + number), Binary("*", value, digits_from(number, half_word)))
+        Accumulate(at(sums, place + number), value * digits_from(number, half_word))
         for number in range(CHANNELS)
     )
     tile = For("i", shape.pixels, (For("q", shape.words, (For("h", HALVES, adds),)),))
@@ -193,7 +197,7 @@ def widening_nest(
     begin: tuple[Affine | int, Affine | int],
 ) -> For:
     """Writes the values of a tile in pairs, and values that make each pixel's sum 0, starting at v and x."""
-    (v, x), (v_first, x_first), total = buffers, begin, Buffer("rest", DType.I32, 1, Role.LOCAL)
+    (v, x), (v_first, x_first), total = buffers, begin, local("rest", DType.I32)
     i, r, g, s, h, c = (variable(name) for name in ("fi", "r", "g", "s", "h", "c"))
     pair = (r * window.groups_of_row + g) * 2 + s
     value = load(x, i * x_step + g * GROUP + h * 2 + s + x_first, r)
@@ -204,10 +208,10 @@ def widening_nest(
     for name, extent in (("h", HALVES), ("s", 2), ("g", window.groups_of_row), ("r", window.kernel_rows)):
         widens = (For(name, extent, widens),)
     behind = _pair_place(v, pixels, c + window.values // HALVES, h, v_first)
-    clamped = Binary("min", Binary("max", load(total), Const(_LOW)), Const(_HIGH))
+    clamped = minimum(maximum(load(total), _LOW), _HIGH)
     balances = (Store(behind, clamped), Accumulate(at(total), Binary("-", Const(0), Load(behind))))
     rest = For("c", window.balancing_pairs, (For("h", HALVES, balances),))
-    return For("fi", pixels, (Declare(total), Store(at(total), Const(0)), *widens, rest))
+    return For("fi", pixels, (*let(total, 0), *widens, rest))
 
 
 def _pair_place(v: Buffer, pixels: int, pair: Affine, half: Affine, first: Affine | int) -> BufferPlace:

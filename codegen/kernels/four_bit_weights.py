@@ -16,7 +16,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.requant import INT32_MAX
 from codegen.kernels.requantised import Requantised, fitted_tail
-from codegen.loops.ir import Apply, Binary, Buffer, Expr, ScalarFunction, load
+from codegen.loops.ir import Apply, Buffer, Expr, ScalarFunction, load
 
 FOUR_BITS = "four bits"  # suffix of the task's name, which the reason for the kernel quotes
 CHANNELS = 4  # per halfword
@@ -70,7 +70,7 @@ def channel_sum(channel: int, sums: Buffer, first: int) -> Expr:
     place = first + channel
     if number == CHANNELS - 1:
         return load(sums, place)
-    return Apply(_SHARES[number], (Binary("-", load(sums, place), load(sums, place + 1)),))
+    return Apply(_SHARES[number], (load(sums, place) - load(sums, place + 1),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from codegen.loops.ir import (
     Store,
     at,
     load,
+    local,
 )
 
 _PLACE = expression_function(
@@ -127,8 +128,6 @@ def _by_rows(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kern
     level, floor = (load(rows, pixel_element(fmt)) for rows, fmt in zip((xs, noise), inputs, strict=True))
     body = _gained(site, level, floor, gains, at(ys, pixel_element(output)))
     return Kernel(
-        strategy="plain",
-        why="its only strategy",
         proc=Proc(
             f"gain_control_{output.channels}_by_{output.width}",
             (xs, noise, gains, ys),
@@ -142,7 +141,7 @@ def _by_rows(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kern
 
 def _gained(site: Site, level: Load, noise: Load, gains: Buffer, made: BufferPlace) -> tuple[Stmt, ...]:
     op = site.op_as(GainControl)
-    place, by = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in ("place", "by"))
+    place, by = (local(name, DType.I32) for name in ("place", "by"))
     three = tuple(Element(at(gains, n), load(place)) for n in range(3))
     gain = Apply(_CURVED, (*three, load(by)))
     return (

@@ -18,11 +18,9 @@ from codegen.kernels.row_nests import every_pixel, pixel_element
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
-    Binary,
     Buffer,
     Cast,
     Const,
-    Declare,
     Element,
     Expr,
     For,
@@ -31,7 +29,9 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 from codegen.loops.schedule import unroll_by
 
@@ -127,10 +127,10 @@ def _piece(
     number: Expr, length: int, source: tuple[Buffer, Affine], to: tuple[Buffer, Affine]
 ) -> tuple[Stmt, ...]:
     """Copies a piece: `number` is the offset from `source` at run time, `to` the destination."""
-    i, first = variable("i"), Buffer("first", DType.I32, 1, Role.LOCAL)
+    i, first = variable("i"), local("first", DType.I32)
     (xs, start), (ys, place) = source, to
     store = Store(at(ys, place + i), Element(at(xs, start + i), load(first)))
-    return Declare(first), Store(at(first), number), For("i", length, (store,))
+    return *let(first, number), For("i", length, (store,))
 
 
 def _by_words(kernel: Kernel, dtype: DType) -> Kernel:
@@ -154,7 +154,7 @@ def _lower_nd(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
     for axis in range(depth):
         place = within(load(ns, item * depth + axis), x.shape[axis])
         part = _times(place, strides[axis])
-        number = part if axis == 0 else Binary("+", number, part)
+        number = part if axis == 0 else number + part
     number = _narrowed(number, ns)
     body = For("item", count, _piece(number, inner, (xs, Affine()), (ys, item * inner)))
     return _by_words(flat_kernel(site, (xs, ns), (body,), "a gathering"), x.dtype)
@@ -171,7 +171,7 @@ def _narrowed(number: Expr, indices: Buffer) -> Expr:
 
 
 def _times(number: Expr, factor: int) -> Expr:
-    return number if factor == 1 else Binary("*", number, Const(factor))
+    return number if factor == 1 else number * factor
 
 
 KERNELS: Mapping[str, OpKernel] = {

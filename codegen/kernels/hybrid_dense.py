@@ -23,7 +23,7 @@ from codegen.isa.plain.dynamic_range import (
 )
 from codegen.isa.plain.f32 import clamp_f32
 from codegen.kernels.dot_product import DotProblem, DotScheduler
-from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.strategy import Condition, OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -34,7 +34,6 @@ from codegen.loops.ir import (
     BufferPlace,
     Cast,
     Const,
-    Declare,
     Expr,
     For,
     Load,
@@ -43,8 +42,12 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
     map_places,
+    maximum,
+    minimum,
 )
 from codegen.loops.schedule import privatize, reorder, split, unroll
 
@@ -61,7 +64,7 @@ def _requests(site: Site) -> tuple[RowRequest | None, ...]:
 
 
 def _local(name: str, dtype: DType) -> Buffer:
-    return Buffer(name, dtype, 1, Role.LOCAL)
+    return local(name, dtype)
 
 
 _LEAST, _MOST, _STEP, _INVERSE = (_local(name, _F32) for name in ("least", "most", "step", "inverse"))
@@ -117,8 +120,8 @@ class _HybridLayer:
         value, is_asymmetric = self._element("i"), _op(self.site).is_asymmetric
         ends = (load(_LEAST), load(_MOST))
         wider = (
-            Store(at(_LEAST), Binary("min", load(_LEAST), value)),
-            Store(at(_MOST), Binary("max", load(_MOST), value)),
+            Store(at(_LEAST), minimum(load(_LEAST), value)),
+            Store(at(_MOST), maximum(load(_MOST), value)),
         )
         of_step, of_ends = Apply(INVERSE_OF_STEP, (load(_STEP),)), Apply(INVERSE_OF_REACH, ends)
         return (
@@ -141,7 +144,7 @@ class _HybridLayer:
     def summed(self) -> Stmt:
         o, k = variable("o"), variable("k")
         w, *_ = self.tables
-        product = Binary("*", load(self.in_steps, k), load(w, o * self.depth + k))
+        product = load(self.in_steps, k) * load(w, o * self.depth + k)
         body = (
             *_set(_SUM, Const(0)),
             For("k", self.depth, (Accumulate(at(_SUM), product),)),
@@ -153,10 +156,10 @@ class _HybridLayer:
         """Returns the statement that stores the result of output o, given its sum."""
         o = variable("o")
         _, scales, *bias = self.tables
-        factor = Binary("*", load(_STEP), load(scales, o))
+        factor = load(_STEP) * load(scales, o)
         value: Expr = Apply(SCALED_SUM, (total, factor))
         start: Expr = load(bias[0], o) if bias else Const(0.0)
-        value, activation = Binary("+", start, value), _op(self.site).activation
+        value, activation = start + value, _op(self.site).activation
         if activation is not Activation.NONE:
             value = Apply(clamp_f32(activation), (value,))
         return Store(at(self.ys, o * self.y.c_step + self.y.left * self.y.x_step), value)
@@ -217,7 +220,7 @@ class _HybridLayer:
 
 
 def _set(buffer: Buffer, value: Expr) -> tuple[Stmt, ...]:
-    return (Declare(buffer), Store(at(buffer), value))
+    return let(buffer, value)
 
 
 def _asymmetric(ends: tuple[Expr, Expr]) -> tuple[Stmt, ...]:
@@ -225,7 +228,7 @@ def _asymmetric(ends: tuple[Expr, Expr]) -> tuple[Stmt, ...]:
     zero = _local("zero", _I32)
     return (
         *_set(zero, Apply(ZERO_OF_RANGE, ends)),
-        *_set(_LOW, Binary("-", Const(-128), load(zero))),
+        *_set(_LOW, Const(-128) - load(zero)),
         *_set(_HIGH, Binary("-", Const(127), load(zero))),
     )
 
@@ -271,7 +274,6 @@ def _kernel(layer: _HybridLayer, strategy: str, why: str, proc: Proc, stored: Ma
         why=why,
         proc=proc,
         summary=f"A dense layer in steps of its vector's range: {layer.depth} -> {layer.outputs}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
         constants={**{buffer.name: array for buffer, array in layer.tables.items()}, **stored},
     )
 

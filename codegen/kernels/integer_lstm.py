@@ -20,11 +20,9 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
     BufferPlace,
     Const,
-    Declare,
     Expr,
     For,
     Load,
@@ -32,7 +30,9 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 
 _GATES = ("taken", "shown", "kept", "fresh")
@@ -59,9 +59,9 @@ class IntegerLstmStep(RecurrentStep):
     def loops(self) -> list[tuple[Stmt, ...]]:
         u = variable("u")
         gates, lines = self._hidden_sums()
-        values = [Buffer(f"{name}_gate", DType.I32, 1, Role.LOCAL) for name in _GATES]
+        values = [local(f"{name}_gate", DType.I32) for name in _GATES]
         for number, (value, total) in enumerate(zip(values, gates, strict=True)):
-            lines += [Declare(value), Store(at(value), curved(number, self._inside(number, total)))]
+            lines += [*let(value, curved(number, self._inside(number, total)))]
         cell, shown_cell = load(self.state, self._own(u) + self.size), at(self.y, self._made(u + self.units))
         return [(*lines, *self.unit([load(v) for v in values], cell, shown_cell, self._result))]
 
@@ -70,11 +70,11 @@ class IntegerLstmStep(RecurrentStep):
     ) -> tuple[Stmt, ...]:
         """Returns the statements of a unit, given its gates; `made` stores its hidden value."""
         taken, shown, kept, fresh = gates
-        old = _requantised(Binary("*", kept, cell), self.p.forget)
-        new = _requantised(Binary("*", taken, fresh), self.p.update)
+        old = _requantised(kept * cell, self.p.forget)
+        new = _requantised(taken * fresh, self.p.update)
         low, high = self.cell_limits
         return (
-            Store(cell.place, Apply(CLAMP, (Binary("+", old, new), Const(low), Const(high)))),
+            Store(cell.place, Apply(CLAMP, (old + new, Const(low), Const(high)))),
             made(self._shown(shown, cell)),
             Store(shown_cell, cell),
         )
@@ -85,15 +85,15 @@ class IntegerLstmStep(RecurrentStep):
 
     def _hidden_sums(self) -> tuple[list[Load], list[Stmt]]:
         u, j, starts = variable("u"), variable("j"), self.read.get("b")
-        totals = [Buffer(name, self.sum_dtype, 1, Role.LOCAL) for name in _GATES]
+        totals = [local(name, self.sum_dtype) for name in _GATES]
         lines: list[Stmt] = []
         products = []
         for gate, total in enumerate(totals):
             row = u + gate * self.units
             start = Const(0) if starts is None else load(starts, row)
-            lines += [Declare(total), Store(at(total), start)]
+            lines += [*let(total, start)]
             weight = load(self.read["r"], row * self.units + j)
-            products.append(Accumulate(at(total), Binary("*", self._hidden(j), weight)))
+            products.append(Accumulate(at(total), self._hidden(j) * weight))
         return [load(total) for total in totals], [*lines, For("j", self.units, tuple(products))]
 
     def _inside(self, gate: int, total: Load) -> Expr:
@@ -104,7 +104,7 @@ class IntegerLstmStep(RecurrentStep):
     def _shown(self, gate: Expr, cell: Load) -> Expr:
         curve = tanh_of(self.p.tanh_multiplier, self.p.tanh_right)
         hidden = self.hidden_type
-        product = Binary("*", gate, Apply(curve, (cell,)))
+        product = gate * Apply(curve, (cell,))
         return _requantised(product, self.p.hidden, hidden.dtype, quant_of(hidden).zero_point)
 
 
@@ -115,7 +115,7 @@ def curved(gate: int, argument: Expr) -> Expr:
 
 def inside(from_input: Expr, from_hidden: Expr) -> Expr:
     """Returns the argument of a gate's curve."""
-    return Apply(CLAMP, (Binary("+", from_input, from_hidden), Const(_FULL[0]), Const(_FULL[1])))
+    return Apply(CLAMP, (from_input + from_hidden, Const(_FULL[0]), Const(_FULL[1])))
 
 
 def _requantised(

@@ -106,9 +106,9 @@ class RowAccess:
     Irregular rows are listed for each row of the result. The step is at least 1.
     """
 
-    stride: int
-    first: int
-    count: int
+    stride: int = 1
+    first: int = 0
+    count: int = 1
     step: int = 1
     given: tuple[tuple[int, ...], ...] = ()
 
@@ -210,11 +210,11 @@ class Kernel:
     If a C function computes the layer, the proc has parameters and no body.
     """
 
-    strategy: str
-    why: str
     proc: Proc
     summary: str  # one line of C comment, true for every layer that shares the function
-    access: tuple[RowAccess, ...]  # one per activation input
+    strategy: str = "plain"
+    why: str = "its only strategy"
+    access: tuple[RowAccess, ...] = (RowAccess(),)  # one per activation input
     constants: Mapping[str, Array] = field(default_factory=dict)
     # Constants with separate parts per step: the number of elements per step.
     row_tables: Mapping[str, int] = field(default_factory=dict)

@@ -22,20 +22,17 @@ from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Apply,
-    Binary,
-    Buffer,
     BufferPlace,
     Const,
-    Declare,
     Expr,
     For,
     Load,
-    Role,
     ScalarFunction,
     Stmt,
     Store,
-    at,
+    let,
     load,
+    local,
 )
 
 _NORM = f32_function(
@@ -43,7 +40,6 @@ _NORM = f32_function(
     f"v < {literal(LEAST_NORM**2)} ? {literal(LEAST_NORM)} : sqrtf(v)",
     lambda v: max(math.sqrt(v), LEAST_NORM),
     ("math.h",),
-    ("sqrtf",),
 )
 _QUOTIENT = expression_function("quotient", DType.F32, (DType.F32, DType.F32), "a / b", lambda a, b: a / b)
 
@@ -78,28 +74,25 @@ _UNSIGNED_SHARE = expression_function(
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     x, channels, is_f32 = site.input(0), inputs[0].channels, site.input(0).dtype is DType.F32
-    total = Buffer("sum", DType.F32 if is_f32 else DType.I32, 1, Role.LOCAL)
+    total = local("sum", DType.F32 if is_f32 else DType.I32)
     steps: tuple[tuple[str, ScalarFunction], ...] = (("norm", _NORM),)
     last: ScalarFunction = _QUOTIENT
     if not is_f32:
         last = _UNSIGNED_SHARE if site.op_as(L2Norm).is_unsigned else _SHARE
         steps = (("mult", ROOT_MULT), ("shift", ROOT_SHIFT))
-    divisors = [(Buffer(name, total.dtype, 1, Role.LOCAL), function) for name, function in steps]
+    divisors = [(local(name, total.dtype), function) for name, function in steps]
 
     def body(element: Callable[..., Load], place: Callable[[Affine], BufferPlace]) -> Sequence[Stmt]:
         def centred(k: Affine) -> Expr:
-            return element(k) if is_f32 else Binary("-", element(k), Const(quant_of(x).zero_point))
+            return element(k) if is_f32 else element(k) - quant_of(x).zero_point
 
         made = [
-            stmt
-            for buffer, function in divisors
-            for stmt in (Declare(buffer), Store(at(buffer), Apply(function, (load(total),))))
+            stmt for buffer, function in divisors for stmt in let(buffer, Apply(function, (load(total),)))
         ]
         result = Apply(last, (centred(K), *(load(buffer) for buffer, _ in divisors)))
         return (
-            Declare(total),
-            Store(at(total), Const(0.0 if is_f32 else 0)),
-            *summed(total, "k", channels, lambda k: Binary("*", centred(k), centred(k))),
+            *let(total, Const(0.0 if is_f32 else 0)),
+            *summed(total, "k", channels, lambda k: centred(k) * centred(k)),
             *made,
             For("k", channels, (Store(place(K), result),)),
         )

@@ -18,43 +18,40 @@ from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
     BufferPlace,
     Const,
-    Declare,
     Expr,
     For,
     Load,
-    Role,
     ScalarFunction,
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
+    maximum,
 )
 
-_EXP = f32_function("softmax_exp", "expf(v)", math.exp, ("math.h",), ("expf",))
-_LOG = f32_function("softmax_log", "logf(v)", math.log, ("math.h",), ("logf",))
+_EXP = f32_function("softmax_exp", "expf(v)", math.exp, ("math.h",))
+_LOG = f32_function("softmax_log", "logf(v)", math.log, ("math.h",))
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     is_f32, channels = site.input(0).dtype is DType.F32, inputs[0].channels
     dtype = DType.F32 if is_f32 else DType.I32
-    most, total, log = (Buffer(name, dtype, 1, Role.LOCAL) for name in ("most", "sum", "log"))
+    most, total, log = (local(name, dtype) for name in ("most", "sum", "log"))
     exp, logarithm = (_EXP, _LOG) if is_f32 else _of_integers(site)
 
     def body(element: Callable[..., Load], place: Callable[[Affine], BufferPlace]) -> Sequence[Stmt]:
-        below = Binary("-", element(K), load(most))
+        below = element(K) - load(most)
         return (
-            Declare(most),
-            Store(at(most), element(0)),
-            For("k", channels, (Store(at(most), Binary("max", load(most), element(K))),)),
-            Declare(total),
-            Store(at(total), Const(0.0 if is_f32 else 0)),
+            *let(most, element(0)),
+            For("k", channels, (Store(at(most), maximum(load(most), element(K))),)),
+            *let(total, Const(0.0 if is_f32 else 0)),
             For("k", channels, (Accumulate(at(total), Apply(exp, (below,))),)),
-            Declare(log),
-            Store(at(log), Apply(logarithm, (load(total),))),
+            *let(log, Apply(logarithm, (load(total),))),
             *_results(site, channels, log, below, place),
         )
 
@@ -69,13 +66,12 @@ def _results(
     site: Site, channels: int, log: Buffer, below: Expr, place: Callable[[Affine], BufferPlace]
 ) -> Sequence[Stmt]:
     if site.input(0).dtype is DType.F32:
-        return (For("k", channels, (Store(place(K), Binary("-", below, load(log))),)),)
+        return (For("k", channels, (Store(place(K), below - load(log)),)),)
     parameters = softmax_parameters(site.input(0), 1.0)
-    least = Buffer("least", DType.I32, 1, Role.LOCAL)
+    least = local("least", DType.I32)
     result = Apply(log_share(parameters), (below, load(least), load(log)))
     return (
-        Declare(least),
-        Store(at(least), Apply(least_of(parameters), (load(log),))),
+        *let(least, Apply(least_of(parameters), (load(log),))),
         For("k", channels, (Store(place(K), result),)),
     )
 

@@ -8,10 +8,10 @@ from aot.ir.types import Array, DType
 from aot.ops.table import table_of
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.flip_sign import flip_sign_kernel, flips_sign
-from codegen.kernels.kernel import Kernel, RowAccess, Site, row_fits
+from codegen.kernels.kernel import Kernel, Site, row_fits
 from codegen.kernels.row_nests import every_pixel, pixel_element
 from codegen.kernels.strategy import OpKernel, Strategy
-from codegen.loops.ir import Binary, Buffer, Const, Element, Proc, Role, Store, at, load
+from codegen.loops.ir import Buffer, Element, Proc, Role, Store, at, load
 
 
 def site_table(site: Site) -> Array | None:
@@ -31,7 +31,7 @@ def lookup_kernel(site: Site, table: Array, x: RowFormat, y: RowFormat) -> Kerne
     entries = Buffer("table", site.outputs[0].dtype, table.size, Role.CONSTANT)
     least, _ = source.dtype.limits
     value = load(xs, pixel_element(x))
-    number = Binary("-", value, Const(least)) if least else value
+    number = value - least if least else value
     result = Element(at(entries), number)
     return Kernel(
         strategy="table",
@@ -42,7 +42,6 @@ def lookup_kernel(site: Site, table: Array, x: RowFormat, y: RowFormat) -> Kerne
             (every_pixel(y, Store(at(ys, pixel_element(y)), result)),),
         ),
         summary=f"One row looked up in a table: {y.said}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
         constants={"table": table},
     )
 

@@ -22,7 +22,7 @@ from codegen.kernels.pooling import (
 )
 from codegen.kernels.strategy import OpKernel, Strategy, by_dtype
 from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Binary, Buffer, Const, Declare, For, Proc, Role, Store, at, load
+from codegen.loops.ir import Apply, Buffer, For, Proc, Role, Store, at, let, load, local, maximum
 from codegen.loops.schedule import unroll_by
 
 
@@ -46,12 +46,11 @@ def maxima(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     op, (x,), y = pool_of(site), inputs, output
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, op.size[0])
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
-    most = Buffer("most", DType.I32, 1, Role.LOCAL)
+    most = local("most", DType.I32)
     low, high = integer_clamp(op.activation, site.outputs[0])
-    larger = Binary("max", load(most), load(xs, window_element(op, x), variable("r")))
+    larger = maximum(load(most), load(xs, window_element(op, x), variable("r")))
     body = (
-        Declare(most),
-        Store(at(most), Const(_least(site))),
+        *let(most, _least(site)),
         For("r", op.size[0], (For("t", op.size[1], (Store(at(most), larger),)),)),
         Store(at(ys, result_element(y)), Apply(clamp_to(low, high, site.outputs[0].dtype), (load(most),))),
     )

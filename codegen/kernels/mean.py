@@ -15,18 +15,7 @@ from codegen.kernels.nest import grown, summed_window
 from codegen.kernels.row_nests import every_pixel, pixel_element, requests_anything
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import (
-    Apply,
-    Buffer,
-    Const,
-    Declare,
-    Proc,
-    Role,
-    ScalarFunction,
-    Store,
-    at,
-    load,
-)
+from codegen.loops.ir import Apply, Buffer, Const, Proc, Role, ScalarFunction, Store, at, let, load, local
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -44,10 +33,9 @@ def _at_once(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     rows = geometry(site.input(0)).rows if ROWS in _op(site).axes else 1
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, rows)
     ys = _y(site, y)
-    total = Buffer("sum", _sum_dtype(site), 1, Role.LOCAL)
+    total = local("sum", _sum_dtype(site))
     body = (
-        Declare(total),
-        Store(at(total), _nothing(site)),
+        *let(total, _nothing(site)),
         *summed_window(total, rows, _taps(site, x), lambda r, t: load(xs, _element(site, x, t), r)),
         Store(at(ys, pixel_element(y)), Apply(_mean(site), (load(total),))),
     )
@@ -73,7 +61,6 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
         why=f"the {rows} rows of the image are added as they arrive",
         proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, *taps),)),
         summary=f"Means of {rows}x{_taps(site, x)}: {y.said}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
         accumulation=Accumulation(
             Proc(f"{name}_begin", (sums,), (every_pixel(y, Store(place, _nothing(site))),)),
             Proc(f"{name}_finish", (sums, ys), (every_pixel(y, stored),)),

@@ -13,19 +13,19 @@ from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
-    Binary,
     Buffer,
     BufferPlace,
-    Const,
-    Declare,
     Expr,
     For,
     Proc,
     Role,
     Stmt,
-    Store,
     at,
+    let,
     load,
+    local,
+    maximum,
+    minimum,
 )
 
 _SHORT = 32  # terms that are added one by one
@@ -91,14 +91,13 @@ def summed(total: Buffer, var: str, count: int, term: Callable[[Affine], Expr]) 
         return (For(var, count, (Accumulate(at(total), term(variable(var))),)),)
     length = max(_SHORT, isqrt(count))
     parts, rest = divmod(count, length)
-    part = Buffer(f"{total.name}_part", total.dtype, 1, Role.LOCAL)
+    part = local(f"{total.name}_part", total.dtype)
     block = variable(f"{var}b") * length
     in_parts = For(
         f"{var}b",
         parts,
         (
-            Declare(part),
-            Store(at(part), Const(0.0)),
+            *let(part, 0.0),
             For(var, length, (Accumulate(at(part), term(block + variable(var))),)),
             Accumulate(at(total), load(part)),
         ),
@@ -119,10 +118,9 @@ def summed_window(
     if taps == 1 or rows == 1:
         var, count = ("r", rows) if taps == 1 else ("t", taps)
         return summed(total, var, count, lambda k: term(k, Affine()) if taps == 1 else term(Affine(), k))
-    row = Buffer("row", total.dtype, 1, Role.LOCAL)
+    row = local("row", total.dtype)
     added = (
-        Declare(row),
-        Store(at(row), Const(0.0)),
+        *let(row, 0.0),
         *summed(row, "t", taps, lambda k: term(r, k)),
         Accumulate(at(total), load(row)),
     )
@@ -133,10 +131,9 @@ def grown(place: BufferPlace, count: int, term: Callable[[Affine], Expr]) -> tup
     """Adds a row's terms, in loop t, to a sum kept between rows; floats as one part."""
     if place.buffer.dtype is not DType.F32 or count == 1:
         return (For("t", count, (Accumulate(place, term(variable("t"))),)),)
-    row = Buffer("row", DType.F32, 1, Role.LOCAL)
+    row = local("row", DType.F32)
     return (
-        Declare(row),
-        Store(at(row), Const(0.0)),
+        *let(row, 0.0),
         *summed(row, "t", count, term),
         Accumulate(place, load(row)),
     )
@@ -196,5 +193,5 @@ def sizes_text(tensor: TensorType) -> str:
 
 def within(number: Expr, size: int) -> Expr:
     """Clamps an index to the valid range."""
-    from_front = Binary("max", number, Const(0))
-    return Binary("min", from_front, Const(size - 1))
+    from_front = maximum(number, 0)
+    return minimum(from_front, size - 1)

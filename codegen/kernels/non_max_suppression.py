@@ -38,16 +38,18 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 
 _LARGEST = float(np.finfo(np.float32).max)
-_LAST = Buffer("last", DType.I32, 1, Role.LOCAL)  # the box selected last; -1: none
-_BEST = Buffer("best", DType.I32, 1, Role.LOCAL)  # the best remaining box; -1: none
-_BEST_SCORE = Buffer("best_score", DType.F32, 1, Role.LOCAL)
-_IS_BETTER = Buffer("is_better", DType.I32, 1, Role.LOCAL)
-_SOURCE = Buffer("source", DType.I32, 1, Role.LOCAL)  # the next selected row; the number of rows if none
-_FOUND = Buffer("found", DType.I32, 1, Role.LOCAL)  # whether there is one
+_LAST = local("last", DType.I32)  # the box selected last; -1: none
+_BEST = local("best", DType.I32)  # the best remaining box; -1: none
+_BEST_SCORE = local("best_score", DType.F32)
+_IS_BETTER = local("is_better", DType.I32)
+_SOURCE = local("source", DType.I32)  # the next selected row; the number of rows if none
+_FOUND = local("found", DType.I32)  # whether there is one
 _BATCH, _LABEL, _BOX, _NUMBER = (variable(name) for name in ("batch", "label", "box", "number"))
 _NONE = Const(-1)
 
@@ -84,7 +86,7 @@ def _turn(
     _, classes, boxes = site.input(1).shape
     first = _BATCH * boxes * CORNERS
     own = [load(corners, first + _BOX * CORNERS + n) for n in range(CORNERS)]
-    chosen = Binary("*", load(_LAST), Const(CORNERS))
+    chosen = load(_LAST) * CORNERS
     others = [Element(at(corners, first + n), chosen) for n in range(CORNERS)]
     is_beside = Apply(_beside(op.overlap, op.centred), (*own, *others))
     is_chosen = Binary("==", load(_LAST), Index(_BOX))
@@ -138,27 +140,26 @@ def _begin(op: NonMaxSuppression, groups: int, begins: Buffer, ys: Buffer) -> St
 def _moved(op: NonMaxSuppression, rows: int, classes: int, begins: Buffer, ys: Buffer) -> tuple[Stmt, ...]:
     """Moves the next selected row to the next place, or writes zeros if there is none."""
     row = variable("row")
-    group = Binary("//", load(_SOURCE), Const(op.each))
-    box = Element(at(ys, PLACE - 1), Binary("*", load(_SOURCE), Const(PLACE)))
-    parts: tuple[Expr, ...] = (Binary("//", group, Const(classes)), Binary("%", group, Const(classes)), box)
+    group = load(_SOURCE) // op.each
+    box = Element(at(ys, PLACE - 1), load(_SOURCE) * PLACE)
+    parts: tuple[Expr, ...] = (group // classes, group % classes, box)
     return (
-        Declare(_FOUND),
-        Store(at(_FOUND), Binary("<", load(_SOURCE), Const(rows))),
+        *let(_FOUND, Binary("<", load(_SOURCE), Const(rows))),
         *(
             Store(at(ys, row * PLACE + n), Choose(load(_FOUND), part, Const(0)))
             for n, part in enumerate(parts)
         ),
-        Store(at(ys, rows * PLACE), Binary("+", load(ys, rows * PLACE), load(_FOUND))),
+        Store(at(ys, rows * PLACE), load(ys, rows * PLACE) + load(_FOUND)),
         Store(at(_SOURCE), Choose(load(_FOUND), _next_source(op, begins, ys), load(_SOURCE))),
     )
 
 
 def _next_source(op: NonMaxSuppression, begins: Buffer, ys: Buffer) -> Expr:
     """Returns the next selected row: of the same class, or the first of the next non-empty class."""
-    following = Binary("+", load(_SOURCE), Const(1))
-    in_class = Binary("<", Const(0), Binary("%", following, Const(op.each)))
-    is_there = Binary("<", _NONE, Element(at(ys, 2 * PLACE - 1), Binary("*", load(_SOURCE), Const(PLACE))))
-    in_next = Element(at(begins, 1), Binary("//", load(_SOURCE), Const(op.each)))
+    following = load(_SOURCE) + 1
+    in_class = Binary("<", Const(0), following % op.each)
+    is_there = Binary("<", _NONE, Element(at(ys, 2 * PLACE - 1), load(_SOURCE) * PLACE))
+    in_next = Element(at(begins, 1), load(_SOURCE) // op.each)
     return Choose(in_class, Choose(is_there, following, in_next), in_next)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,12 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.dynamic_range import half_away
 from aot.ops.own_steps import MeasuredRange, RangeFact, fact_of
-from codegen.formats import RowFormat
 from codegen.isa.plain.dynamic_range import INVERSE_OF_REACH, INVERSE_OF_STEP, ZERO_OF_RANGE, step_of
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.elements import element_kernel, element_requests
-from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.strategy import OpKernel, Strategy
-from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
+from codegen.kernels.elements import element_op
+from codegen.kernels.kernel import Site
+from codegen.kernels.strategy import OpKernel
+from codegen.loops.ir import ScalarFunction
 
 _F32 = DType.F32
 _ENDS = {"a": "(a < 0.0f ? a : 0.0f)", "b": "(b > 0.0f ? b : 0.0f)"}
@@ -57,16 +56,6 @@ def _whole_steps(v: float, inverse: float, low: float, high: float) -> float:
     return float(half_away(np.float32(min(max(steps, low), high))))
 
 
-def _lower_range(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op = site.op_as(MeasuredRange)
-    function = _fact(op.by)
-
-    def result(values: Sequence[Load]) -> Expr:
-        return Apply(function, tuple(values))
-
-    return element_kernel(site, inputs, output, result, op.by.value.replace("_", " "))
-
-
 def _fact(by: RangeFact) -> ScalarFunction:
     """Returns the function of a range's ends, which may both be on one side of 0."""
     expression, calls = _CALLED[by]
@@ -78,14 +67,11 @@ def _fact(by: RangeFact) -> ScalarFunction:
     return expression_function(f"measured_{by.value}", _F32, (_F32, _F32), text, compute, calls=calls)
 
 
-def _lower_steps(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    def result(values: Sequence[Load]) -> Expr:
-        return Apply(_WHOLE_STEPS, tuple(values))
-
-    return element_kernel(site, inputs, output, result, "whole steps")
+def _what(site: Site) -> str:
+    return site.op_as(MeasuredRange).by.value.replace("_", " ")
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "measured_range": OpKernel((Strategy("plain", element_requests, _lower_range),), frozenset({_F32})),
-    "in_own_steps": OpKernel((Strategy("plain", element_requests, _lower_steps),), frozenset({_F32})),
+    "measured_range": element_op(lambda site: _fact(site.op_as(MeasuredRange).by), _what, frozenset({_F32})),
+    "in_own_steps": element_op(lambda site: _WHOLE_STEPS, lambda site: "whole steps", frozenset({_F32})),
 }

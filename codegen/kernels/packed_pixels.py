@@ -23,9 +23,7 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
-    Const,
     Declare,
     Element,
     Expr,
@@ -119,7 +117,7 @@ def _words(p: DotProblem, tiles: PackedTiles, buffers: tuple[Buffer, Buffer, Buf
     def word(n: int) -> Expr:
         if n * PAIR + 1 == tiles.pixels:
             return value(n * PAIR)
-        return Binary("+", value(n * PAIR), Binary("*", value(n * PAIR + 1), Const(_SECOND)))
+        return value(n * PAIR) + value(n * PAIR + 1) * _SECOND
 
     stores = tuple(Store(at(v, place * tiles.words + n), word(n)) for n in range(tiles.words))
     return For("t", length, stores)
@@ -152,9 +150,9 @@ def products(
     found: list[Stmt] = []
     if whole:
         value = Apply(HALF, (load(v, tap * words + pair), Index(half)))
-        adds = Accumulate(at(total, pair * PAIR + half + begin), Binary("*", value, weight))
+        adds = Accumulate(at(total, pair * PAIR + half + begin), value * weight)
         found.append(For("q", whole, (For("h", PAIR, (adds,)),)))
     if pixels % PAIR:
         alone = load(v, tap * words + whole)
-        found.append(Accumulate(at(total, whole * PAIR + begin), Binary("*", alone, weight)))
+        found.append(Accumulate(at(total, whole * PAIR + begin), alone * weight))
     return tuple(found)

@@ -11,7 +11,7 @@ from codegen.kernels.dot_product import DotProblem
 from codegen.kernels.paired_weights import GROUP, HALVES, groups_of, mixed_pixels, two_products
 from codegen.kernels.requantised import channel_constants
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Buffer, BufferPlace, Declare, Expr, For, Proc, Role, Stmt, Store, at, load
+from codegen.loops.ir import Buffer, BufferPlace, Expr, For, Proc, Role, Stmt, Store, at, let, load, local
 
 
 def vector_nest(p: DotProblem) -> Proc:
@@ -20,7 +20,7 @@ def vector_nest(p: DotProblem) -> Proc:
     (x,) = p.rows_read
     y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)
     w = Buffer("w", DType.I16, p.channels * groups_of(p) * HALVES, Role.CONSTANT)
-    total, o = Buffer("sum", DType.I32, 1, Role.LOCAL), variable("o")
+    total, o = local("sum", DType.I32), variable("o")
     channel = channel_constants(p.tail.storing, p.channels, o)
     n, h = variable("n"), variable("h")
     half_word = load(w, o * (groups_of(p) * HALVES) + n * HALVES + h)
@@ -32,8 +32,7 @@ def vector_nest(p: DotProblem) -> Proc:
     )  # loaded late, or they would be spilled to the stack
     body = (
         *begins,
-        Declare(total),
-        Store(at(total), start),
+        *let(total, start),
         sums_nest(groups_of(p), at(total), x, p.x_first, half_word),
         *scales,
         Store(at(y, o * p.y_channel_step + p.y_first), channel.stored(load(total))),

@@ -22,15 +22,7 @@ from codegen.isa.plain.fitted_scale import most_offset
 from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.dot_product import DotProblem
 from codegen.kernels.requantised import Requantised, fitted_tail
-from codegen.loops.ir import (
-    Accumulate,
-    Apply,
-    Binary,
-    BufferPlace,
-    Const,
-    Expr,
-    ScalarFunction,
-)
+from codegen.loops.ir import Accumulate, Apply, BufferPlace, Expr, ScalarFunction
 
 PAIRED = "paired"  # suffix of the task's name, which the reason for the kernel quotes
 ENLARGED = 256  # factor of sums of products
@@ -132,11 +124,11 @@ def two_products(
     """Adds both products with a halfword of weights."""
     second_weight = Apply(LOW_BYTE, (half_word,))
     return (
-        Accumulate(total, Binary("*", first, half_word)),
-        Accumulate(total, Binary("*", mixed, second_weight)),
+        Accumulate(total, first * half_word),
+        Accumulate(total, mixed * second_weight),
     )
 
 
 def mixed_pixels(first: Expr, second: Expr) -> Expr:
     """Returns the factor of the second weight: 256 * second + 127 - first."""
-    return Binary("-", Binary("+", Binary("*", second, Const(ENLARGED)), Const(_SURPLUS)), first)
+    return second * ENLARGED + _SURPLUS - first

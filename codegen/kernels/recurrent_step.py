@@ -22,10 +22,8 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
     Const,
-    Declare,
     Expr,
     For,
     Load,
@@ -35,7 +33,11 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
+    maximum,
+    minimum,
 )
 
 # The activations of recurrent layers as functions of one float.
@@ -45,16 +47,16 @@ _FIXED: Mapping[str, ScalarFunction] = {
     "sigmoid": LOGISTIC,
     "tanh": TANH,
 }
-# C code, and the functions of math.h that it calls; {a} and {b} are alpha and beta.
-_TEXTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "affine": ("{a} * v + {b}", ()),
-    "elu": ("v < 0.0f ? {a} * expm1f(v) : v", ("expm1f",)),
-    "hard_sigmoid": ("fminf(fmaxf({a} * v + {b}, 0.0f), 1.0f)", ("fminf", "fmaxf")),
-    "leaky_relu": ("v < 0.0f ? {a} * v : v", ()),
-    "scaled_tanh": ("{a} * tanhf({b} * v)", ("tanhf",)),
-    "softplus": ("v > 0.0f ? v + log1pf(expf(-v)) : log1pf(expf(v))", ("log1pf", "expf")),
-    "softsign": ("v / (1.0f + fabsf(v))", ("fabsf",)),
-    "thresholded_relu": ("v > {a} ? v : 0.0f", ()),
+# C code; {a} and {b} are alpha and beta.
+_TEXTS: Mapping[str, str] = {
+    "affine": "{a} * v + {b}",
+    "elu": "v < 0.0f ? {a} * expm1f(v) : v",
+    "hard_sigmoid": "fminf(fmaxf({a} * v + {b}, 0.0f), 1.0f)",
+    "leaky_relu": "v < 0.0f ? {a} * v : v",
+    "scaled_tanh": "{a} * tanhf({b} * v)",
+    "softplus": "v > 0.0f ? v + log1pf(expf(-v)) : log1pf(expf(v))",
+    "softsign": "v / (1.0f + fabsf(v))",
+    "thresholded_relu": "v > {a} ? v : 0.0f",
 }
 
 
@@ -62,10 +64,9 @@ def gate_function(name: str, alpha: float, beta: float) -> ScalarFunction:
     """Returns f(v) for that name in ACTIVATIONS."""
     if name in _FIXED:
         return _FIXED[name]
-    form, library_calls = _TEXTS[name]
-    text = form.format(a=f"({literal(alpha)})", b=f"({literal(beta)})")
+    text = _TEXTS[name].format(a=f"({literal(alpha)})", b=f"({literal(beta)})")
     unique = mangle(f"real_{name}", text)
-    return f32_function(unique, text, partial(_meaning, name, alpha, beta), ("math.h",), library_calls)
+    return f32_function(unique, text, partial(_meaning, name, alpha, beta), ("math.h",))
 
 
 def _meaning(name: str, alpha: float, beta: float, v: float) -> float:
@@ -144,14 +145,14 @@ class RecurrentStep:
         u = variable("u")
         (i, o, f, new), lines = self._sums(("taken", "shown", "kept", "fresh"), range(4), self._hidden)
         cell = load(self.state, self._own(u) + self.size)
-        forget = Binary("-", _ONE, i) if self.op.input_forget else self._activated(0, self._seen(2, f, cell))
-        grown = Binary("+", Binary("*", f, cell), Binary("*", i, self._activated(1, new)))
+        forget = _ONE - i if self.op.input_forget else self._activated(0, self._seen(2, f, cell))
+        grown = f * cell + i * self._activated(1, new)
         after = [
             Store(i.place, self._activated(0, self._seen(0, i, cell))),
             Store(f.place, forget),
             Store(cell.place, _within(grown, self.op.cell_clip)),
             Store(o.place, self._activated(0, self._seen(1, o, cell))),
-            self._result(Binary("*", o, self._activated(2, cell, is_clipped=False))),
+            self._result(o * self._activated(2, cell, is_clipped=False)),
         ]
         also = (Store(at(self.y, self._made(u + self.units)), cell),) if self.op.gives_cell else ()
         return [(*lines, *after, *also)]
@@ -163,20 +164,20 @@ class RecurrentStep:
         (new,), later = self._sums(("fresh",), (2,), lambda k: load(reset, k), "k")
         first = (
             Store(at(kept, u), self._activated(0, update)),
-            Store(at(reset, u), Binary("*", self._activated(0, share), self._hidden(u))),
+            Store(at(reset, u), self._activated(0, share) * self._hidden(u)),
         )
         return [(*lines, *first), (*later, *self._blended(new, new, load(kept, u)))]
 
     def gru_reset_after(self) -> list[tuple[Stmt, ...]]:
         (update, share, new), lines = self._sums(("update", "share", "fresh"), (0, 1), self._hidden)
         gates = [Store(gate.place, self._activated(0, gate)) for gate in (update, share)]
-        total = Binary("+", self._input(2), Binary("*", share, new))
+        total = self._input(2) + share * new
         return [(*lines, *gates, *self._blended(new, total, update))]
 
     def _blended(self, new: Load, total: Expr, update: Expr) -> tuple[Stmt, ...]:
-        fresh = Binary("*", Binary("-", _ONE, update), new)
-        old = Binary("*", update, self._hidden(variable("u")))
-        return Store(new.place, self._activated(1, total)), self._result(Binary("+", fresh, old))
+        fresh = (_ONE - update) * new
+        old = update * self._hidden(variable("u"))
+        return Store(new.place, self._activated(1, total)), self._result(fresh + old)
 
     def _sums(
         self, names: Sequence[str], from_input: Sequence[int], hidden: Hidden, var: str = "j"
@@ -187,16 +188,12 @@ class RecurrentStep:
         gate that starts with a separate bias.
         """
         u, k, r = variable("u"), variable(var), self.read["r"]
-        totals = [Buffer(name, DType.F32, 1, Role.LOCAL) for name in names]
+        totals = [local(name, DType.F32) for name in names]
         gates = [*from_input, *range(len(from_input), len(names))]
         starts = [self._input(g) if g in from_input else load(self.read["b"], u) for g in gates]
-        begun = [
-            line
-            for total, start in zip(totals, starts, strict=True)
-            for line in (Declare(total), Store(at(total), start))
-        ]
+        begun = [line for total, start in zip(totals, starts, strict=True) for line in let(total, start)]
         products = [
-            Accumulate(at(total), Binary("*", hidden(k), load(r, ((u + g * self.units) * self.units) + k)))
+            Accumulate(at(total), hidden(k) * load(r, ((u + g * self.units) * self.units) + k))
             for total, g in zip(totals, gates, strict=True)
         ]
         return [load(total) for total in totals], [*begun, For(var, self.units, tuple(products))]
@@ -212,7 +209,7 @@ class RecurrentStep:
         if peepholes is None:
             return value
         weight = load(peepholes, variable("u") + gate * self.units)
-        return Binary("+", value, Binary("*", weight, cell))
+        return value + weight * cell
 
     def _activated(self, which: int, value: Expr, is_clipped: bool = True) -> Expr:
         inside = _within(value, self.op.clip if is_clipped else 0.0)
@@ -244,4 +241,4 @@ _CELLS: Mapping[Cell, Callable[[RecurrentStep], list[tuple[Stmt, ...]]]] = {
 def _within(value: Expr, limit: float) -> Expr:
     if limit <= 0:
         return value
-    return Binary("max", Binary("min", value, Const(limit)), Const(-limit))
+    return maximum(minimum(value, limit), Const(-limit))

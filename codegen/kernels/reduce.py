@@ -29,11 +29,13 @@ from codegen.loops.ir import (
     For,
     Index,
     Load,
-    Role,
     ScalarFunction,
     Store,
     at,
     load,
+    local,
+    maximum,
+    minimum,
 )
 
 
@@ -41,7 +43,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     op, x = site.op_as(Reduce), site.input(0)
     xs, ys = operand(site, 0, "x"), result(site)
     kept, gone = _nests(x.shape, op.axes)
-    total = Buffer("total", DType.I32 if _is_scaled(site) else x.dtype, 1, Role.LOCAL)
+    total = local("total", DType.I32 if _is_scaled(site) else x.dtype)
     first = xs, kept.element(0)
     is_extreme = op.by in (Reduction.MAXIMUM, Reduction.MINIMUM)
 
@@ -86,13 +88,13 @@ def _combined(site: Site, total: Buffer, element: Load) -> Expr:
     op, dtype = site.op_as(Reduce), total.dtype
     match op.by:
         case Reduction.MAXIMUM:
-            return Binary("max", load(total), element)
+            return maximum(load(total), element)
         case Reduction.MINIMUM:
-            return Binary("min", load(total), element)
+            return minimum(load(total), element)
         case Reduction.ANY:
-            return Binary("max", load(total), element)
+            return maximum(load(total), element)
         case Reduction.ALL:
-            return Binary("min", load(total), element)
+            return minimum(load(total), element)
     sign = "+" if op.by is Reduction.SUM else "*"
     if dtype is DType.F32 or _is_scaled(site):
         return Binary(sign, load(total), element)
@@ -137,7 +139,7 @@ def _lower_index(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> 
     xs, ys = operand(site, 0, "x"), result(site)
     kept, _ = _nests(x.shape, (op.axis,))
     stride = dense_strides(x.shape)[op.axis]
-    best, place = Buffer("best", x.dtype, 1, Role.LOCAL), Buffer("place", DType.I32, 1, Role.LOCAL)
+    best, place = local("best", x.dtype), local("place", DType.I32)
     element = load(xs, kept.element(0) + variable("k") * stride)
     pair = (load(best), element) if op.by is Reduction.MAXIMUM else (element, load(best))
     is_better = Binary("<", *pair)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aot.ir.types import Array, TensorType
 from codegen.formats import RowFormat, RowRequest, requested_format, storage_dtype
-from codegen.kernels.kernel import Kernel, RowAccess
+from codegen.kernels.kernel import Kernel
 from codegen.kernels.row_nests import is_dense, pixel_element
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
@@ -22,7 +22,6 @@ def relayout(tensor: TensorType, source: RowFormat, target: RowFormat, why: str)
         why=why,
         proc=_copied(x, y, source, target),
         summary=f"One row copied: {source.said}, as {target.layout_text}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
     )
 
 

@@ -25,7 +25,6 @@ from codegen.loops.ir import (
     Apply,
     Buffer,
     BufferPlace,
-    Declare,
     Expr,
     Invoke,
     Load,
@@ -33,9 +32,9 @@ from codegen.loops.ir import (
     Role,
     ScalarFunction,
     Stmt,
-    Store,
-    at,
+    let,
     load,
+    local,
     map_places,
     walk,
 )
@@ -215,8 +214,8 @@ class ChannelConstants:
 def channel_constants(storing: StoreQuantised, channels: int, channel: Affine) -> ChannelConstants:
     """Returns the constants for a nest that computes a channel's sums and stores them."""
     bias = Buffer("bias", storing.sum_dtype, channels, Role.CONSTANT)
-    start = Buffer("start", storing.sum_dtype, 1, Role.LOCAL)
-    begin = (Declare(start), Store(at(start), load(bias, channel)))
+    start = local("start", storing.sum_dtype)
+    begin = let(start, load(bias, channel))
     c = scale_constants(storing, channels, channel)
     return replace(
         c, tables=(bias, *c.tables), locals=(start, *c.locals), loads=(*begin, *c.loads), start=load(start)
@@ -229,7 +228,7 @@ def scale_constants(storing: StoreQuantised, channels: int, channel: Affine) -> 
     second = ("addend", storing.addends, "rounding") if storing.is_fitted else ("right", DType.I8, "shift")
     other = Buffer(second[0], second[1], channels, Role.CONSTANT)
     values: list[tuple[str, Expr]] = [("scale", load(mult, channel)), (second[2], load(other, channel))]
-    shift = Buffer("shift", DType.I32, 1, Role.LOCAL)
+    shift = local("shift", DType.I32)
     tables: tuple[Buffer, ...] = (mult, other)
     if storing.is_prepared:
         term = Buffer("term", DType.I32, channels, Role.CONSTANT)
@@ -237,10 +236,8 @@ def scale_constants(storing: StoreQuantised, channels: int, channel: Affine) -> 
         tables = (*tables, term)
     elif storing.prepare is not None:
         values.append(("rounding", Apply(storing.prepare, (load(shift),))))
-    locals_ = tuple(Buffer(name, DType.I32, 1, Role.LOCAL) for name, _ in values)
-    loads = [
-        s for b, (_, value) in zip(locals_, values, strict=True) for s in (Declare(b), Store(at(b), value))
-    ]
+    locals_ = tuple(local(name, DType.I32) for name, _ in values)
+    loads = [s for b, (_, value) in zip(locals_, values, strict=True) for s in let(b, value)]
     scales = tuple(load(b) for b in locals_)
     return ChannelConstants(tables, locals_, tuple(loads), None, scales, storing)
 

@@ -23,7 +23,6 @@ from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
-    Binary,
     Buffer,
     Const,
     Declare,
@@ -36,7 +35,9 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 from codegen.loops.schedule import unroll_by
 
@@ -69,7 +70,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, 2)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     column, c = variable("column"), variable("c")
-    here = {name: Buffer(f"{name}_here", b.dtype, 1, Role.LOCAL) for name, b in stored.items()}
+    here = {name: local(f"{name}_here", b.dtype) for name, b in stored.items()}
 
     def known(name: str) -> tuple[Stmt, ...]:
         index = 0 if name == "down" else column
@@ -113,7 +114,7 @@ def _flat(site: Site) -> Kernel:
     xs, ys = operand(site, 0, "x"), result(site)
     n, row, column, c = (variable(name) for name in ("n", "row", "column", "c"))
     image = at(xs, n * (height * width * depth) + c)
-    locals_ = {name: Buffer(f"{name}_here", b.dtype, 1, Role.LOCAL) for name, b in stored.items()}
+    locals_ = {name: local(f"{name}_here", b.dtype) for name, b in stored.items()}
 
     def known(index_of: str, names: Sequence[str]) -> list[Stmt]:
         index = row if index_of == "row" else column
@@ -124,7 +125,7 @@ def _flat(site: Site) -> Kernel:
         ]
 
     def pixel(line: str, side: str) -> Expr:
-        return Element(image, Binary("+", load(locals_[line]), load(locals_[side])))
+        return Element(image, load(locals_[line]) + load(locals_[side]))
 
     four = tuple(pixel(line, side) for line in ("above", "below") for side in ("left", "right"))
     mix = _mix(site, load(locals_["down"]), load(locals_["across"]))
@@ -162,10 +163,10 @@ def _mix(site: Site, down: Expr, across: Expr) -> _Mix:
     if _op(site).is_unsigned:
         return _Mix(_of_unsigned(), (down, across))
     one = Const(1 << FRACTION_BITS)
-    up, back = Binary("-", one, down), Binary("-", one, across)
-    shares = [Binary("*", row, column) for row in (up, down) for column in (back, across)]
-    weights = [Buffer(f"share{number}", DType.I32, 1, Role.LOCAL) for number in range(len(shares))]
-    known = [(Declare(w), Store(at(w), share)) for w, share in zip(weights, shares, strict=True)]
+    up, back = one - down, one - across
+    shares = [row * column for row in (up, down) for column in (back, across)]
+    weights = [local(f"share{number}", DType.I32) for number in range(len(shares))]
+    known = [let(w, share) for w, share in zip(weights, shares, strict=True)]
     return _Mix(
         _of_integers(dtype, site.math), tuple(map(load, weights)), tuple(s for pair in known for s in pair)
     )

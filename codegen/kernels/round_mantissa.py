@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from aot.ir.types import DType, TensorType
 from aot.ops.round_mantissa import RoundMantissa
-from codegen.formats import RowFormat
 from codegen.isa.names import mangle
 from codegen.isa.plain.f32 import literal
-from codegen.kernels.elements import element_kernel, element_requests
-from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.strategy import OpKernel, Strategy
-from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
+from codegen.kernels.elements import element_op
+from codegen.kernels.kernel import Site
+from codegen.loops.ir import ScalarFunction
 
 
-def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+def _function(site: Site) -> ScalarFunction:
     op = site.op_as(RoundMantissa)
-    function = _function(op)
-
-    def result(values: Sequence[Load]) -> Expr:
-        return Apply(function, tuple(values))
-
-    return element_kernel(site, inputs, output, result, f"numbers of {op.mantissa_bits + 1} bits")
-
-
-_CALLS = ("frexpf", "ldexpf", "rintf", "fabsf", "copysignf")
-
-
-def _function(op: RoundMantissa) -> ScalarFunction:
     name = mangle("round_mantissa", op)
     definition = f"""\
 /* a with {op.mantissa_bits} bits after its first, none less than 2^{op.least_exponent - op.mantissa_bits}. */
@@ -49,7 +35,7 @@ static inline float {name}(float a)
     return fabsf(near) > {literal(op.largest)} ? copysignf({literal(op.outside)}, a) : near;
 }}
 """
-    return ScalarFunction(name, DType.F32, definition, _meaning(op), ("math.h",), library_calls=_CALLS)
+    return ScalarFunction(name, DType.F32, definition, _meaning(op), ("math.h",))
 
 
 def _meaning(op: RoundMantissa) -> Callable[[Any], Any]:
@@ -60,4 +46,8 @@ def _meaning(op: RoundMantissa) -> Callable[[Any], Any]:
     return compute
 
 
-KERNEL = OpKernel((Strategy("plain", element_requests, _lower),), frozenset({DType.F32}))
+def _what(site: Site) -> str:
+    return f"numbers of {site.op_as(RoundMantissa).mantissa_bits + 1} bits"
+
+
+KERNEL = element_op(_function, _what, frozenset({DType.F32}))

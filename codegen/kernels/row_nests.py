@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from aot.ir.types import Array, TensorType
 from codegen.formats import RowFormat, RowRequest, storage_dtype
-from codegen.kernels.kernel import Kernel, RowAccess, Site, row_fits
+from codegen.kernels.kernel import Kernel, Site, row_fits
 from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import (
@@ -43,11 +43,8 @@ def applied(site: Site, function: ScalarFunction, x: RowFormat, y: RowFormat, wh
     store = Store(at(ys, element(y)), Apply(function, (load(xs, element(x)),)))
     loop = For("i", y.width * y.channels, (store,)) if are_dense else every_pixel(y, store)
     return Kernel(
-        strategy="plain",
-        why="its only strategy",
         proc=Proc(f"{site.node.op.name}_{y.channels}_by_{y.width}", (xs, ys), (loop,)),
         summary=f"One row {what}: {y.said}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
     )
 
 
@@ -107,11 +104,8 @@ def vector_kernel(
 
     pixels = For("column", x.width, tuple(body(element, place)))
     return Kernel(
-        strategy="plain",
-        why="its only strategy",
         proc=Proc(f"{site.node.op.name}_{x.channels}_by_{x.width}", (xs, ys, *tables), (pixels,)),
         summary=f"One row of {what}: {x.said}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
         constants={table.name: array for table, array in tables.items()},
     )
 
@@ -172,13 +166,10 @@ def last_axis_kernel(
     vectors = [AxisVector(b, (column + f.left) * f.x_step, f.c_step) for b, f in ((xs, x), (ys, y))]
     pixels = For("column", y.width, tuple(body(vectors[0], vectors[1])))
     return Kernel(
-        strategy="plain",
-        why="its only strategy",
         proc=Proc(
             f"{site.node.op.name}_{y.channels}_of_{x.channels}_by_{y.width}", (xs, *constants, ys), (pixels,)
         ),
         summary=f"One row of {what}: {y.said}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
         constants={constants[i - 1].name: array.reshape(-1) for i, array in site.constants.items()},
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from aot.ir.types import DType
 from codegen.formats import RowFormat
@@ -21,6 +21,4 @@ def _chosen(values: Sequence[Load]) -> Expr:
     return Choose(condition, yes, no)
 
 
-KERNELS: Mapping[str, OpKernel] = {
-    "select": OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))
-}
+KERNEL = OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))

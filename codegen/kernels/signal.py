@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from aot.ir.types import DType
 from aot.ops.signal import (
@@ -14,37 +14,13 @@ from aot.ops.signal import (
 )
 from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain import signal
-from codegen.kernels.elements import element_kernel, element_requests
+from codegen.kernels.elements import element_op
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
 from codegen.kernels.row_nests import AxisVector, Body, last_axis_kernel, last_axis_requests
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
-from codegen.loops.ir import (
-    Apply,
-    Buffer,
-    Const,
-    Declare,
-    Expr,
-    For,
-    Load,
-    Role,
-    ScalarFunction,
-    Stmt,
-    Store,
-    at,
-    load,
-)
-
-
-def _elementwise(function: Callable[[Site], ScalarFunction], what: str) -> OpKernel:
-    def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        def made(values: Sequence[Load]) -> Expr:
-            return Apply(function(site), tuple(values))
-
-        return element_kernel(site, inputs, output, made, what)
-
-    return OpKernel((Strategy("plain", element_requests, lower),), frozenset(DType))
+from codegen.loops.ir import Apply, For, ScalarFunction, Stmt, Store, at, let, load, local
 
 
 def _headroom_requests(site: Site) -> tuple[RowRequest | None, ...]:
@@ -59,10 +35,9 @@ def _headroom(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
     if _of_each_row(site):
         return last_axis_kernel(site, inputs, output, _row_headroom(site), "the unused bits")
     xs, i = operand(site, 0, "x"), variable("i")
-    largest = Buffer("largest", DType.I16, 1, Role.LOCAL)
+    largest = local("largest", DType.I16)
     body: tuple[Stmt, ...] = (
-        Declare(largest),
-        Store(at(largest), Const(0)),
+        *let(largest, 0),
         For("i", xs.elements, (Store(at(largest), Apply(signal.LOUDER, (load(largest), load(xs, i)))),)),
         Store(at(result(site)), Apply(signal.FREE_BITS, (load(largest),))),
     )
@@ -73,11 +48,10 @@ def _row_headroom(site: Site) -> Body:
     size = site.input(0).shape[-1]
 
     def body(x: AxisVector, y: AxisVector) -> Sequence[Stmt]:
-        largest = Buffer("largest", DType.I16, 1, Role.LOCAL)
+        largest = local("largest", DType.I16)
         louder = Apply(signal.LOUDER_BUT_LOWEST, (load(largest), x.load(variable("i"))))
         return (
-            Declare(largest),
-            Store(at(largest), Const(0)),
+            *let(largest, 0),
             For("i", size, (Store(at(largest), louder),)),
             Store(y.at(0), Apply(signal.FREE_BITS, (load(largest),))),
         )
@@ -101,11 +75,13 @@ def _fixed_log(site: Site) -> ScalarFunction:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "fixed_log": _elementwise(_fixed_log, "logarithms"),
+    "fixed_log": element_op(_fixed_log, lambda site: "logarithms"),
     "headroom": OpKernel((Strategy("plain", _headroom_requests, _headroom),), frozenset(DType)),
-    "noise_estimate": _elementwise(_noise_estimate, "estimates of noise"),
-    "shift_up": _elementwise(lambda site: signal.SHIFTED_UP, "shifted samples"),
-    "whole_root": _elementwise(lambda site: signal.SHIFTED_ROOT, "square roots"),
-    "window": _elementwise(lambda site: signal.windowed(site.op_as(Window).shift), "windowed samples"),
-    "without_noise": _elementwise(_without_noise, "channels without their noise"),
+    "noise_estimate": element_op(_noise_estimate, lambda site: "estimates of noise"),
+    "shift_up": element_op(lambda site: signal.SHIFTED_UP, lambda site: "shifted samples"),
+    "whole_root": element_op(lambda site: signal.SHIFTED_ROOT, lambda site: "square roots"),
+    "window": element_op(
+        lambda site: signal.windowed(site.op_as(Window).shift), lambda site: "windowed samples"
+    ),
+    "without_noise": element_op(_without_noise, lambda site: "channels without their noise"),
 }

@@ -14,7 +14,7 @@ from codegen.kernels.kernel import Carried, Kernel, RowAccess, Site
 from codegen.kernels.row_nests import every_pixel, pixel_element
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Binary, Buffer, Const, Expr, For, Load, Proc, Role, Store, at, load
+from codegen.loops.ir import Apply, Buffer, Const, Expr, For, Load, Proc, Role, Store, at, load
 
 _SHARES = ("new", "old")
 
@@ -62,7 +62,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 def _next(op: Smooth, dtype: DType, values: tuple[Load, ...]) -> Expr:
     level, before, new, old = values
     if dtype is DType.F32:
-        return Binary("+", Binary("*", level, new), Binary("*", before, old))
+        return level * new + before * old
     return Apply(signal.noise_estimate(op.up, op.down, limited=False), (level, before, new, old))
 
 

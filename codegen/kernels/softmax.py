@@ -28,11 +28,8 @@ from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
     BufferPlace,
-    Const,
-    Declare,
     For,
     Load,
     Role,
@@ -40,7 +37,10 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
+    maximum,
 )
 
 _GIVEN = ("mult", "shift", "least")
@@ -52,29 +52,23 @@ def _requests(site: Site) -> tuple[RowRequest | None, ...]:
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     channels, pieces = inputs[0].channels, _pieces(site)
-    given = tuple(Buffer(name, DType.I32, 1, Role.LOCAL) for name in _GIVEN[: len(pieces.numbers)])
+    given = tuple(local(name, DType.I32) for name in _GIVEN[: len(pieces.numbers)])
     numbers = tuple(map(load, given))
     table = Buffer("numbers", DType.I32, len(given), Role.CONSTANT)
-    taken = [s for n, each in enumerate(given) for s in (Declare(each), Store(at(each), load(table, n)))]
-    most, total, scale, bits = (
-        Buffer(name, DType.I32, 1, Role.LOCAL) for name in ("most", "sum", "scale", "bits")
-    )
+    taken = [s for n, each in enumerate(given) for s in let(each, load(table, n))]
+    most, total, scale, bits = (local(name, DType.I32) for name in ("most", "sum", "scale", "bits"))
 
     def body(element: Callable[..., Load], place: Callable[[Affine], BufferPlace]) -> Sequence[Stmt]:
-        below = Binary("-", element(K), load(most))
+        below = element(K) - load(most)
         shared = (below, load(scale), load(bits))
         return (
             *taken,
-            Declare(most),
-            Store(at(most), element(0)),
-            For("k", channels, (Store(at(most), Binary("max", load(most), element(K))),)),
-            Declare(total),
-            Store(at(total), Const(0)),
+            *let(most, element(0)),
+            For("k", channels, (Store(at(most), maximum(load(most), element(K))),)),
+            *let(total, 0),
             For("k", channels, (Accumulate(at(total), Apply(pieces.exp, (below, *numbers))),)),
-            Declare(scale),
-            Store(at(scale), Apply(pieces.reciprocal, (load(total),))),
-            Declare(bits),
-            Store(at(bits), Apply(pieces.bits, (load(total),))),
+            *let(scale, Apply(pieces.reciprocal, (load(total),))),
+            *let(bits, Apply(pieces.bits, (load(total),))),
             For("k", channels, (Store(place(K), Apply(pieces.share, (*shared, *numbers))),)),
         )
 

@@ -24,7 +24,6 @@ from codegen.loops.ir import (
     Binary,
     Buffer,
     BufferPlace,
-    Const,
     Declare,
     For,
     Invoke,
@@ -34,7 +33,9 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 
 _F32 = frozenset({DType.F32})
@@ -47,22 +48,19 @@ def _share_of_root(count: int, epsilon: float) -> ScalarFunction:
         f"1.0f / sqrtf(v / {literal(count)} + {literal(float(single))})",
         lambda v: 1 / sqrt(v / count + single),
         ("math.h",),
-        ("sqrtf",),
     )
 
 
 def _lower_rms_norm(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     op, channels = site.op_as(RmsNorm), inputs[0].channels
-    total, share = (Buffer(name, DType.F32, 1, Role.LOCAL) for name in ("total", "share"))
+    total, share = (local(name, DType.F32) for name in ("total", "share"))
     gain = Buffer("gain", DType.F32, channels, Role.CONSTANT)
 
     def body(element: Callable[..., Load], place: Callable[[Affine], BufferPlace]) -> Sequence[Stmt]:
         return (
-            Declare(total),
-            Store(at(total), Const(0.0)),
-            *summed(total, "k", channels, lambda k: Binary("*", element(k), element(k))),
-            Declare(share),
-            Store(at(share), Apply(_share_of_root(channels, op.epsilon), (load(total),))),
+            *let(total, 0.0),
+            *summed(total, "k", channels, lambda k: element(k) * element(k)),
+            *let(share, Apply(_share_of_root(channels, op.epsilon), (load(total),))),
             For("k", channels, (Store(place(K), _times(element(K), load(share), load(gain, K))),)),
         )
 
@@ -71,7 +69,7 @@ def _lower_rms_norm(site: Site, inputs: Sequence[RowFormat], output: RowFormat) 
 
 
 def _times(a: Load, b: Load, c: Load) -> Binary:
-    return Binary("*", Binary("*", a, b), c)
+    return a * b * c
 
 
 def _lower_rotary(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -90,8 +88,8 @@ def _lower_rotary(site: Site, inputs: Sequence[RowFormat], output: RowFormat) ->
     one, two, turn = load(xs, first), load(xs, first + second), position * half + pair
     cosine, sine = load(cosines, turn), load(sines, turn)
     body = (
-        Store(at(ys, first), Binary("-", Binary("*", one, cosine), Binary("*", two, sine))),
-        Store(at(ys, first + second), Binary("+", Binary("*", two, cosine), Binary("*", one, sine))),
+        Store(at(ys, first), one * cosine - two * sine),
+        Store(at(ys, first + second), two * cosine + one * sine),
     )
     loops = For("h", prod(heads), (For("position", positions, (For("pair", half, body),)),))
     return flat_kernel(site, (xs, cosines, sines), (loops,), "rotated pairs")

@@ -106,8 +106,8 @@ def _logistic(v: float) -> float:
     return 1 / (1 + math.exp(-max(v, -700.0)))
 
 
-LOGISTIC = f32_function("real_logistic", "1.0f / (1.0f + expf(-v))", _logistic, ("math.h",), ("expf",))
-TANH = f32_function("real_tanh", "tanhf(v)", math.tanh, ("math.h",), ("tanhf",))
+LOGISTIC = f32_function("real_logistic", "1.0f / (1.0f + expf(-v))", _logistic, ("math.h",))
+TANH = f32_function("real_tanh", "tanhf(v)", math.tanh, ("math.h",))
 
 
 _KERNEL = OpKernel((Strategy("plain", requests_anything, _lower),), frozenset({DType.I8, DType.F32}))

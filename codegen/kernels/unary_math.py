@@ -17,11 +17,11 @@ from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.plain import TIMES, expression_function, unsigned
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.isa.plain.signal import INVERSE_ROOT
-from codegen.kernels.elements import element_kernel, element_requests
+from codegen.kernels.elements import applying, element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.strategy import OpKernel, Strategy
-from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
+from codegen.loops.ir import ScalarFunction
 
 _FLOATS = {
     MathFunction.ABS: "fabsf(a)",
@@ -54,36 +54,6 @@ _FLOATS = {
     MathFunction.SOFTPLUS: "a > 0.0f ? a + log1pf(expf(-a)) : log1pf(expf(a))",
     MathFunction.SOFTSIGN: "a / (1.0f + fabsf(a))",
 }
-_LIBRARY_CALLS = {
-    MathFunction.ABS: ("fabsf",),
-    MathFunction.SQRT: ("sqrtf",),
-    MathFunction.RSQRT: ("sqrtf",),
-    MathFunction.EXP: ("expf",),
-    MathFunction.LOG: ("logf",),
-    MathFunction.SIN: ("sinf",),
-    MathFunction.COS: ("cosf",),
-    MathFunction.TAN: ("tanf",),
-    MathFunction.ASIN: ("asinf",),
-    MathFunction.ACOS: ("acosf",),
-    MathFunction.ATAN: ("atanf",),
-    MathFunction.SINH: ("sinhf",),
-    MathFunction.COSH: ("coshf",),
-    MathFunction.ASINH: ("asinhf",),
-    MathFunction.ACOSH: ("acoshf",),
-    MathFunction.ATANH: ("atanhf",),
-    MathFunction.ERF: ("erff",),
-    MathFunction.CEIL: ("ceilf",),
-    MathFunction.FLOOR: ("floorf",),
-    MathFunction.ROUND: ("rintf",),
-    MathFunction.ELU: ("expm1f",),
-    MathFunction.GELU: ("erff",),
-    MathFunction.GELU_BY_TANH: ("tanhf",),
-    MathFunction.SOFTPLUS: (
-        "log1pf",
-        "expf",
-    ),
-    MathFunction.SOFTSIGN: ("fabsf",),
-}
 _INTEGERS = {
     MathFunction.ABS: "a < 0 ? ({T})(0u - ({U})a) : a",
     MathFunction.NEGATE: "({T})(0u - ({U})a)",
@@ -99,11 +69,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         return lookup_kernel(site, table, inputs[0], output)
     op = site.op_as(UnaryMath)
     function = _function(op, site.input(0), site.outputs[0])
-
-    def result(values: Sequence[Load]) -> Expr:
-        return Apply(function, tuple(values))
-
-    return element_kernel(site, inputs, output, result, f"the {op.of.value}")
+    return element_kernel(site, inputs, output, applying(function), f"the {op.of.value}")
 
 
 def _function(op: UnaryMath, x: TensorType, out: TensorType) -> ScalarFunction:
@@ -118,10 +84,7 @@ def _function(op: UnaryMath, x: TensorType, out: TensorType) -> ScalarFunction:
             else ""
         )
         name = f"real_{kind}{suffix}"
-        meaning, library_calls = _meaning(op, x, out), _LIBRARY_CALLS.get(op.of, ())
-        return expression_function(
-            name, dtype, (dtype,), text, meaning, includes=("math.h",), library_calls=library_calls
-        )
+        return expression_function(name, dtype, (dtype,), text, _meaning(op, x, out), includes=("math.h",))
     text = "!a" if dtype is DType.BOOL else _INTEGERS[op.of].format(T=dtype.c_name, U=unsigned(dtype))
     return expression_function(f"{kind}_{dtype.value}", dtype, (dtype,), text, _meaning(op, x, out))
 
@@ -186,6 +149,4 @@ def _meaning(op: UnaryMath, x: TensorType, out: TensorType) -> Callable[[Any], A
     return compute
 
 
-KERNELS: Mapping[str, OpKernel] = {
-    "unary_math": OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))
-}
+KERNEL = OpKernel((Strategy("plain", element_requests, _lower),), frozenset(DType))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 from aot.ir.strides import dense_strides
@@ -27,6 +27,7 @@ from codegen.loops.ir import (
     Role,
     Store,
     at,
+    let,
     load,
 )
 
@@ -39,12 +40,10 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     first = Buffer("first", DType.I32, max(1, x.rank), Role.LOCAL)
     room = [d - p for d, p in zip(x.shape, part.shape, strict=True)]
     nest = StridedNest(x.shape, (dense_strides(x.shape),))
-    distances: list[Expr] = [
-        Binary("-", Index(variable(f"i{axis}")), load(first, axis)) for axis in range(x.rank)
-    ]
+    distances: list[Expr] = [Index(variable(f"i{axis}")) - load(first, axis) for axis in range(x.rank)]
     place: Expr = Const(0)
     for distance, stride in zip(distances, dense_strides(part.shape), strict=True):
-        place = Binary("+", place, Binary("*", distance, Const(stride)))
+        place = place + distance * stride
     outside = load(xs, nest.element(0))
     value: Expr = Element(at(ps), place)
     for distance, size in zip(distances, part.shape, strict=True):
@@ -71,15 +70,13 @@ def _in_place(site: Site) -> Kernel:
     for a, stride in enumerate(strides):
         begin = within(load(ns, a), x.shape[a] - part.shape[a] + 1)
         narrow = Cast(DType.I32, begin) if ns.dtype is DType.I64 else begin
-        first = Binary("+", first, Binary("*", narrow, Const(stride)))
+        first = first + narrow * stride
     nest = StridedNest(part.shape[:axis], (strides[:axis], dense_strides(part.shape)[:axis]))
     last = sum((p - 1) * stride for p, stride in zip(part.shape[:axis], strides[:axis], strict=True))
     piece = row_write(x.dtype, x.elements - last, length)
     written = Invoke(piece, (at(ys, nest.element(0)), at(ps, nest.element(1)), at(FIRST)))
-    body = (Declare(FIRST), Store(at(FIRST), first), *nest.loops(written))
+    body = (*let(FIRST, first), *nest.loops(written))
     return flat_kernel(site, (ps, ns), body, "an update")
 
 
-KERNELS: Mapping[str, OpKernel] = {
-    "update_slice": OpKernel((Strategy("plain", flat_requests, _lower),), frozenset(DType))
-}
+KERNEL = OpKernel((Strategy("plain", flat_requests, _lower),), frozenset(DType))

@@ -170,7 +170,7 @@ def products_nest(m: Buffer, v: Buffer, w: Buffer, pairs: int, w_first: Affine |
     total = at(m, position * RECORD + i * PAIR + j)
     element = load(v, pair * V_OF_PAIR + position * RECORD + i * PAIR + k)
     weight = load(w, (position * pairs + pair) * (PAIR * PAIR) + j * PAIR + k + w_first)
-    adds = Accumulate(total, Binary("*", element, weight))
+    adds = Accumulate(total, element * weight)
     tiles = For("i", TILES, (For("j", PAIR, (For("k", PAIR, (adds,)),)),))
     zeros = For("i", TILES, (For("j", PAIR, (Store(total, Const(0)),)),))
     return For("position", POSITIONS, (zeros, For("depths", pairs, (tiles,))))
@@ -191,7 +191,7 @@ def _results(p: WinogradProblem, channel: ChannelConstants, m: Buffer, y: Buffer
 
     def product(row: int, column: int) -> Expr:
         made = load(m, i * PAIR + o + (row * WINDOW + column) * RECORD)
-        return Binary("+", start, made) if p.storing.is_fitted and (row, column) == IN_EVERY_RESULT else made
+        return start + made if p.storing.is_fitted and (row, column) == IN_EVERY_RESULT else made
 
     halves = tuple(
         Store(at(half, row * WINDOW + column), _combined(_A[:, row], partial(_swapped, product, column)))
@@ -204,7 +204,7 @@ def _results(p: WinogradProblem, channel: ChannelConstants, m: Buffer, y: Buffer
 
     def result(row: int, column: int) -> Expr:
         enlarged = four_sums(row, column)
-        return enlarged if p.storing.is_fitted else Binary("+", start, Apply(QUARTER, (enlarged,)))
+        return enlarged if p.storing.is_fitted else start + Apply(QUARTER, (enlarged,))
 
     sums = tuple(Store(at(total, n), result(*corner)) for n, corner in enumerate(corners))
 

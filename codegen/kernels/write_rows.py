@@ -19,7 +19,6 @@ from codegen.loops.ir import (
     Cast,
     Choose,
     Const,
-    Declare,
     Element,
     Expr,
     For,
@@ -30,11 +29,13 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 
 _WORD = 4  # bytes
-FIRST = Buffer("first", DType.I32, 1, Role.LOCAL)  # the element at which a row begins; -1: it is not written
+FIRST = local("first", DType.I32)  # the element at which a row begins; -1: it is not written
 
 
 def _axes(site: Site) -> tuple[int, int, int, int]:
@@ -64,17 +65,15 @@ def _write(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 def _first_element(site: Site, given: Expr, size: int, inner: int) -> tuple[Stmt, ...]:
     """Returns code that computes where a row begins in its block: -1 if its position is outside."""
-    op, place = site.op_as(WriteRows), Buffer("place", site.input(2).dtype, 1, Role.LOCAL)
+    op, place = site.op_as(WriteRows), local("place", site.input(2).dtype)
     here, begin, end = load(place), Const(0), Const(size)
-    from_end = Choose(Binary("<", given, begin), Binary("+", given, end), given)
+    from_end = Choose(Binary("<", given, begin), given + end, given)
     narrow = Cast(DType.I32, here) if place.dtype is DType.I64 else here
-    element = narrow if inner == 1 else Binary("*", narrow, Const(inner))
+    element = narrow if inner == 1 else narrow * inner
     is_inside = Choose(Binary("<", here, begin), Const(0), Binary("<", here, end))
     return (
-        Declare(place),
-        Store(at(place), from_end if op.by_index else given),
-        Declare(FIRST),
-        Store(at(FIRST), Choose(is_inside, element, Const(-1))),
+        *let(place, from_end if op.by_index else given),
+        *let(FIRST, Choose(is_inside, element, Const(-1))),
     )
 
 
@@ -103,7 +102,7 @@ static inline void {name}({dtype.c_name} *y, const {dtype.c_name} *row, int32_t 
 def _stored(ys: Buffer, rows: Buffer, to: BufferPlace, source: BufferPlace, length: int) -> Stmt:
     """Returns the code that stores an element of a block: of the row if that covers it, else the old one."""
     e = variable("e")
-    distance = Binary("-", Index(e), load(FIRST))
+    distance = Index(e) - load(FIRST)
     old = load(ys, to.index + e)
     covers = Choose(Binary("<", distance, Const(0)), Const(0), Binary("<", distance, Const(length)))
     is_there = Choose(Binary("<", load(FIRST), Const(0)), Const(0), covers)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 
 from aot.target import FEATURES, Feature
-from codegen.c.part_sizes import SIZED
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.misuse import misuse
 from codegen.lang.text import parse
@@ -20,7 +18,6 @@ from codegen.loops.ir import Buffer, Instruction, Proc, Role
 #
 # Only estimates of code size and stack use them. The project's C code declares them directly.
 
-_WORD = re.compile(r"\w+")
 _ASM = "__asm__ volatile"
 _OF_ITS_OWN = '"=&r"'  # the constraint of a scratch register in an assembly statement
 _WITH_ALL_REGISTERS = "#else"  # follows the assembly, if a version without it needs fewer registers
@@ -30,7 +27,6 @@ _WITH_ALL_REGISTERS = "#else"  # follows the assembly, if a version without it n
 class FactsOfC:
     """The facts, under the names of the fields of a function or an instruction."""
 
-    library_calls: tuple[str, ...]
     is_inline: bool
     is_asm: bool
     own_registers: int
@@ -41,7 +37,6 @@ def facts_of(name: str, definition: str) -> FactsOfC:
     _, static, head = before.rpartition("static")
     usual, _, whole = definition.partition(_WITH_ALL_REGISTERS)
     return FactsOfC(
-        library_calls=tuple(sorted(SIZED.intersection(_WORD.findall(definition)))),
         is_inline=not (call and static) or "inline" in head.split(),
         is_asm=_ASM in definition,
         own_registers=(whole or usual).count(_OF_ITS_OWN),
@@ -89,7 +84,6 @@ def instruction(
         definition,
         includes=tuple(includes),
         needs=features,
-        library_calls=told.library_calls,
         is_inline=told.is_inline,
         is_asm=told.is_asm,
         own_registers=told.own_registers,

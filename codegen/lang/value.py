@@ -325,9 +325,7 @@ def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Call
     """Returns a custom function: `c` defines it for the device, `compute` gives its result in Python."""
     require_name(name, "a function")
     told = facts_of(name, c)
-    made = ScalarFunction(
-        name, dtype_of(dtype), c, compute, library_calls=told.library_calls, is_inline=told.is_inline
-    )
+    made = ScalarFunction(name, dtype_of(dtype), c, compute, is_inline=told.is_inline)
 
     def call(*arguments: Operand) -> ElementValue:
         values = [to_value(argument) for argument in arguments]

@@ -14,10 +14,12 @@ Everything is frozen; schedule primitives build new procs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 from aot.ir.types import DType
 from aot.target import Feature
@@ -68,6 +70,25 @@ class BufferPlace:
         return self.index.variables | self.row.variables
 
 
+MATH_H = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        acosf acoshf asinf asinhf atan2f atanf atanhf ceilf copysignf cosf coshf erff expf expm1f fabsf floor
+        floorf fmaf fmaxf fminf fmodf frexpf ldexpf log1pf logf powf rintf roundf sinf sinhf sqrtf tanf tanhf
+        truncf
+        """,
+    )
+)
+_CALL = re.compile(r"\b([a-z]\w*)\(")
+
+
+@cache
+def math_calls(definition: str) -> frozenset[str]:
+    """Returns the functions of math.h that a C text calls."""
+    return MATH_H.intersection(_CALL.findall(definition))
+
+
 @dataclass(frozen=True)
 class ScalarFunction:
     """A scalar function: its C text and its meaning. Functions of the same name are equal."""
@@ -80,32 +101,66 @@ class ScalarFunction:
     calls: tuple[ScalarFunction, ...] = ()  # that the definition calls
     needs: frozenset[Feature] = frozenset()  # features of the core that runs the definition
     machine_instructions: int = 0  # of one call, in addition to an ordinary statement; for estimates
-    library_calls: tuple[str, ...] = ()  # from math.h, called by the definition
     is_inline: bool = True  # declared inline: a compiler may copy it, however long it is
 
     def meaning(self, *arguments: float) -> Any:
         return self.compute(*arguments)
 
+    @property
+    def library_calls(self) -> frozenset[str]:
+        """Returns the functions of math.h that the definition calls."""
+        return math_calls(self.definition)
+
+
+class Arithmetic:
+    """Operators of expressions, which build expressions. Other operands may be numbers."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Expr | float) -> Binary:
+        return Binary("+", _expr(self), _expr(other))
+
+    def __sub__(self, other: Expr | float) -> Binary:
+        return Binary("-", _expr(self), _expr(other))
+
+    def __mul__(self, other: Expr | float) -> Binary:
+        return Binary("*", _expr(self), _expr(other))
+
+    def __floordiv__(self, other: Expr | float) -> Binary:
+        return Binary("//", _expr(self), _expr(other))
+
+    def __mod__(self, other: Expr | float) -> Binary:
+        return Binary("%", _expr(self), _expr(other))
+
+    def __lshift__(self, other: Expr | float) -> Binary:
+        return Binary("<<", _expr(self), _expr(other))
+
+    def __rshift__(self, other: Expr | float) -> Binary:
+        return Binary(">>", _expr(self), _expr(other))
+
+    def __and__(self, other: Expr | float) -> Binary:
+        return Binary("&", _expr(self), _expr(other))
+
 
 @dataclass(frozen=True, slots=True)
-class Const:
+class Const(Arithmetic):
     value: int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class Index(Arithmetic):
     """A loop variable or affine sum used as a number."""
 
     value: Affine
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Load(Arithmetic):
     place: BufferPlace
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class Element(Arithmetic):
     """The table element `number` places after `place`; the number is computed at run time."""
 
     place: BufferPlace
@@ -113,26 +168,26 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Arithmetic):
     op: str  # + - * < == min max; for integers also << >> & | ^ // % (rounded down, as in NumPy)
     left: Expr
     right: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(Arithmetic):
     dtype: DType
     value: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(Arithmetic):
     function: ScalarFunction
     arguments: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choose:
+class Choose(Arithmetic):
     """One of two values. The other is not evaluated, so it may be undefined."""
 
     condition: Expr  # true if not 0
@@ -141,6 +196,18 @@ class Choose:
 
 
 Expr = Const | Index | Load | Element | Binary | Cast | Apply | Choose
+
+
+def _expr(value: Arithmetic | float) -> Expr:
+    return cast(Expr, value) if isinstance(value, Arithmetic) else Const(value)
+
+
+def maximum(left: Expr | float, right: Expr | float) -> Binary:
+    return Binary("max", _expr(left), _expr(right))
+
+
+def minimum(left: Expr | float, right: Expr | float) -> Binary:
+    return Binary("min", _expr(left), _expr(right))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +259,14 @@ class Instruction:
     stack_bytes: int = 0  # stack of one call, for estimates
     numbers: tuple[tuple[str, int], ...] = ()
     needs: frozenset[Feature] = field(default=frozenset(), compare=False)  # features of the core that runs it
-    library_calls: tuple[str, ...] = ()  # from math.h, as for a scalar function
     is_inline: bool = True
     is_asm: bool = False  # the definition has an assembly statement that the compiler must not move
     own_registers: int = 0  # general registers that the statement uses in addition to its operands
+
+    @property
+    def library_calls(self) -> frozenset[str]:
+        """Returns the functions of math.h that the definition calls."""
+        return math_calls(self.definition)
 
     @property
     def is_c(self) -> bool:
@@ -233,6 +304,16 @@ def at(buffer: Buffer, index: Affine | int = 0, row: Affine | int = 0) -> Buffer
 
 def load(buffer: Buffer, index: Affine | int = 0, row: Affine | int = 0) -> Load:
     return Load(at(buffer, index, row))
+
+
+def local(name: str, dtype: DType) -> Buffer:
+    """Returns a variable of a kernel's body."""
+    return Buffer(name, dtype, 1, Role.LOCAL)
+
+
+def let(variable: Buffer, value: Expr | float) -> tuple[Declare, Store]:
+    """Declares a variable and stores its first value."""
+    return Declare(variable), Store(at(variable), _expr(value))
 
 
 def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:

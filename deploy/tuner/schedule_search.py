@@ -143,7 +143,7 @@ def _of_template(template: Template, schedule: Schedule, marked: Proc, seed: int
     def kernel(point: Point, constants: Mapping[str, Array]) -> Kernel:
         made = applied(template, schedule, point)
         proc = over_rows(replace(made.proc, name=marked.name))
-        return Kernel("template", "searched", proc, "", (), made.stored(constants))
+        return Kernel(proc, "", "template", "searched", (), made.stored(constants))
 
     return template_task(
         over_rows(marked), template_space(f"{marked.name} template", template, schedule), kernel, seed

@@ -31,7 +31,7 @@ from codegen.accelerators.accelerator import (
 )
 from codegen.formats import RowFormat
 from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
-from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, RowAccess, Site
+from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, Site
 from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice
@@ -124,7 +124,6 @@ def _lower(site: Site, lanes: int) -> Kernel:
         why=pooled if len(region_of(site).graph.nodes) > 1 else alone,
         proc=Proc(name, pointers, ()),
         summary="",
-        access=(RowAccess(stride=1, first=0, count=1),),
         constants=tables,
         whole=True,
         calls=CFunction(name, _library(_KINDS[dtype]), numbers, stack_bytes=200),

@@ -14,7 +14,7 @@ from aot.ops.requant import quant_of
 from codegen.accelerators.accelerator import Accelerator
 from codegen.formats import RowFormat, whole
 from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
-from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, RowAccess, Site
+from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, Site
 from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy
 from codegen.loops.ir import Buffer, Proc, Role
 
@@ -55,7 +55,6 @@ def _lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kern
         why="the function accepts int8 convolutions of any shape",
         proc=Proc(_NAME, pointers, ()),
         summary="",
-        access=(RowAccess(stride=1, first=0, count=1),),
         constants=tables,
         whole=True,
         calls=CFunction(_NAME, _library(), _shape(site), stack_bytes=120),

@@ -51,7 +51,7 @@ def template_task(
 def _naive(proc: Proc, memory: Mapping[str, Sequence[Array]]) -> Kernel:
     rows = tuple(RowAccess(0, 0, p.rows) for p in proc.params if p.role is Role.ROWS)
     constants = {p.name: memory[p.name][0] for p in proc.params if p.role is Role.CONSTANT}
-    return Kernel("auto", "searched", proc, "", rows, constants)
+    return Kernel(proc, "", "auto", "searched", rows, constants)
 
 
 def _task_of(

@@ -29,7 +29,7 @@ def kernel(
     *body: Stmt, tables: Mapping[str, Array] = TABLES, row_tables: Mapping[str, int] = NO_ROWS
 ) -> Kernel:
     params = (Y, *(buffer for buffer in (BIAS, MULT) if buffer.name in tables))
-    return Kernel("s", "w", Proc("p", params, body), "", (), tables, row_tables)
+    return Kernel(Proc("p", params, body), "", access=(), constants=tables, row_tables=row_tables)
 
 
 def result_of(made: Kernel) -> list[int]:

@@ -24,12 +24,11 @@ static float f(float a)
 @pytest.mark.parametrize(
     ("c", "facts"),
     [
-        (_PLAIN, FactsOfC((), True, False, 0)),
-        (_PLAIN.replace("return a", "return expf(a) + sinf(a)"), FactsOfC(("expf", "sinf"), True, False, 0)),
-        (_PLAIN.replace(" inline", ""), FactsOfC((), False, False, 0)),
-        (_TWINS, FactsOfC((), False, True, 2)),
-        (_TWINS.replace("#else", ""), FactsOfC((), False, True, 3)),
-        ("", FactsOfC((), True, False, 0)),
+        (_PLAIN, FactsOfC(True, False, 0)),
+        (_PLAIN.replace(" inline", ""), FactsOfC(False, False, 0)),
+        (_TWINS, FactsOfC(False, True, 2)),
+        (_TWINS.replace("#else", ""), FactsOfC(False, True, 3)),
+        ("", FactsOfC(True, False, 0)),
     ],
 )
 def test_facts_are_read_from_the_text(c: str, facts: FactsOfC) -> None:
@@ -41,4 +40,4 @@ def test_both_doors_read_them() -> None:
     assert (made.is_inline, made.is_asm, made.own_registers, made.is_c) == (False, True, 2, False)
     applied = function("f", "f32", _PLAIN.replace("return a", "return tanhf(a)"), lambda a: a)(1.0).expr
     assert isinstance(applied, Apply)
-    assert (applied.function.library_calls, applied.function.is_inline) == (("tanhf",), True)
+    assert (applied.function.library_calls, applied.function.is_inline) == (frozenset({"tanhf"}), True)

@@ -14,7 +14,7 @@ from aot.ir.types import DType
 from codegen.isa.dsp.needs import needs_of
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import variable
-from codegen.loops.ir import Accumulate, Binary, Buffer, For, Instruction, Role, at, load
+from codegen.loops.ir import Accumulate, Buffer, For, Instruction, Role, at, load
 
 CHANNELS = 4  # per 32-bit load of weights
 PIXELS = 2
@@ -81,7 +81,7 @@ def window(tile: ChannelsTile) -> Instruction:
     w = Buffer("w", tile.w_dtype, 0, Role.CONSTANT)
     i, j, r, t = (variable(v) for v in ("i", "j", "r", "t"))
     element = load(x, i * tile.pixel_step + t * tile.tap_step + j, r)
-    product = Binary("*", element, load(w, (r * tile.columns + t) * CHANNELS + j))
+    product = element * load(w, (r * tile.columns + t) * CHANNELS + j)
     inner = For("j", tile.channels, (Accumulate(at(sums, i * tile.channels + j), product),))
     taps = For("t", tile.columns, (For("i", tile.pixels, (inner,)),))
     every = ", ".join(f"&{{sums[{n}]}}" for n in range(sums.elements))

@@ -34,16 +34,16 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
-    Declare,
     For,
     Instruction,
     Role,
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 
 STRIDES = (1, 2)
@@ -89,8 +89,8 @@ def depthwise_row(row: DepthwiseRow, storing: StoreQuantised) -> Instruction:
     x = Buffer("x", DType.I8, 0, Role.ROWS, KERNEL)
     w = Buffer("w", DType.I8, TAPS_BYTES if row.weight_bits == 8 else FOUR_BIT_BYTES, Role.CONSTANT)
     text = _Text(row, storing)
-    start, *scales = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in text.constants)
-    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
+    start, *scales = (local(name, DType.I32) for name in text.constants)
+    total = local("sum", DType.I32)
     i = variable("i")
 
     def product(number: int) -> Stmt:
@@ -99,11 +99,11 @@ def depthwise_row(row: DepthwiseRow, storing: StoreQuantised) -> Instruction:
         value = load(x, pixel, r) if row.edges is None else row.edges.value(x, 0, pixel, r)
         place = TAPS_ORDER.index(number)
         weight = load(w, place) if row.weight_bits == 8 else four_bit_tap(place, w, Affine())
-        return Accumulate(at(total), Binary("*", value, weight))
+        return Accumulate(at(total), value * weight)
 
     windows = (product(number) for number in range(KERNEL * KERNEL))
     stored = Apply(storing.store, (load(total), *(load(s) for s in scales)))
-    once = (Declare(total), Store(at(total), load(start)), *windows, Store(at(y, i * row.y_step), stored))
+    once = (*let(total, load(start)), *windows, Store(at(y, i * row.y_step), stored))
     given = ", ".join(f"{{{name}[0]}}" for name in text.constants)
     numbers = "".join(f"{{{name}}}, " for name, _ in row.numbers)
     return Instruction(

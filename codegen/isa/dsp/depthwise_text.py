@@ -18,7 +18,7 @@ from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.window import WindowBlock, window_row
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import Affine
-from codegen.loops.ir import Binary, Buffer, Const, Expr, Instruction, ScalarFunction, load
+from codegen.loops.ir import Buffer, Expr, Instruction, ScalarFunction, load
 
 # A channel's nine weights [kernel row][column], in the order in which few instructions make pairs of them:
 # two words and a byte. Rows 0 and 1 of the windows share a register for their middle taps.
@@ -67,8 +67,8 @@ def four_bit_tap(number: int, w: Buffer, first: Affine) -> Expr:
     byte = load(w, first + (number % _DIGITS if number < 2 * _DIGITS else _DIGITS))
     if number == 2 * _DIGITS:
         return byte
-    digit = byte if number < _DIGITS else Binary(">>", byte, Const(_DIGITS))
-    return Binary("-", Binary("&", digit, Const(_MASK)), Const(_HALF))
+    digit = byte if number < _DIGITS else byte >> _DIGITS
+    return (digit & _MASK) - _HALF
 
 
 _IN_MEMORY = "#ifndef FEW_REGISTERS /* all are taken: the channel's constants stay in memory */"

@@ -23,18 +23,7 @@ from codegen.isa.dsp.text import (
 )
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import variable
-from codegen.loops.ir import (
-    Accumulate,
-    Binary,
-    Buffer,
-    For,
-    Instruction,
-    Role,
-    ScalarFunction,
-    Stmt,
-    at,
-    load,
-)
+from codegen.loops.ir import Accumulate, Buffer, For, Instruction, Role, ScalarFunction, Stmt, at, load
 
 
 @lru_cache(maxsize=256)  # layers share tiles, and tiles share parts
@@ -120,12 +109,10 @@ def _meaning(tile: SmladDotTile, sums: Buffer, x: Buffer, w: Buffer) -> tuple[St
     group = n * 4 * tile.channels + j * 4
     if tile.pairs_cross:
         high, low = variable("high"), variable("low")
-        product = Binary(
-            "*", load(x, i * tile.pixel_step + n * 4 + high * 2 + low), load(w, group + low * 2 + high)
-        )
+        product = load(x, i * tile.pixel_step + n * 4 + high * 2 + low) * load(w, group + low * 2 + high)
         inner: Stmt = For("high", 2, (For("low", 2, (Accumulate(total, product),)),))
     else:
         k = variable("k")
-        product = Binary("*", load(x, i * tile.pixel_step + n * 4 + k), load(w, group + k))
+        product = load(x, i * tile.pixel_step + n * 4 + k) * load(w, group + k)
         inner = For("k", 4, (Accumulate(total, product),))
     return (For("n", tile.steps, (For("i", tile.pixels, (For("j", tile.channels, (inner,)),)),)),)

@@ -11,7 +11,7 @@ from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.dots import dot
 from codegen.isa.dsp.needs import needs_of
 from codegen.loops.affine import variable
-from codegen.loops.ir import Accumulate, Binary, Buffer, For, Instruction, Role, Stmt, at, load
+from codegen.loops.ir import Accumulate, Buffer, For, Instruction, Role, Stmt, at, load
 
 
 def dot_rows(tile: SmladDotTile, rows: int) -> Instruction:
@@ -42,11 +42,11 @@ def _meaning(tile: SmladDotTile, rows: int, sums: Buffer, x: Buffer, w: Buffer) 
     inner: Stmt
     if tile.pairs_cross:
         high, low = variable("high"), variable("low")
-        product = Binary("*", load(x, pixel + high * 2 + low, r), load(w, weight + low * 2 + high))
+        product = load(x, pixel + high * 2 + low, r) * load(w, weight + low * 2 + high)
         inner = For("high", 2, (For("low", 2, (Accumulate(total, product),)),))
     else:
         k = variable("k")
-        product = Binary("*", load(x, pixel + k, r), load(w, weight + k))
+        product = load(x, pixel + k, r) * load(w, weight + k)
         inner = For("k", 4, (Accumulate(total, product),))
     groups = For("n", tile.steps, (For("i", tile.pixels, (For("j", tile.channels, (inner,)),)),))
     return (For("r", rows, (For("t", 1, (groups,)),)),)

@@ -32,16 +32,15 @@ def f32_function(
     expression: str,
     compute: Callable[[float], float],
     includes: tuple[str, ...] = (),
-    library_calls: tuple[str, ...] = (),
 ) -> ScalarFunction:
-    """f(v) -> the C expression of v; `library_calls` are the functions of math.h in it."""
+    """f(v) -> the C expression of v."""
     definition = f"""\
 static inline float {name}(float v)
 {{
     return {expression};
 }}
 """
-    return ScalarFunction(name, DType.F32, definition, compute, includes, library_calls=library_calls)
+    return ScalarFunction(name, DType.F32, definition, compute, includes)
 
 
 def _fused(a: float, b: float, total: float) -> float:
@@ -60,7 +59,6 @@ static inline float real_fused(float a, float b, float total)
 """,
     _fused,
     ("math.h",),
-    library_calls=("fmaf",),
 )
 
 

@@ -42,7 +42,6 @@ def expression_function(
     says: str = "",
     includes: tuple[str, ...] = (),
     calls: tuple[ScalarFunction, ...] = (),
-    library_calls: tuple[str, ...] = (),
 ) -> ScalarFunction:
     """f(a, b, ...) -> the C expression, which has the result's type."""
     listed = ", ".join(f"{d.c_name} {n}" for d, n in zip(parameters, _PARAMETERS, strict=False))
@@ -53,7 +52,7 @@ def expression_function(
     return {expression};
 }}
 """
-    return ScalarFunction(name, result, definition, compute, includes, calls, library_calls=library_calls)
+    return ScalarFunction(name, result, definition, compute, includes, calls)
 
 
 def wrapped(value: int, dtype: DType) -> int:

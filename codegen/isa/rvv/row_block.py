@@ -18,16 +18,16 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
-    Declare,
     For,
     Instruction,
     Role,
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 
 # In a tile of several pixels, LLVM keeps all constants in registers while it stores sums, and spills sums to
@@ -84,7 +84,7 @@ class Products:
     pixel_instructions: int  # of `lines` per pixel: loads and products
 
 
-TOTAL = Buffer("total", DType.I32, 1, Role.LOCAL)
+TOTAL = local("total", DType.I32)
 WEIGHTS = Buffer("w", DType.I8, 0, Role.CONSTANT)
 
 
@@ -99,15 +99,14 @@ def row_block(block: RowBlock, products: Products, requant: Requant) -> Instruct
     right = Buffer("right", DType.I8, 0, Role.CONSTANT)
     i, j = variable("i"), variable("j")
     held = [
-        (Buffer(name, DType.I32, 1, Role.LOCAL), table)
+        (local(name, DType.I32), table)
         for name, table in (("start", bias), ("scale", mult), ("shift", right))
     ]
-    loads = [s for b, table in held for s in (Declare(b), Store(at(b), load(table, j)))]
+    loads = [s for b, table in held for s in let(b, load(table, j))]
     start, scale, shift = (load(b) for b, _ in held)
     place = at(y, i * block.y_step + j * block.y_channel_step)
     output = (
-        Declare(TOTAL),
-        Store(at(TOTAL), start),
+        *let(TOTAL, start),
         *products.window,
         Store(place, Apply(exact_store(requant).store, (load(TOTAL), scale, shift))),
     )
@@ -225,7 +224,7 @@ def depthwise_channels(block: RowBlock, requant: Requant) -> Instruction:
     i, j, r, t = (variable(v) for v in ("i", "j", "r", "t"))
     weight = (r * block.taps + t) * block.channels + j
     element = load(rows_read(block), i * block.x_step + t * block.tap_step + j, r)
-    product = Accumulate(at(TOTAL), Binary("*", element, load(WEIGHTS, weight)))
+    product = Accumulate(at(TOTAL), element * load(WEIGHTS, weight))
     products = Products(
         f"depthwise_{block.rows}x{block.taps}_of_{block.channels}_channels{block.steps}",
         f"windows of {block.rows}x{block.taps}",
@@ -269,7 +268,7 @@ def dot_channels(block: RowBlock, length: int, requant: Requant) -> Instruction:
     i, j, r, t, k = (variable(v) for v in ("i", "j", "r", "t", "k"))
     weight = ((r * block.taps + t) * length + k) * block.channels + j
     element = load(rows_read(block), i * block.x_step + t * block.tap_step + k, r)
-    product = Accumulate(at(TOTAL), Binary("*", element, load(WEIGHTS, weight)))
+    product = Accumulate(at(TOTAL), element * load(WEIGHTS, weight))
     window = For("r", block.rows, (For("t", block.taps, (For("k", length, (product,)),)),))
     says = f"windows of {block.rows}x{block.taps * length}"
     products = Products(

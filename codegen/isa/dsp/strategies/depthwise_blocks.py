@@ -36,9 +36,7 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
-    Const,
     Declare,
     Expr,
     For,
@@ -49,6 +47,7 @@ from codegen.loops.ir import (
     Store,
     at,
     load,
+    local,
 )
 from codegen.loops.tensorize import tensorize
 
@@ -110,15 +109,12 @@ def _outputs(
 ) -> Stmt:
     """Returns the loop over a channel's outputs; `first` are its first elements of y, x and w."""
     (y, x, w), (y_first, x_first, w_first), column = buffers, first, variable("column")
-    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
+    total = local("sum", DType.I32)
     products = (
         Accumulate(
             at(total),
-            Binary(
-                "*",
-                load(x, column * row.stride + number % KERNEL + x_first, number // KERNEL),
-                load(w, w_first + place),
-            ),
+            load(x, column * row.stride + number % KERNEL + x_first, number // KERNEL)
+            * load(w, w_first + place),
         )
         for number, place in enumerate(TAP_PLACES)
     )
@@ -135,8 +131,8 @@ def _number(w: Buffer, first: Affine, size: int) -> Expr:
     """Returns the number of `size` bytes in the record, the least significant byte first."""
     number: Expr = load(w, first + (size - 1))
     for byte in reversed(range(size - 1)):
-        low = Binary("&", load(w, first + byte), Const((1 << _BYTE) - 1))
-        number = Binary("+", Binary("<<", number, Const(_BYTE)), low)
+        low = load(w, first + byte) & (1 << _BYTE) - 1
+        number = (number << _BYTE) + low
     return number
 
 

@@ -130,7 +130,7 @@ def _of_four_bits(proc: Proc) -> Proc:
                 return replace(stmt, body=tuple(map(changed, stmt.body)))
             case Accumulate(place, Binary("*", value, Load(BufferPlace(buffer, index)))) if buffer == old:
                 terms = tuple((name, step // TAPS_BYTES * FOUR_BIT_BYTES) for name, step in index.terms)
-                return Accumulate(place, Binary("*", value, four_bit_tap(index.constant, new, Affine(terms))))
+                return Accumulate(place, value * four_bit_tap(index.constant, new, Affine(terms)))
         return stmt
 
     params = tuple(new if param == old else param for param in proc.params)
