@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from needs import require_packages, require_programs, skip_or_fail
 
 # A slow machine is not a failure, and CI finds the same cases each time.
 hypothesis.settings.register_profile("solder", deadline=None, derandomize=os.environ.get("CI") == "true")
@@ -55,19 +55,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             require_programs(*tools)
 
 
-def skip_or_fail(reason: str) -> None:
-    """What is missing skips a test on someone's desk and fails it in CI, where it is meant to be there."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{reason}; in CI nothing may be missing", pytrace=False)
-    pytest.skip(reason)
-
-
-def require_programs(*names: str) -> None:
-    for name in names:
-        if shutil.which(name) is None:
-            skip_or_fail(f"needs the program {name}, which is not on PATH")
-
-
 @pytest.fixture(scope="session")
 def repo_root() -> Path:
     return ROOT
@@ -90,13 +77,7 @@ def require_tool() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def require_package() -> Callable[..., None]:
     """require_package("unicorn"): optional Python packages that must be importable."""
-
-    def require(*names: str) -> None:
-        for name in names:
-            if importlib.util.find_spec(name) is None:
-                skip_or_fail(f"needs the Python package {name}, which is not installed")
-
-    return require
+    return require_packages
 
 
 @pytest.fixture(scope="session")

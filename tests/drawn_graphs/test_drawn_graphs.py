@@ -41,11 +41,8 @@ def test_graphs_that_lose_digits_by_themselves_are_right(
 
 
 @pytest.mark.parametrize(("mean", "is_wrong"), [(0.0, True), (1e4, False)])
-def test_a_difference_is_wrong_if_the_graph_keeps_its_digits(
-    mean: float, is_wrong: bool, require_package: Callable[..., None]
-) -> None:
+def test_a_difference_is_wrong_if_the_graph_keeps_its_digits(mean: float, is_wrong: bool) -> None:
     """Subtracting the mean of numbers near 10,000 leaves four of their seven digits."""
-    require_package("onnxruntime")
     x = (mean + np.random.default_rng(5).normal(size=(1, 4, 6))).astype(np.float32)
     drawing = Drawing(np.random.default_rng(6))
     scale = drawing.weights(6)

@@ -63,14 +63,12 @@ def compare(data: bytes, holes: float = 0.0) -> None:
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_an_operator_gives_what_onnx_runtime_gives(name: str, require_package: Callable[..., None]) -> None:
-    require_package("onnxruntime")
+def test_an_operator_gives_what_onnx_runtime_gives(name: str) -> None:
     operator, attributes = OPERATORS[name]
     compare(file_of(operator, **attributes), float("nan") if name == "missing numbers" else 0.0)
 
 
-def test_columns_are_extracted_as_onnx_runtime_does(require_package: Callable[..., None]) -> None:
-    require_package("onnxruntime")
+def test_columns_are_extracted_as_onnx_runtime_does() -> None:
     compare(file_of("ArrayFeatureExtractor", "columns"))
 
 
@@ -199,19 +197,13 @@ def compare_vectors(data: bytes) -> None:
 
 @pytest.mark.parametrize("classes", PER_CLASS)
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_classes_are_those_of_onnx_runtime(
-    kernel: str, classes: int, require_package: Callable[..., None]
-) -> None:
-    require_package("onnxruntime")
+def test_classes_are_those_of_onnx_runtime(kernel: str, classes: int) -> None:
     compare_vectors(classifier(kernel, classes))
 
 
 @pytest.mark.parametrize("one_class", [0, 1])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_sums_are_those_of_onnx_runtime(
-    kernel: str, one_class: int, require_package: Callable[..., None]
-) -> None:
-    require_package("onnxruntime")
+def test_sums_are_those_of_onnx_runtime(kernel: str, one_class: int) -> None:
     compare_vectors(regressor(kernel, one_class=one_class))
 
 
@@ -220,7 +212,6 @@ def test_sums_are_those_of_onnx_runtime(
 @pytest.mark.parametrize("classes", [2, 3])
 def test_what_scikit_learn_exports_is_read(classes: int, require_package: Callable[..., None]) -> None:
     """For three classes the exporter writes what turns votes into scores behind the operator."""
-    require_package("onnxruntime")
     require_package("skl2onnx")
     from skl2onnx import to_onnx
     from sklearn.svm import SVC

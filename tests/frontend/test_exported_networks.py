@@ -204,10 +204,7 @@ NETWORKS: dict[str, tuple[Make, str]] = {
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_an_exported_network_is_turned_at_its_edges_only(
-    name: str, require_package: Callable[..., None]
-) -> None:
-    require_package("onnxruntime")
+def test_an_exported_network_is_turned_at_its_edges_only(name: str) -> None:
     make, ops = NETWORKS[name]
     net = Net(QdqBuilder(name, opset=18), np.random.default_rng(2))
     data = net.build.finish(make(net))

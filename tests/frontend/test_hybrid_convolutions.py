@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from c_checks import failures_on_host
+from litert_oracle import run_litert
 from model_checks import PLAIN, model_check
 from tflite_builder import ModelBuilder
 
@@ -58,30 +59,14 @@ def images(depth: int) -> Iterator[Array]:
         yield (rng.standard_normal((1, SIZE, SIZE, depth)) * reach + middle).astype(np.float32)
 
 
-def litert(data: bytes, inputs: Iterator[Array]) -> list[Array]:
-    # An optional package, imported only where a test asks for it.
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
-    (x,), (y,) = interpreter.get_input_details(), interpreter.get_output_details()
-    found = []
-    for array in inputs:
-        interpreter.set_tensor(x["index"], array)
-        interpreter.invoke()
-        found.append(interpreter.get_tensor(y["index"]))
-    return found
-
-
 @pytest.mark.parametrize("activation", [0, 1])
 @pytest.mark.parametrize(("kind", "depth", "channels", "each"), LAYERS)
 def test_a_layer_has_the_bits_of_litert(
-    kind: str, depth: int, channels: int, each: bool, activation: int, require_package: Callable[..., None]
+    kind: str, depth: int, channels: int, each: bool, activation: int
 ) -> None:
-    require_package("ai_edge_litert")
     data = layer(kind, depth, channels, each, activation)
     graph = read_tflite(data, "hybrid.tflite", "litert-ref")
-    for x, wanted in zip(images(depth), litert(data, images(depth)), strict=True):
+    for x, wanted in zip(images(depth), run_litert(data, list(images(depth))), strict=True):
         np.testing.assert_array_equal(run_graph(graph, {"x": x})["y"], wanted)
 
 
@@ -100,14 +85,13 @@ def test_several_images_keep_their_numbers() -> None:
 
 
 @pytest.mark.cc
-def test_c_computes_what_litert_computes(require_package: Callable[..., None], tmp_path: Path) -> None:
+def test_c_computes_what_litert_computes(tmp_path: Path) -> None:
     """Whole steps are exact in any order of sums."""
-    require_package("ai_edge_litert")
     checks = []
     for number, way in enumerate((LAYERS[0], LAYERS[1], LAYERS[5])):
         data, samples = layer(*way), [{"x": x} for x in images(way[1])][:6]
         graph = read_tflite(data, "hybrid.tflite", "litert-ref")
-        for sample, each in zip(samples, litert(data, iter([s["x"] for s in samples])), strict=True):
+        for sample, each in zip(samples, run_litert(data, [s["x"] for s in samples]), strict=True):
             np.testing.assert_array_equal(run_graph(graph, sample)["y"], each)
         meant = run_meaning(graph).graph
         checks.append(model_check(f"hybrid_{number}", f"k{number}", meant, PLAIN, CompileOptions(), samples))

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_checks import failures_on_board, failures_on_host
+from litert_oracle import litert_interpreter, run_litert, run_litert_once
 from model_checks import DSP, PLAIN, compiled, model_check
 from tflite_builder import ModelBuilder
 
@@ -56,50 +57,22 @@ def hybrid(data: bytes) -> Graph:
     return read_tflite(data, "hybrid.tflite", "litert-ref")
 
 
-def interpreter_of(data: bytes, kernels: str):  # type: ignore[no-untyped-def]
-    # An optional package, imported only where a test asks for it.
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    interpreter = Interpreter(
-        model_content=data,
-        experimental_op_resolver_type=getattr(OpResolverType, kernels),
-        experimental_preserve_all_tensors=True,
-    )
-    interpreter.allocate_tensors()
-    return interpreter
-
-
-def litert(data: bytes, inputs: Iterator[Array], kernels: str) -> list[Array]:
-    interpreter = interpreter_of(data, kernels)
-    (x,), (y,) = interpreter.get_input_details(), interpreter.get_output_details()
-    found = []
-    for array in inputs:
-        interpreter.set_tensor(x["index"], array)
-        interpreter.invoke()
-        found.append(interpreter.get_tensor(y["index"]))
-    return found
-
-
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize(("asymmetric", "per_row", "bias"), WAYS)
-def test_a_layer_has_the_bits_of_litert(
-    kernels: str, asymmetric: bool, per_row: bool, bias: bool, require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
+def test_a_layer_has_the_bits_of_litert(kernels: str, asymmetric: bool, per_row: bool, bias: bool) -> None:
     for number, sizes in enumerate(SIZES):
         data = layer(sizes, asymmetric, per_row, bias, activation=number % 2)
         graph = hybrid(data)
-        for x, wanted in zip(vectors(*sizes[:2]), litert(data, vectors(*sizes[:2]), kernels), strict=True):
+        for x, wanted in zip(
+            vectors(*sizes[:2]), run_litert(data, list(vectors(*sizes[:2])), kernels), strict=True
+        ):
             np.testing.assert_array_equal(run_graph(graph, {"x": x})["y"], wanted)
 
 
-def test_the_layers_of_a_published_model_have_the_bits_of_litert(
-    shared_dir: Path, require_package: Callable[..., None]
-) -> None:
+def test_the_layers_of_a_published_model_have_the_bits_of_litert(shared_dir: Path) -> None:
     """Each on what LiteRT's layer gets: functions of floats between them differ in last digits."""
-    require_package("ai_edge_litert")
     data = (shared_dir / "models" / "dtln_1_hybrid" / "model.tflite").read_bytes()
-    graph, rng, interpreter = hybrid(data), np.random.default_rng(1), interpreter_of(data, "BUILTIN_REF")
+    graph, rng, interpreter = hybrid(data), np.random.default_rng(1), litert_interpreter(data, keeps_all=True)
     for x in interpreter.get_input_details():
         interpreter.set_tensor(x["index"], np.abs(rng.standard_normal(x["shape"])).astype(np.float32))
     interpreter.invoke()
@@ -127,10 +100,7 @@ def between_two_steps() -> Array:
 
 
 @pytest.mark.parametrize("asymmetric", [False, True])
-def test_numbers_between_two_steps_go_where_litert_puts_them(
-    asymmetric: bool, require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
+def test_numbers_between_two_steps_go_where_litert_puts_them(asymmetric: bool) -> None:
     x, build = between_two_steps(), ModelBuilder()
     w = build.constant("w", np.eye(2, dtype=np.int8), [1.0])
     made = [FileTensor("y", x.shape, "float32")]
@@ -139,7 +109,7 @@ def test_numbers_between_two_steps_go_where_litert_puts_them(
         "FullyConnectedOptions", AsymmetricQuantizeInputs=asymmetric,
     )  # fmt: skip
     data = build.finish("y")
-    (wanted,) = litert(data, iter([x]), "BUILTIN_REF")
+    wanted = run_litert_once(data, x)
     np.testing.assert_array_equal(run_graph(hybrid(data), {"x": x})["y"], wanted)
 
 
@@ -169,15 +139,14 @@ def test_cores_with_smlad_sum_two_products_at_a_time() -> None:
 @pytest.mark.qemu
 @pytest.mark.slow
 def test_c_has_the_bits_of_litert_on_host_and_board(
-    require_tool: Callable[..., None], require_package: Callable[..., None], tmp_path: Path
+    require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("gcc")
-    require_package("ai_edge_litert")
     for target, failures in ((PLAIN, failures_on_host), (DSP, failures_on_board)):
         checks = []
         for number, (sizes, way) in enumerate(product(SIZES, WAYS[3::4])):
             data, samples = layer(sizes, *way), [{"x": x} for x in vectors(*sizes[:2])][:6]
-            wanted = litert(data, iter([sample["x"] for sample in samples]), "BUILTIN_REF")
+            wanted = run_litert(data, [sample["x"] for sample in samples])
             graph = hybrid(data)
             assert all(
                 np.array_equal(run_graph(graph, sample)["y"], each)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from onnx import GraphProto, ModelProto, TensorProto, helper
@@ -58,8 +56,7 @@ def loop(turns: int | None, stacks: bool = False) -> bytes:
 
 
 @pytest.mark.parametrize("x", [[1, 2, 3], [0, 0, 0.1], [9, 9, 9], [0, 0, 0]])
-def test_a_loop_ends_where_the_run_says(x: list[float], require_package: Callable[..., None]) -> None:
-    require_package("onnxruntime")
+def test_a_loop_ends_where_the_run_says(x: list[float]) -> None:
     inputs = {"x": np.array(x, np.float32)}
     made = run_graph(read_onnx(loop(6), "net.onnx"), inputs)["y"]
     assert made.tolist() == run_onnx(loop(6), inputs)[0].tolist()
@@ -82,8 +79,7 @@ def batches_scanned(count: int = 1) -> tuple[bytes, dict[str, tuple[int, ...]]]:
     return file_of(helper.make_graph([node], "net", ends[:2], ends[2:]), 8), sizes
 
 
-def test_a_scan_of_batches_scans_each(require_package: Callable[..., None]) -> None:
-    require_package("onnxruntime")
+def test_a_scan_of_batches_scans_each() -> None:
     data, sizes = batches_scanned()
     rng = np.random.default_rng(2)
     inputs = {name: rng.normal(size=sizes[name]).astype(np.float32) for name in ("start", "x")}

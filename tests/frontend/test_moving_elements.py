@@ -257,9 +257,8 @@ def reversing(shape: tuple[int, ...], time: int, batch: int, lengths: list[int] 
     ],
 )
 def test_it_gives_what_litert_gives(
-    shape: tuple[int, ...], time: int, batch: int, lengths: list[int], require_package: Callable[..., None]
+    shape: tuple[int, ...], time: int, batch: int, lengths: list[int]
 ) -> None:
-    require_package("ai_edge_litert")
     data = reversing(shape, time, batch, lengths)
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     (wanted,) = run_litert(data, x[None])

@@ -215,9 +215,8 @@ def test_no_mean_is_too_far_from_zero(tmp_path: Path, require_tool: Callable[...
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_all_results_are_those_of_onnx_runtime(name: str, require_package: Callable[..., None]) -> None:
+def test_all_results_are_those_of_onnx_runtime(name: str) -> None:
     """Where the input is centred, so that ONNX Runtime loses no digits either."""
-    require_package("onnxruntime")
     case = CASES[name]
     x, constants = drawn(case, 0.0, 1.0), case.given(0.0, 1.0)
     made = run_graph(read_onnx(case.file(constants), "net.onnx"), {"x": x})

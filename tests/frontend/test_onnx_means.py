@@ -93,8 +93,7 @@ def test_elsewhere_a_half_goes_away_from_zero() -> None:
     assert set(np.unique(run(data, x, "onnx")) / SCALE) == {12.0}  # type: ignore[operator]
 
 
-def test_a_product_of_activations_is_rounded_once(require_package: Callable[..., None]) -> None:
-    require_package("onnxruntime")
+def test_a_product_of_activations_is_rounded_once() -> None:
     rng = np.random.default_rng(4)
     apart = 0
     for _ in range(40):
@@ -112,9 +111,8 @@ def test_a_product_of_activations_is_rounded_once(require_package: Callable[...,
 
 
 @pytest.mark.parametrize("op", ["GlobalAveragePool", "ReduceMean"])
-def test_a_mean_in_other_steps_is_rounded_once(op: str, require_package: Callable[..., None]) -> None:
+def test_a_mean_in_other_steps_is_rounded_once(op: str) -> None:
     """In every bit what ONNX Runtime gives, whatever the steps of both sides are."""
-    require_package("onnxruntime")
     rng = np.random.default_rng(4)
     apart = 0
     for _ in range(40):
@@ -158,9 +156,8 @@ MEANS_OF_FLOATS = {
 
 
 @pytest.mark.cc
-def test_a_mean_of_floats_is_rounded_once(tmp_path: Path, require_package: Callable[..., None]) -> None:
+def test_a_mean_of_floats_is_rounded_once(tmp_path: Path) -> None:
     """Sums of small integers are exact, so their mean is the float nearest to the quotient."""
-    require_package("onnxruntime")
     jobs = {}
     for name, (data, _) in MEANS_OF_FLOATS.items():
         imported = ImportedModel(parse_model(data, "mean.onnx", "tflm"), "mean.onnx", "00" * 32, name)

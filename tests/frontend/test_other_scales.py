@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from error_facts import refused
+from litert_oracle import run_litert_once
 from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
@@ -17,6 +16,7 @@ from aot.interpret import run_graph
 from aot.ir.types import Array, Quant
 
 FROM, TO = (0.05, 3), (0.1, 10)
+PLAIN = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"  # kernels of LiteRT that rescale parts
 RANGE = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 # code, version, shape of x, further constant operands, shape of the result, options, their fields
 MOVES = {
@@ -58,29 +58,16 @@ def run(data: bytes, *arrays: Array) -> Array:
     return next(iter(run_graph(graph, dict(zip(graph.inputs, arrays, strict=True))).values()))
 
 
-def litert(data: bytes, *arrays: Array) -> Array:
-    # An optional package, imported only where a test asks for it.
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    interpreter = Interpreter(
-        model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    )
-    interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])  # type: ignore[no-any-return]
-
-
-def test_unsigned_parts_are_rescaled_as_litert_rescales_them(require_package: Callable[..., None]) -> None:
-    require_package("ai_edge_litert")
+def test_unsigned_parts_are_rescaled_as_litert_rescales_them() -> None:
     rng, each = np.random.default_rng(5), np.arange(256, dtype=np.uint8)
     for _ in range(60):
         scales = (2.0 ** rng.uniform(-9, 3, 3)).astype(np.float32).tolist()
         zeros = [int(z) for z in rng.choice([0, 1, 127, 128, 254, 255, *rng.integers(0, 256, 4)], 3)]
         whole = scales[2], zeros[2]
         data = joined("uint8", (scales[0], zeros[0]), (scales[1], zeros[1]), whole, whole=whole)
-        np.testing.assert_array_equal(run(data, each, each, each), litert(data, each, each, each))
+        np.testing.assert_array_equal(
+            run(data, each, each, each), run_litert_once(data, each, each, each, kernels=PLAIN)
+        )
 
 
 def test_halves_are_rounded_away_from_zero_and_what_does_not_fit_is_the_nearest_that_does() -> None:
@@ -96,11 +83,10 @@ def test_parts_of_the_scale_of_the_whole_are_copied() -> None:
     assert "lookup" not in [node.op.name for node in graph.nodes]
 
 
-def test_sixteen_bits_are_copied_as_both_references_do(require_package: Callable[..., None]) -> None:
-    require_package("ai_edge_litert")
+def test_sixteen_bits_are_copied_as_both_references_do() -> None:
     data = joined("int16", (0.05, 0), (0.1, 0), whole=(0.1, 0))
     x = np.random.default_rng(0).integers(-32768, 32768, (2, 256)).astype(np.int16)
-    np.testing.assert_array_equal(run(data, *x), litert(data, *x))
+    np.testing.assert_array_equal(run(data, *x), run_litert_once(data, *x, kernels=PLAIN))
 
 
 def test_signed_parts_of_another_scale_are_refused_as_both_references_refuse_them() -> None:
@@ -139,13 +125,12 @@ def test_signed_bytes_are_copied_as_tflite_micro_copies_them(code: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_padding_is_the_zero_of_the_result(dtype: str, require_package: Callable[..., None]) -> None:
-    require_package("ai_edge_litert")
+def test_padding_is_the_zero_of_the_result(dtype: str) -> None:
     data = moved("PAD", dtype)
     x = np.random.default_rng(0).integers(*RANGE[dtype], MOVES["PAD"][1]).astype(dtype)
     made = run(data, x)
     assert made[0, 0, 0, 0] == TO[1]
-    np.testing.assert_array_equal(made, litert(data, x))
+    np.testing.assert_array_equal(made, run_litert_once(data, x, kernels=PLAIN))
 
 
 def test_blocks_are_filled_up_with_the_zero_of_the_result() -> None:

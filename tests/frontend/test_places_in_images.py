@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,8 +62,7 @@ def file_of(operator: str, inputs: dict[str, np.ndarray], outputs: int = 1, **at
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_operator_gives_what_onnx_runtime_gives(name: str, require_package: Callable[..., None]) -> None:
-    require_package("onnxruntime")
+def test_an_operator_gives_what_onnx_runtime_gives(name: str) -> None:
     operator, inputs, attributes = CASES[name]
     data = file_of(operator, inputs, **attributes)
     made = run_graph(read_onnx(data, "net.onnx"), inputs)["y0"]
@@ -73,11 +71,8 @@ def test_an_operator_gives_what_onnx_runtime_gives(name: str, require_package: C
 
 @pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize("element", [np.float32, np.int64])
-def test_the_first_of_many_are_found_in_turns(
-    largest: int, element: type, require_package: Callable[..., None]
-) -> None:
+def test_the_first_of_many_are_found_in_turns(largest: int, element: type) -> None:
     """Equal numbers, and the least that there are, come in the order of their places."""
-    require_package("onnxruntime")
     x = RNG.integers(-9, 9, size=(2, 300, 3)).astype(element)  # type: ignore[var-annotated]
     x[0, 5:295] = -np.inf if element is np.float32 else np.iinfo(np.int64).min
     inputs = {"x": x, "k": np.array([12], np.int64)}

@@ -367,10 +367,7 @@ PATTERNS = {
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_pattern_becomes_integer_ops_near_what_onnx_runtime_gives(
-    name: str, require_package: Callable[..., None]
-) -> None:
-    require_package("onnxruntime")
+def test_a_pattern_becomes_integer_ops_near_what_onnx_runtime_gives(name: str) -> None:
     data = model_of(name)
     graph = run_meaning(read_onnx(data, "net.onnx")).graph
     assert tuple(n.op.name for n in graph.nodes if not isinstance(n.op, Reshape)) == PATTERNS[name].ops
@@ -387,10 +384,7 @@ SUMS = [
 
 
 @pytest.mark.parametrize("name", [n for n in SUMS if n != "16-bit activations"])
-def test_sums_that_are_rounded_once_are_those_of_onnx_runtime(
-    name: str, require_package: Callable[..., None]
-) -> None:
-    require_package("onnxruntime")
+def test_sums_that_are_rounded_once_are_those_of_onnx_runtime(name: str) -> None:
     data = model_of(name)
     assert furthest(data, run_meaning(read_onnx(data, "net.onnx", "onnx")).graph) == 0
 

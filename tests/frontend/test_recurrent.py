@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -116,10 +115,7 @@ FILES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_recurrent_layer_gives_what_onnx_runtime_gives(
-    name: str, require_package: Callable[..., None]
-) -> None:
-    require_package("onnxruntime")
+def test_a_recurrent_layer_gives_what_onnx_runtime_gives(name: str) -> None:
     kind, options = FILES[name]
     data, inputs = layer(kind, **options)
     graph = read_onnx(data, "net.onnx")
@@ -208,10 +204,7 @@ LSTM_FILES = {
 
 
 @pytest.mark.parametrize("name", LSTM_FILES)
-def test_an_lstm_gives_what_litert_gives_from_run_to_run(
-    name: str, require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
+def test_an_lstm_gives_what_litert_gives_from_run_to_run(name: str) -> None:
     graph = run_meaning(read_tflite(LSTM_FILES[name], "lstm.tflite", "tflm")).graph
     inputs = LSTM_RNG.standard_normal((3, *graph.types["x"].shape)).astype(np.float32)
     made = [values["y"] for values in run_series(graph, ({"x": x} for x in inputs))]

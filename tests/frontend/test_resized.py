@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -54,10 +54,7 @@ def distance(data: bytes, shape: Sequence[int]) -> float:
 
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
 @pytest.mark.parametrize("transformation", MODES)
-def test_images_are_those_of_onnx_runtime(
-    mode: str, transformation: str, require_package: Callable[..., None]
-) -> None:
-    require_package("onnxruntime")
+def test_images_are_those_of_onnx_runtime(mode: str, transformation: str) -> None:
     attributes: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": transformation}
     files = [(shape, resize(shape, scales, **attributes)) for shape, scales in product(SHAPES, SCALES)]
     files += [(shape, resize(shape, (), sizes, **attributes)) for shape, sizes in product(SHAPES, SIZES)]
@@ -67,9 +64,8 @@ def test_images_are_those_of_onnx_runtime(
 @pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
 @pytest.mark.parametrize("transformation", MODES[:3])
 def test_places_near_the_middle_of_two_elements_go_where_they_go_in_onnx_runtime(
-    rounding: str, transformation: str, require_package: Callable[..., None]
+    rounding: str, transformation: str
 ) -> None:
-    require_package("onnxruntime")
     attributes: dict[str, Any] = {
         "mode": "nearest",
         "coordinate_transformation_mode": transformation,
@@ -83,19 +79,13 @@ def test_places_near_the_middle_of_two_elements_go_where_they_go_in_onnx_runtime
 @pytest.mark.parametrize("scale", [0.7, 0.3, 0.1, 1 / 3, 0.9])
 @pytest.mark.parametrize("length", [10, 13, 30])
 @pytest.mark.parametrize("version", [10, 13])
-def test_lengths_are_found_in_single_precision(
-    scale: float, length: int, version: int, require_package: Callable[..., None]
-) -> None:
-    require_package("onnxruntime")
+def test_lengths_are_found_in_single_precision(scale: float, length: int, version: int) -> None:
     shape = (1, 1, 3, length)
     assert distance(resize(shape, (1, scale), version=version, mode="nearest"), shape) == 0
 
 
-def test_corners_of_a_file_with_a_region_leave_other_dimensions_alone(
-    require_package: Callable[..., None],
-) -> None:
+def test_corners_of_a_file_with_a_region_leave_other_dimensions_alone() -> None:
     """As exporters of set 11 write it: an empty region, which concerns crops alone."""
-    require_package("onnxruntime")
     shape = (1, 2, 3, 4)
     node = helper.make_node(
         "Resize", ["x", "region", "s"], ["y"], "", coordinate_transformation_mode="tf_half_pixel_for_nn"
@@ -147,10 +137,9 @@ def resized(dtype: type[np.generic], mode: str, *scales: float) -> tuple[bytes, 
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
 @pytest.mark.parametrize("scales", [(2, 2), (4, 2), (0.5, 0.5)])
 def test_integers_are_those_of_onnx_runtime(
-    dtype: type[np.generic], mode: str, scales: tuple[float, ...], require_package: Callable[..., None]
+    dtype: type[np.generic], mode: str, scales: tuple[float, ...]
 ) -> None:
     """By powers of two all shares are exact."""
-    require_package("onnxruntime")
     data, x = resized(dtype, mode, *scales)
     made = run_graph(read_onnx(data, "net.onnx"), {"x": x})["y"]
     np.testing.assert_array_equal(made, run_onnx(data, {"x": x})[0])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from litert_oracle import run_litert
@@ -109,10 +107,7 @@ def step(steps: int, rng: np.random.Generator):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("returns", ["last row", "all rows"])
 @pytest.mark.parametrize("steps", [1, 2, 5])
-def test_a_recurrent_layer_gives_what_litert_gives(
-    steps: int, returns: str, require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
+def test_a_recurrent_layer_gives_what_litert_gives(steps: int, returns: str) -> None:
     data = layer(steps, returns)
     graph = read_tflite(data, "net.tflite", "litert-ref")
     verify(graph)

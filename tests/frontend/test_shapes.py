@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 import tflite
 from error_facts import refused
-from litert_oracle import random_inputs, run_litert
+from litert_oracle import random_inputs, run_litert, run_litert_once
 from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
@@ -97,8 +97,7 @@ def dilated(layer: str, dtype: str = "int8", crop: int = 0) -> bytes:
     ("layer", "dtype"),
     [("", "int8"), ("", "uint8"), ("RELU", "int8"), ("MAX_POOL_2D", "int8"), ("CONV_2D", "int8")],
 )
-def test_results_are_those_of_litert(layer: str, dtype: str, require_package: Callable[..., None]) -> None:
-    require_package("ai_edge_litert")
+def test_results_are_those_of_litert(layer: str, dtype: str) -> None:
     data = dilated(layer, dtype)
     graph = read_tflite(data, "net.tflite", "litert-ref")
     verify(graph)
@@ -149,26 +148,15 @@ def boxes(sizes: tuple[int, ...]) -> bytes:
 
 
 @pytest.mark.parametrize("sizes", [(-1, 2), (-1, 6)])
-def test_lists_of_boxes_are_as_long_as_litert_makes_them(
-    sizes: tuple[int, ...], require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
-    # An optional package, imported only where a test asks for it.
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
+def test_lists_of_boxes_are_as_long_as_litert_makes_them(sizes: tuple[int, ...]) -> None:
     data, rng = boxes(sizes), np.random.default_rng(3)
     graph = read_tflite(data, "net.tflite", "litert-ref")
     verify(graph)
-    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
     arrays = {name: rng.standard_normal(graph.types[name].shape).astype(np.float32) for name in graph.inputs}
-    for source, array in zip(interpreter.get_input_details(), arrays.values(), strict=True):
-        interpreter.set_tensor(source["index"], array)
-    interpreter.invoke()
-    wanted = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    wanted = run_litert_once(data, *arrays.values())
     (made,) = run_graph(graph, arrays).values()
     assert made.shape == wanted.shape == (1, sizes[1], 120 // sizes[1])
-    assert float(np.abs(made - wanted).max()) < 1e-6
+    np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-6)  # type: ignore[arg-type]
 
 
 def test_a_shape_that_does_not_hold_the_elements_is_reported() -> None:
@@ -226,19 +214,12 @@ def shrunk(begin: int, step: int = 1, begin_mask: int = 0) -> bytes:
     ("begin", "begin_mask", "place"), [(2, 0, 2), (2, 1, 0), (-1, 0, 3), (-1, 1, 0), (9, 1, 0)]
 )
 def test_it_is_where_the_slice_begins_or_the_first_of_an_open_one(
-    begin: int, begin_mask: int, place: int, require_package: Callable[..., None]
+    begin: int, begin_mask: int, place: int
 ) -> None:
-    require_package("ai_edge_litert")
-    from ai_edge_litert.interpreter import Interpreter
-
     data = shrunk(begin, begin_mask=begin_mask)
     made = next(iter(run_graph(parse_model(data, "model.tflite", "tflm"), {"x": ARRAY}).values()))
     np.testing.assert_array_equal(made, ARRAY[place])
-    interpreter = Interpreter(model_content=data)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], ARRAY)
-    interpreter.invoke()
-    np.testing.assert_array_equal(made, interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    np.testing.assert_array_equal(made, run_litert_once(data, ARRAY, kernels="AUTO"))
 
 
 @pytest.mark.parametrize(("begin", "step"), [(4, 1), (-5, 1), (2, -1)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
@@ -144,8 +143,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_a_loop_gives_what_onnx_runtime_gives(name: str, require_package: Callable[..., None]) -> None:
-    require_package("onnxruntime")
+def test_a_loop_gives_what_onnx_runtime_gives(name: str) -> None:
     check(LOOPS[name])
 
 
@@ -181,9 +179,8 @@ OTHER_KERNELS = {
 
 
 @pytest.mark.parametrize("name", OTHER_KERNELS)
-def test_bodies_that_need_other_kernels_are_unrolled(name: str, require_package: Callable[..., None]) -> None:
+def test_bodies_that_need_other_kernels_are_unrolled(name: str) -> None:
     """Nothing of the first attempt remains, so that names are those of unrolled steps."""
-    require_package("onnxruntime")
     data = scan(f"{OTHER_KERNELS[name]} s = Mul(k, decay) hn = Add(s, x) y = Relu(hn)")
     graph = read_onnx(data, "net.onnx")
     assert not loops_of(graph)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -65,10 +64,7 @@ def test_it_is_what_its_kernel_adds_up_to(image: Pair, kernel: Pair, stride: Pai
 
 
 @pytest.mark.parametrize("padding", [SAME, VALID])
-def test_it_is_litert_s_transposed_convolution_with_a_bias(
-    padding: int, require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
+def test_it_is_litert_s_transposed_convolution_with_a_bias(padding: int) -> None:
     image, kernel, stride = (4, 6), (3, 3), (2, 2)
     size = size_of(image, kernel, stride, padding)
     build = ModelBuilder()

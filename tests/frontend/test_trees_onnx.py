@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -84,8 +83,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_trees_give_what_onnx_runtime_gives(name: str, require_package: Callable[..., None]) -> None:
-    require_package("onnxruntime")
+def test_trees_give_what_onnx_runtime_gives(name: str) -> None:
     x = np.random.default_rng(3).normal(size=(12, 3)).astype(np.float32)
     x[:3] = SPLITS  # on the borders
     x[3] = np.nan if name == "missing features" else 0
@@ -128,10 +126,7 @@ def test_tables_of_branches_have_no_rows_for_leaves_and_are_no_wider_than_their_
 @pytest.mark.parametrize(
     ("leaves", "branches"), [([1, 2, 3, 3], 2), ([1, 1, 3, 3], 1), ([3, 3, 3, 3], 0)], ids=str
 )
-def test_a_branch_whose_leaves_say_the_same_is_a_leaf(
-    leaves: list[float], branches: int, require_package: Callable[..., None]
-) -> None:
-    require_package("onnxruntime")
+def test_a_branch_whose_leaves_say_the_same_is_a_leaf(leaves: list[float], branches: int) -> None:
     data = regressor("BRANCH_LEQ", **ONE | {"target_weights": [*map(float, leaves)] * 2})
     assert table_bytes(data).count(8 * branches) == (branches > 0)  # of limits, for both trees
     x = np.random.default_rng(0).standard_normal((12, 3)).astype(np.float32)
@@ -139,8 +134,7 @@ def test_a_branch_whose_leaves_say_the_same_is_a_leaf(
     assert np.array_equal(next(iter(run_graph(graph, {"x": x}).values())), wanted)
 
 
-def test_numbers_become_others_by_a_table(require_package: Callable[..., None]) -> None:
-    require_package("onnxruntime")
+def test_numbers_become_others_by_a_table() -> None:
     table = {"keys_floats": [0.0, 0.5, -1.0], "values_floats": [4.0, -2.5, 0.0], "default_float": 9.0}
     data = file_of("LabelEncoder", 1, **table)
     x = np.resize(np.array([0.5, 0.0, 3.0, -1.0], np.float32), (12, 3))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+from litert_oracle import run_litert_once
 from tflite_builder import ModelBuilder
 
 from aot.frontend.load import parse_model
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
-from aot.ir.types import Array
 
 CONV = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
 # code, version, shape of the weights, shape of the result, options, their fields
@@ -46,35 +44,18 @@ def layer(code: str, rng: np.random.Generator) -> bytes:
     return build.finish(build.operator(code, version, operands, [out], options, **fields))
 
 
-def litert(data: bytes, x: Array) -> Array:
-    # An optional package, imported only where a test asks for it.
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])  # type: ignore[no-any-return]
-
-
 @pytest.mark.parametrize("code", LAYERS)
-def test_sums_between_two_steps_go_where_litert_takes_them(
-    code: str, require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
+def test_sums_between_two_steps_go_where_litert_takes_them(code: str) -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
         data = layer(code, rng)
         x = rng.integers(0, 30, (1, 8, 8, 4)).astype(np.uint8)
         graph = parse_model(data, "model.tflite", "litert-ref")
         made = next(iter(run_graph(graph, {"x": x}).values()))
-        np.testing.assert_array_equal(made, litert(data, x))
+        np.testing.assert_array_equal(made, run_litert_once(data, x))
 
 
-def test_unsigned_vectors_are_brought_to_length_1_as_litert_does(
-    require_package: Callable[..., None],
-) -> None:
-    require_package("ai_edge_litert")
+def test_unsigned_vectors_are_brought_to_length_1_as_litert_does() -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
         shape = (50, int(rng.integers(1, 40)))
@@ -85,4 +66,4 @@ def test_unsigned_vectors_are_brought_to_length_1_as_litert_does(
         array = rng.integers(0, 256, shape).astype(np.uint8)
         graph = parse_model(data, "model.tflite", "litert-ref")
         made = next(iter(run_graph(graph, {"x": array}).values()))
-        np.testing.assert_array_equal(made, litert(data, array))
+        np.testing.assert_array_equal(made, run_litert_once(data, array))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -129,8 +128,7 @@ def test_weights_of_16_bits_become_the_values_that_they_stand_for() -> None:
     assert (node.op.name, weights.dtype, weights.tolist()) == ("dense", np.float32, wanted.tolist())  # type: ignore[comparison-overlap]
 
 
-def test_weights_of_16_bits_give_what_litert_gives(require_package: Callable[..., None]) -> None:
-    require_package("ai_edge_litert")
+def test_weights_of_16_bits_give_what_litert_gives() -> None:
     data, x = with_half_weights(), np.linspace(-2, 2, 6, dtype=np.float32).reshape(1, 6)
     (wanted,) = run_litert(data, x[None])
     (made,) = run_graph(read(data), {"x": x}).values()
@@ -274,10 +272,7 @@ def test_sparse_weights_are_constants(case: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("case", CASES)
-def test_sparse_weights_give_what_litert_gives(
-    case: str, dtype: str, require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
+def test_sparse_weights_give_what_litert_gives(case: str, dtype: str) -> None:
     data, x = densified(*CASES[case], dtype), np.array([[1, -2, 0.5, 3]], np.float32)
     (wanted,) = run_litert(data, x[None])
     (made,) = run_graph(read_tflite(data, "net.tflite"), {"x": x}).values()
@@ -344,10 +339,7 @@ def given(dtype: str, seed: int) -> Array:
 
 @pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6"])
 @pytest.mark.parametrize("has_bias", [False, True])
-def test_floats_are_those_of_litert(
-    activation: str, has_bias: bool, require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
+def test_floats_are_those_of_litert(activation: str, has_bias: bool) -> None:
     bias = np.array([0.5, -1, 0, 7], np.float32) if has_bias else None
     data, x = computed_weights("float32", bias, activation), given("float32", 1)
     graph = read_tflite(data, "net.tflite")
@@ -358,10 +350,7 @@ def test_floats_are_those_of_litert(
 
 @pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6"])
 @pytest.mark.parametrize("bias", [None, np.zeros(UNITS, np.int32)])
-def test_integers_are_those_of_litert_in_every_bit(
-    activation: str, bias: Array | None, require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
+def test_integers_are_those_of_litert_in_every_bit(activation: str, bias: Array | None) -> None:
     data = computed_weights("int8", bias, activation)
     graph = read_tflite(data, "net.tflite", "litert-ref")
     verify(graph)

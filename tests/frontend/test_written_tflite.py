@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from graphs import Draft
@@ -38,10 +36,7 @@ SAMPLES = 5
 
 
 @pytest.mark.parametrize("name", sorted(TINY))
-def test_a_model_read_and_written_gives_the_same_in_litert(
-    name: str, require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
+def test_a_model_read_and_written_gives_the_same_in_litert(name: str) -> None:
     data = TINY[name]()
     written = write_model(parse_model(data, f"{name}.tflite"), "again.tflite")
     inputs = random_inputs(data, SAMPLES, seed=3)
@@ -121,8 +116,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_a_graph_written_is_the_same_in_litert(name: str, require_package: Callable[..., None]) -> None:
-    require_package("ai_edge_litert")
+def test_a_graph_written_is_the_same_in_litert(name: str) -> None:
     graph, codes = WRITTEN[name]
     data = write_model(graph, "written.tflite")
     again = parse_model(data, "written.tflite")
@@ -245,8 +239,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_picks_are_the_same_in_litert_and_read_again(name: str, require_package: Callable[..., None]) -> None:
-    require_package("ai_edge_litert")
+def test_picks_are_the_same_in_litert_and_read_again(name: str) -> None:
     case, codes = CASES[name]
     data = write_model(case.graph, "picks.tflite")
     again = parse_model(data, "picks.tflite")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tflite
+from litert_oracle import litert_interpreter
 from tiny_models import TINY
 
 from aot.frontend.load import parse_model
@@ -46,24 +47,23 @@ SHARED = (
 
 
 @pytest.mark.parametrize("name", sorted(TINY))
-def test_every_value_of_a_tiny_model_is_litert_s(name: str, require_package: Callable[..., None]) -> None:
-    require_package("ai_edge_litert")
+def test_every_value_of_a_tiny_model_is_litert_s(name: str) -> None:
     assert _wrong(TINY[name](), least_compared=1.0) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHARED)
-def test_every_value_of_a_shared_model_is_litert_s(
-    name: str, shared_dir: Path, require_package: Callable[..., None]
-) -> None:
-    require_package("ai_edge_litert")
+def test_every_value_of_a_shared_model_is_litert_s(name: str, shared_dir: Path) -> None:
     data = (shared_dir / "models" / name / "model.tflite").read_bytes()
     assert _wrong(data, least_compared=0.85) == []
 
 
 def _wrong(data: bytes, least_compared: float) -> list[str]:
     """The values that differ; what an importer computes, or only looks at otherwise, has no value here."""
-    interpreter, graph = _interpreter(data), parse_model(data, "model.tflite", "litert-ref")
+    interpreter, graph = (
+        litert_interpreter(data, keeps_all=True),
+        parse_model(data, "model.tflite", "litert-ref"),
+    )
     ours = _results(graph, _run(interpreter, graph))
     theirs = {(number, index): name for number, index, name in _single_results(data)}
     compared, wrong = 0, []
@@ -74,19 +74,6 @@ def _wrong(data: bytes, least_compared: float) -> list[str]:
             wrong += [] if _is_equal(made, interpreter.get_tensor(index)) else [f"operator {number}: {name}"]
     assert compared >= least_compared * len(theirs)
     return wrong
-
-
-def _interpreter(data: bytes) -> Any:
-    # An optional package, imported only where a test asks for it.
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    interpreter = Interpreter(
-        model_content=data,
-        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
-        experimental_preserve_all_tensors=True,
-    )
-    interpreter.allocate_tensors()
-    return interpreter
 
 
 def _run(interpreter: Any, graph: Graph) -> Mapping[str, Array]:

@@ -32,8 +32,7 @@ def tensor_shapes(model: bytes) -> list[tuple[str, list[int]]]:
     return [(t.Name().decode(), t.ShapeAsNumpy().tolist()) for t in tensors]
 
 
-def test_the_bundled_model_reads_held_out_digits(require_package: Callable[..., None]) -> None:
-    require_package("ai_edge_litert")
+def test_the_bundled_model_reads_held_out_digits() -> None:
     assert accuracy((make_digits.DEMO / "digits.tflite").read_bytes()) > LEAST_ACCURACY
 
 
