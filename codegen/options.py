@@ -16,7 +16,7 @@ from aot.target import Optimize
 from codegen.accelerators.asked import AcceleratorList
 from codegen.axis_sizes import Shapes, largest_shapes
 from codegen.compile_kinds import CONSTANTS, PASSES, POOLS, SHAPES, STATES, VALUES, ConstantRule
-from codegen.kernels.schedules_outside import UserSchedules
+from codegen.kernels.strategy import UserSchedules
 from codegen.levels import DEFAULT, LEVEL, LEVELS, Level
 from codegen.option_entry import Option, WrittenWhen, option, options_of, read_given
 from codegen.option_kinds import (

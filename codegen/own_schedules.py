@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aot.extensions import SCHEDULES, loaded
-from codegen.kernels.schedules_outside import UserSchedules
-from codegen.kernels.strategy import Strategy
+from codegen.kernels.strategy import Strategy, UserSchedules
 from codegen.option_kinds import OptionKind, WrongValueError
 
 

@@ -78,8 +78,8 @@ def device_of(word: str) -> str:
 
 
 def _configured(name: str, known: Accelerator, words: str) -> Accelerator:
+    from codegen.accelerators.accelerator import read_settings
     from codegen.accelerators.guarded import guarded
-    from codegen.accelerators.settings import read_settings
 
     settings = read_settings(name, known.options, words)
     made = known.configured(settings) if known.configured is not None else known

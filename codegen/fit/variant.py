@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
 from aot.errors import BoardError, FitError, ModelError
 from aot.ir.graph import Graph
+from aot.ops.binary import Add
+from aot.ops.conv2d import Conv2d
 from aot.passes.goals import VariantGoal
 from aot.passes.pipeline import PassRun, PassStep, run_passes
 from aot.passes.table import variant_passes
@@ -21,7 +23,6 @@ from codegen.c.arenas import all_pools
 from codegen.c.kernel_library import KernelLibrary, Sharing, kernel_library
 from codegen.c.stack_size import estimate_stack_bytes
 from codegen.fit.constant_places import constant_regions
-from codegen.fit.slow_sums import slow_sums
 from codegen.job import Job
 from codegen.lower.decisions import Decisions, all_layers, work_of
 from codegen.lower.lower import lower_graph
@@ -32,6 +33,23 @@ from codegen.lower.stages import Lowered, LoweredStage
 from codegen.lower.two_cores import on_two_cores
 from codegen.model import PlacementInRam
 from codegen.options import TWO, CompileOptions
+
+# Finds convolutions that should not fuse the following add, with the reason.
+
+
+def slow_sums(sites: Sites) -> Mapping[str, str]:
+    """Returns the reasons by layer, for convolutions whose results are added, from their strategies."""
+    graph = sites.graph
+    added = {
+        maker.name: maker
+        for node in graph.nodes
+        if isinstance(node.op, Add)
+        for maker in (graph.producers.get(value) for value in node.reads)
+        if maker is not None and isinstance(maker.op, Conv2d)
+    }
+    found = {name: sites.chosen_for(sites.of(node)).slow_sum for name, node in added.items()}
+    return {name: why for name, why in found.items() if why}
+
 
 # Inputs and outputs in the caller's memory: the plan reserves no bytes for them and never overlaps them.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 
+from aot.extensions import LazyTable
 from aot.target import Feature, Target
 from codegen.formats import RowFormat
 from codegen.isa.plain.scalar_math import ScalarMath
@@ -42,3 +44,18 @@ def _refuse_site(_site: Site) -> RowRequests:
 
 def _refuse_rows(_site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kernel:
     raise AssertionError("the core lacks the instruction set")
+
+
+# Loads the strategies of each op from an instruction set's table.
+
+
+def listed_strategies(
+    package: str, table: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, tuple[Strategy, ...]]:
+    """Returns the strategies by op, best first. `table` is the package's: module -> its ops."""
+
+    def load(op: str) -> tuple[Strategy, ...]:
+        modules = [module for module, ops in table.items() if op in ops]
+        return tuple(import_module(f"{package}.{module}").STRATEGY for module in modules)
+
+    return LazyTable((op for ops in table.values() for op in ops), load)

@@ -6,8 +6,8 @@ is chosen once for a site, so its requests always match its kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -214,3 +214,14 @@ def by_dtype(integers: OpKernel, f32: OpKernel) -> OpKernel:
     """Returns a kernel with the float strategies for float inputs and the integer strategies for others."""
     of_f32 = tuple(replace(s, fits=(F32_INPUTS, *s.fits)) for s in f32.strategies)
     return OpKernel((*of_f32, *integers.strategies), integers.dtypes | f32.dtypes)
+
+
+# Schedules from outside of this source tree: a user's file, Python code, or an installed package.
+
+
+@dataclass(frozen=True)
+class UserSchedules:
+    """Schedules from one place outside of this source tree."""
+
+    origin: str  # the file name as given, or the name of a schedule made in Python
+    by_op: Mapping[str, tuple[Strategy, ...]] = field(repr=False, compare=False)  # best first

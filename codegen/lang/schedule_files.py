@@ -11,7 +11,7 @@ from types import ModuleType
 
 from aot.errors import ExtensionError, InputError
 from aot.extensions import SCHEDULES, loaded
-from codegen.kernels.schedules_outside import UserSchedules
+from codegen.kernels.strategy import UserSchedules
 from codegen.lang.layer_schedule import LayerSchedule
 
 _HINT = "decorate a function with @lang.layer_schedule(...): deploy docs language"

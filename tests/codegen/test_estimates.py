@@ -21,8 +21,8 @@ from aot.frontend.load import parse_model
 from aot.target import Feature, Optimize, Target
 from benchmarks.results import read_results
 from boards.cores import load_core
-from codegen.c.live_values import LiveValues, live_values
 from codegen.c.part_sizes import INTERRUPTS, core_kind
+from codegen.c.stack_size import LiveValues, live_values
 from codegen.c.tree import (
     Assign,
     Braces,

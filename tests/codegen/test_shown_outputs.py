@@ -27,7 +27,7 @@ from aot.passes.pipeline import run_meaning
 from aot.plan.model import Pool
 from aot.target import MemoryRegion, Optimize, Target
 from codegen.fit import placement_search
-from codegen.fit.layout_candidates import min_gain_bytes, spreads_tried
+from codegen.fit.placement_search import min_gain_bytes, spreads_tried
 from codegen.lower.decisions import decisions_for
 from codegen.lower.lower import lower_graph
 from codegen.model import CompiledModel

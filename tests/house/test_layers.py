@@ -45,7 +45,7 @@ layers = [
   "codegen.lower",
   "codegen.isa.table",
   "{" | ".join(f"codegen.isa.{name}" for name in ISAS)}",
-  "codegen.isa.isa | codegen.isa.strategy_table",
+  "codegen.isa.isa",
   "codegen.kernels",
   "codegen.isa.plain",
 ]

@@ -102,7 +102,6 @@ ROOMS: Mapping[str, Room] = {
             "codegen/c/estimate.py",
             "codegen/c/stack_size.py",
             "codegen/c/part_sizes.py",
-            "codegen/c/live_values.py",
         ),
         number=15,
         fast=("tests/codegen/test_estimates.py", "tests/cli/test_board_budget.py", "tests/archive"),

@@ -6,8 +6,7 @@ from codegen.isa.dsp.lanes import LANES
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.dsp.strategies import STRATEGIES
-from codegen.isa.isa import Isa
-from codegen.isa.strategy_table import listed_strategies
+from codegen.isa.isa import Isa, listed_strategies
 from codegen.kernels.requantised import with_joined_tables
 
 ISA = Isa(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from codegen.isa.fpu.needs import NEEDS
 from codegen.isa.fpu.strategies import STRATEGIES
-from codegen.isa.isa import Isa
-from codegen.isa.strategy_table import listed_strategies
+from codegen.isa.isa import Isa, listed_strategies
 from codegen.kernels.f32_sums import with_fused_sums
 
 ISA = Isa(

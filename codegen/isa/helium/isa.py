@@ -5,8 +5,7 @@ from __future__ import annotations
 from codegen.isa.helium.lanes import LANES
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.strategies import STRATEGIES
-from codegen.isa.isa import Isa
-from codegen.isa.strategy_table import listed_strategies
+from codegen.isa.isa import Isa, listed_strategies
 
 _SAVED_BYTES = 64  # d8 to d15, saved by functions that use vectors
 

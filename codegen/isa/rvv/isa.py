@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from codegen.isa.isa import Isa
+from codegen.isa.isa import Isa, listed_strategies
 from codegen.isa.rvv.needs import INCLUDES, NEEDS
 from codegen.isa.rvv.strategies import STRATEGIES
-from codegen.isa.strategy_table import listed_strategies
 
 ISA = Isa("rvv", NEEDS, listed_strategies("codegen.isa.rvv.strategies", STRATEGIES), headers=INCLUDES)

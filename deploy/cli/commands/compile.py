@@ -10,7 +10,7 @@ from aot.errors import InputError
 from aot.frontend.paired_states import open_question
 from codegen.accelerators.choice import FASTER_ON_CPU, is_choice
 from codegen.job import import_model
-from codegen.kernels.schedules_outside import UserSchedules
+from codegen.kernels.strategy import UserSchedules
 from codegen.kernels.tuning_records import Selection
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions

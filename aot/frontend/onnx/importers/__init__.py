@@ -13,8 +13,7 @@ from aot.frontend.onnx.operation import Importer
 FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "": {
-            "bits.BITS_READ": "BitCast",
-            "casting": "Cast, CastLike",
+            "casting": "BitCast, Cast, CastLike",
             "choosing": "Compress, NonZero, TopK, Unique",
             "control": "If, Loop, Scan",
             "convolution": "Conv, ConvInteger, ConvTranspose",
@@ -38,14 +37,12 @@ FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
                 "BatchNormalization, GroupNormalization, InstanceNormalization, LRN, LayerNormalization, "
                 "LogSoftmax, LpNormalization, MeanVarianceNormalization, Softmax"
             ),
-            "optionals": "Optional, OptionalGetElement, OptionalHasElement",
             "padding": "Pad",
             "pooling": (
                 "AveragePool, GlobalAveragePool, GlobalLpPool, GlobalMaxPool, LpPool, MaxPool, MaxUnpool"
             ),
             "products": "Einsum, Gemm, MatMul, MatMulInteger",
-            "quantised": "QLinearConv, QLinearMatMul",
-            "quantising": "DequantizeLinear, QuantizeLinear",
+            "quantised": "DequantizeLinear, QLinearConv, QLinearMatMul, QuantizeLinear",
             "recurrent": "GRU, LSTM, RNN",
             "reductions": (
                 "ArgMax, ArgMin, Hardmax, ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceMax, "
@@ -56,8 +53,9 @@ FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "sampling": "GridSample",
             "scattering": "Col2Im, Scatter, ScatterElements, ScatterND, TensorScatter",
             "sequences": (
-                "ConcatFromSequence, SequenceAt, SequenceConstruct, SequenceEmpty, SequenceErase, "
-                "SequenceInsert, SequenceLength, SplitToSequence"
+                "ConcatFromSequence, Optional, OptionalGetElement, OptionalHasElement, SequenceAt, "
+                "SequenceConstruct, SequenceEmpty, SequenceErase, SequenceInsert, SequenceLength, "
+                "SplitToSequence"
             ),
             "spectra": "DFT, MelWeightMatrix, STFT",
             "suppressing": "NonMaxSuppression",
@@ -66,9 +64,8 @@ FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "ai.onnx.ml": {
             "classical": (
                 "ArrayFeatureExtractor, Binarizer, Imputer, LabelEncoder, LinearClassifier, "
-                "LinearRegressor, Normalizer, Scaler, ZipMap"
+                "LinearRegressor, Normalizer, SVMClassifier, SVMRegressor, Scaler, ZipMap"
             ),
-            "support_vectors": "SVMClassifier, SVMRegressor",
             "trees": "TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor",
         },
         "ai.onnx.preview.training": {

@@ -1,4 +1,4 @@
-"""Casts to an element type, including float8e8m0, which holds only powers of two, with three roundings."""
+"""Casts to an element type, and bits of one type read as another."""
 
 from __future__ import annotations
 
@@ -6,12 +6,45 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import onnx
 from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
-from aot.frontend.onnx.elements import numbers_of
+from aot.frontend.onnx.elements import BITS, FLOATS, STORED, element_name, numbers_of
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, OnnxOperator
+from aot.ir.types import DType
+from aot.ops.convert import Convert
+
+# Reinterprets the bits of one type as another.
+
+_WHOLE_BYTES = {element for element in STORED if BITS.get(element, (8, True))[0] % 8 == 0}
+
+
+def _bit_cast(node: OnnxOperator) -> Value:
+    """Imports BitCast. Between integers of one width it is a conversion, which keeps the lower bits."""
+    x, to = node.operand(0), node.integer("to")
+    names = [element_name(element) for element in (x.element, to)]
+    if not {x.element, to} <= _WHOLE_BYTES or _width(x.element) != _width(to):
+        raise node.fail(f"the bits of {names[0]} cannot be read as {names[1]}", "export the model without it")
+    floats = [element in FLOATS for element in (x.element, to)]
+    if x.element == to or not any(floats):
+        return cast(node, x, to)
+    if {x.element, to} - {TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT32} or all(floats):
+        raise node.fail(
+            f"the bits of {names[0]} read as {names[1]} are not supported, only integers and float32",
+            "export the model without it",
+        )
+    if floats[1]:
+        whole = cast(node, x, TensorProto.INT32)
+        return Value(node.apply(Convert(DType.F32, True), whole.name), x.order, to)
+    bits = Value(node.apply(Convert(DType.I32, True), x.name), x.order, TensorProto.INT32)
+    return cast(node, bits, to)
+
+
+def _width(element: int) -> int:
+    return int(onnx.helper.tensor_dtype_to_np_dtype(element).itemsize)
+
 
 _POWERS = numbers_of("FLOAT8E8M0")
 _LEAST, _LEAST_NORMAL, _LARGEST = 2.0**-127, 2.0**-126, 2.0**127
@@ -78,4 +111,4 @@ def _real(node: OnnxOperator, value: float) -> Value:
     return node.number(value, TensorProto.FLOAT)
 
 
-CASTING: Mapping[str, Importer] = {"Cast": _cast, "CastLike": _cast_like}
+CASTING: Mapping[str, Importer] = {"BitCast": _bit_cast, "Cast": _cast, "CastLike": _cast_like}

@@ -1,13 +1,30 @@
-"""Sequences of tensors: resolved while the file is read; the graph has no sequences."""
+"""Sequences of tensors and optional values: resolved while the file is read; the graph has neither."""
 
 from __future__ import annotations
 
 import numpy as np
 from onnx import TensorProto
 
-from aot.frontend.onnx.draft import TensorSequence, Value
+from aot.frontend.onnx.draft import AbsentValue, Item, TensorSequence, Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.operation import Importer, OnnxOperator
+
+# Optional values; whether they are present is known at compile time.
+
+
+def _has_element(node: OnnxOperator) -> Value:
+    return node.number(node.has(0), TensorProto.BOOL)
+
+
+def _element(node: OnnxOperator) -> Item:
+    if not node.has(0):
+        raise node.fail("it reads an optional value that is absent", "check OptionalHasElement first")
+    return node.item(0)
+
+
+def _optional(node: OnnxOperator) -> Item:
+    return node.item(0) if node.has(0) else AbsentValue()
+
 
 _MOST_PARTS = 4096  # of one tensor
 
@@ -92,6 +109,9 @@ def _concatenated(node: OnnxOperator) -> Value:
 
 SEQUENCES: dict[str, Importer] = {
     "ConcatFromSequence": _concatenated,
+    "Optional": _optional,
+    "OptionalGetElement": _element,
+    "OptionalHasElement": _has_element,
     "SequenceAt": _at,
     "SequenceConstruct": _construct,
     "SequenceEmpty": _empty,
