@@ -9,7 +9,7 @@ from typing import ClassVar
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array, TensorType
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 
 class Subgraph(Op):
@@ -53,9 +53,7 @@ class DeviceRegion(Subgraph):
         found = (self.graph.types[name] for name in self.graph.outputs)
         return tuple((tensor.dtype.value, tensor.shape) for tensor in found)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         given = {name: required(array) for name, array in zip(self.graph.inputs, arrays, strict=True)}
         made = run_graph(self.graph, given)
         return tuple(made[name] for name in self.graph.outputs)

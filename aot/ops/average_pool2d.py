@@ -13,7 +13,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import FloatArray
 from aot.ops.activation import clamp_integers, clamp_reals
-from aot.ops.op import Constraint, Types, required
+from aot.ops.op import Arrays, Constraint, Types, required
 from aot.ops.requant import Ints
 from aot.ops.spatial import WINDOW_SEES_PIXELS, Pool2d, pad, patches
 
@@ -45,9 +45,7 @@ class AveragePool2d(Pool2d):
 
     halves: Halves = Halves.AWAY
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, (out_type,) = required(arrays[0]), outputs
         counts = self._sums(np.ones((1, *x.shape[1:3], 1)))
         sums = self._sums(x.astype(np.float64))

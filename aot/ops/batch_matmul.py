@@ -12,7 +12,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import Multipliers, centred, finish_integers
 from aot.ops.activation import Activation
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
 
@@ -79,9 +79,7 @@ class BatchMatmul(Op):
         (first, m, _), (second, _, n) = self.sizes(x), self.sizes_of_second(y)
         return (((self.result or x.dtype).value, (1, max(first, second), m, n)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         types, (out,) = [required(t) for t in inputs], outputs
         x, y = (centred(required(a), t) for a, t in zip(arrays, types, strict=True))
         x = x.swapaxes(2, 3) if self.x_transposed else x

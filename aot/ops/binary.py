@@ -24,7 +24,7 @@ from aot.ops.binary_rescale import (
     square_parameters,
 )
 from aot.ops.elementwise import SHAPES_FIT
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of
 from aot.ops.rounding import RequantRounding
 
@@ -119,9 +119,7 @@ class BinaryOp(Op):
         x1, x2 = required(inputs[0]), required(inputs[1])
         return ((x1.dtype.value, np.broadcast_shapes(x1.shape, x2.shape)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         (out_type,) = outputs
         x1, x2 = required(arrays[0]), required(arrays[1])
         if out_type.dtype is DType.F32:

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 COEFFICIENTS = 5  # per section: b0, b1, b2, a1, a2; a0 is 1
 _MOST_SECTIONS = 16
@@ -38,9 +38,7 @@ class Biquads(Op):
         Constraint(f"sections must be [S, {COEFFICIENTS}] with S from 1 to {_MOST_SECTIONS}", _sections),
     )
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, sections = required(arrays[0]), required(arrays[1])
         made = x.copy()
         for b0, b1, b2, a1, a2 in sections:

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 from aot.ops.signal import numbers_within, types_are
 
 CORNERS = 4  # left, top, right, bottom
@@ -85,9 +85,7 @@ class Blobs(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.F32.value, (1, self.count * _PARTS + 1)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         (scores,) = required(arrays[0])
         cells: list[Blob] = []
         for row, column, kind in np.argwhere(scores >= np.float32(self.least)).tolist():

@@ -12,7 +12,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_quantisation, one_type
-from aot.ops.op import Constraint, Types, required
+from aot.ops.op import Arrays, Constraint, Types, required
 
 
 class Combination(Enum):
@@ -118,9 +118,7 @@ class Combine(Elementwise):
     )
     by: Combination = Combination.MAXIMUM
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         with np.errstate(all="ignore"):
             results = MEANINGS[self.by](required(arrays[0]), required(arrays[1]))
         return (np.asarray(results).astype(outputs[0].dtype.numpy),)

@@ -13,7 +13,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.binary_rescale import compare_parameters, rescaled
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_type
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 
 
 class Relation(Enum):
@@ -63,9 +63,7 @@ class Compare(Elementwise):
     def result_dtype(self, inputs: Types) -> DType:
         return DType.BOOL
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x1, x2, first, second = (
             required(arrays[0]),
             required(arrays[1]),

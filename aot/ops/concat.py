@@ -11,7 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -66,7 +66,5 @@ class Concat(Op):
         length = sum(required(t).shape[self.axis] for t in inputs)
         return ((first.dtype.value, (*first.shape[: self.axis], length, *first.shape[self.axis + 1 :])),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         return (np.concatenate([required(a) for a in arrays], axis=self.axis),)

@@ -11,7 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 from aot.ops.rearrange import Loops
 
 _RESULTS = {
@@ -70,9 +70,7 @@ class Contract(Op):
         dtype = required(inputs[0]).dtype
         return ((_RESULTS.get(dtype, dtype).value, self.shape),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x1, x2 = (required(a).reshape(-1) for a in arrays)
         wide = np.float64 if x1.dtype == np.float32 else np.int64
         depth = prod(self.sizes[len(self.sizes) - self.summed :])

@@ -12,7 +12,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import centred, finish_integers, finish_reals, with_bias
 from aot.ops.activation import Activation
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
 from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size, pad, patches
@@ -62,9 +62,7 @@ class Conv2d(Op):
         columns = output_size(width, kernel_columns, self.stride[1], self.dilation[1], self.padding[1])
         return (((self.result or x.dtype).value, (n, rows, columns, o)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x_type, w_type, (out_type,) = required(inputs[0]), required(inputs[1]), outputs
         x, w, b = required(arrays[0]), required(arrays[1]), arrays[2] if len(arrays) > 2 else None
         size = w.shape[1], w.shape[2]

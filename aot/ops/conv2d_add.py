@@ -10,7 +10,7 @@ from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops import constraints as limits
 from aot.ops.binary import Add
 from aot.ops.conv2d import Conv2d
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 
 def _count(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -58,9 +58,7 @@ class Conv2dAdd(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return self.conv.infer(inputs[:3])
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         made = self.made(outputs[0])
         (result,) = self.conv.reference(arrays[:3], inputs[:3], (made,))
         return self.add.reference((result, arrays[3]), (made, inputs[3]), outputs)

@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import Elementwise
-from aot.ops.op import Constraint, Types, required
+from aot.ops.op import Arrays, Constraint, Types, required
 
 
 def _width(op: Convert, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -39,9 +39,7 @@ class Convert(Elementwise):
     def result_dtype(self, inputs: Types) -> DType:
         return self.to
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x = required(arrays[0])
         if self.of_bits:
             return (np.ascontiguousarray(x).view(self.to.numpy).reshape(x.shape),)

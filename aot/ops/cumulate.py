@@ -12,7 +12,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
 from aot.ops.binary_rescale import AddParameters, add_parameters, rescaled
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 
 _NUMBERS = (DType.I8, DType.I32, DType.I64, DType.F32)
@@ -38,9 +38,7 @@ class Cumulate(Op):
     exclusive: bool = False
     reverse: bool = False
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
         if x_type.dtype is DType.F32:
             return (self._sums(x.astype(np.float64)).astype(np.float32),)

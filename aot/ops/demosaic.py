@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 
 LEAST_SIDE = 3  # pixels; edge pixels copy the colors of their inner neighbors
 
@@ -74,9 +74,7 @@ class Demosaic(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.U8.value, (*required(inputs[0]).shape[:-1], 3)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x = required(arrays[0])[0, :, :, 0].astype(np.int64)
         middle, across, down = x[1:-1, 1:-1], x[1:-1, :-2] + x[1:-1, 2:], x[:-2, 1:-1] + x[2:, 1:-1]
         corners = x[:-2, :-2] + x[:-2, 2:] + x[2:, :-2] + x[2:, 2:]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 CORNERS = 4  # top, left, bottom, right
 _PARTS = CORNERS + 2  # per detection: corners, class, score
@@ -80,9 +80,7 @@ class Detect(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.F32.value, (1, self.count * _PARTS + 1)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         vectors = [required(a).reshape(-1) for a in arrays]
         scores = vectors[CORNERS]
         each = scores.size // max(1, vectors[0].size)  # scores per box

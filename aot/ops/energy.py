@@ -11,7 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 _SUMS = {DType.I16: DType.U32, DType.F32: DType.F32}
 
@@ -44,9 +44,7 @@ class Energy(Op):
         x = required(inputs[0])
         return ((_SUMS.get(x.dtype, DType.U32).value, (*x.shape[:-1], x.shape[-1] // 2)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, (out,) = required(arrays[0]), outputs
         wide = x.astype(np.float64 if out.dtype is DType.F32 else np.int64)
         squares = (wide**2).reshape(*out.shape, 2).sum(axis=-1)

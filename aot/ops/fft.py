@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 _TYPES = (DType.I16, DType.I32, DType.F32)
 _MAX_PAIRS = 1 << 14
@@ -100,9 +100,7 @@ class Fft(Op):
         x = required(inputs[0])
         return ((x.dtype.value, (*x.shape[:-1], 2 * self.pairs)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, out = required(arrays[0]), outputs[0]
         filled = np.zeros(out.shape, x.dtype)
         filled[..., : x.shape[-1]] = x
@@ -157,9 +155,7 @@ class RealSpectrum(Op):
         x = required(inputs[0])
         return ((x.dtype.value, (*x.shape[:-1], x.shape[-1] + 2)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x = required(arrays[0])
         numbers = Arithmetic(outputs[0].dtype)
         stored = _as_pairs(x)
@@ -207,9 +203,7 @@ class RealSamples(Op):
         x = required(inputs[0])
         return ((x.dtype.value, (*x.shape[:-1], x.shape[-1] - 2)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x = required(arrays[0])
         numbers = Arithmetic(outputs[0].dtype)
         stored = _as_pairs(x)

@@ -11,7 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 
 def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -50,9 +50,7 @@ class FilterBank(Op):
         dtype = _SUMS.get((x.dtype, weights.dtype), DType.U64)
         return ((dtype.value, (*x.shape[:-1], *first.shape)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, first, weights = (required(a) for a in arrays)
         window = x[..., first.astype(np.int64)[:, None] + np.arange(weights.shape[1])]
         if x.dtype == np.float32:

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.signal import numbers_within, types_are
 
 GAINS = 125  # three for noise 0 to 2, then four per bit length of the noise; the last is never read
@@ -42,9 +42,7 @@ class GainControl(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.U32.value, required(inputs[0]).shape),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, noise, gains = (required(a) for a in arrays)
         numbers = [int(g) for g in gains]
         found = [

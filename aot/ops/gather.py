@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 
 _INDEX = (DType.I8, DType.I16, DType.I32, DType.I64)
 
@@ -55,9 +55,7 @@ class Gather(Op):
         shape = (*x.shape[: self.axis], *indices.shape[self.batches :], *x.shape[self.axis + 1 :])
         return ((x.dtype.value, shape),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, indices = required(arrays[0]), required(arrays[1]).astype(np.int64)
         inside = np.clip(indices, 0, x.shape[self.axis] - 1)
         if self.batches == 0:
@@ -88,9 +86,7 @@ class GatherNd(Op):
         x, indices = required(inputs[0]), required(inputs[1])
         return ((x.dtype.value, (*indices.shape[:-1], *x.shape[indices.shape[-1] :])),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, indices = required(arrays[0]), required(arrays[1]).astype(np.int64)
         depth = indices.shape[-1]
         inside = np.clip(indices, 0, np.array(x.shape[:depth], np.int64) - 1)

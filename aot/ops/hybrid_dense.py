@@ -18,7 +18,7 @@ from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_reals
 from aot.ops.dense import ROWS_ARE_AS_LONG, weight_scales
 from aot.ops.dynamic_range import dynamic_range, steps_from_zero
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 Singles = npt.NDArray[np.float32]
 MOST_STEPS = 255 * 128  # of a product
@@ -57,9 +57,7 @@ class HybridDense(Op):
         x, w = required(inputs[0]), required(inputs[1])
         return ((x.dtype.value, (x.shape[0], w.shape[0])),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, w, b = required(arrays[0]), required(arrays[1]), arrays[2] if len(arrays) > 2 else None
         scales = weight_scales(required(inputs[1])).astype(np.float32)
         products = np.stack([self._products(row, w, scales) for row in x])

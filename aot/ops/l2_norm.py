@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.fixed_point import inverse_root_multipliers
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from aot.ops.unary import output_is
 
@@ -44,9 +44,7 @@ class L2Norm(Op):
         False  # scaled to steps of the result before it is divided, as LiteRT's u8 kernel does
     )
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, x_type = required(arrays[0]), required(inputs[0])
         if x_type.dtype is DType.F32:
             floats = x.astype(np.float64)

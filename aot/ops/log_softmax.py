@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.fixed_point import logarithm
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.requant import (
     INT32_MIN,
     Ints,
@@ -74,9 +74,7 @@ class LogSoftmax(Op):
         output_is(1 / 16, 127, "1/16"),
     )
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, x_type = required(arrays[0]), required(inputs[0])
         below = x.astype(np.float64) - x.max(axis=-1, keepdims=True)
         if x_type.dtype is DType.F32:

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 
 _EIGHT_BITS = (DType.I8, DType.U8)
 
@@ -42,9 +42,7 @@ class Lookup(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((required(inputs[1]).dtype.value, required(inputs[0]).shape),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, table = required(arrays[0]), required(arrays[1])
         least, _ = required(inputs[0]).dtype.limits
         return (table[x.astype(np.int64) - least],)

@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import clamp_integers, clamp_reals
-from aot.ops.op import Constraint, Types, required
+from aot.ops.op import Arrays, Constraint, Types, required
 from aot.ops.spatial import WINDOW_SEES_PIXELS, Pool2d, pad, patches
 
 
@@ -31,9 +31,7 @@ class MaxPool2d(Pool2d):
         limits.QUANTISATION_IS_KEPT,
     )
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, (out_type,) = required(arrays[0]), outputs
         is_float = out_type.dtype is DType.F32
         lowest = -np.inf if is_float else out_type.dtype.limits[0]

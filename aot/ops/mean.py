@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 from aot.ops.rounding import RequantRounding
 
@@ -95,9 +95,7 @@ class Mean(Op):
         x = required(inputs[0])
         return ((x.dtype.value, tuple(1 if a in self.axes else d for a, d in enumerate(x.shape))),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
         if out.dtype is DType.F32:
             return (x.astype(np.float64).mean(axis=self.axes, keepdims=True).astype(np.float32),)

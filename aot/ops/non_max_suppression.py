@@ -12,7 +12,7 @@ import numpy.typing as npt
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.detect import CORNERS, overlap
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 PLACE = 3  # per chosen box: batch, class, box number
 MOST_ROWS = 1 << 16
@@ -81,9 +81,7 @@ class NonMaxSuppression(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.I32.value, (self.rows(required(inputs[1]).shape) * PLACE + 1,)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         boxes, scores = (required(a).astype(np.float32) for a in arrays)
         places = [
             (batch, kind, box)

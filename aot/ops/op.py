@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from aot.ir.types import Array, TensorType
 
 Types = Sequence[TensorType | None]
+Arrays = Sequence[Array | None]
 T = TypeVar("T")
 
 
@@ -50,9 +51,7 @@ class Op(ABC):
         return ((x.dtype.value, x.shape),)
 
     @abstractmethod
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         """Computes the exact results with NumPy. Kernels must match integer results bit for bit."""
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:

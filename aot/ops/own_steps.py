@@ -17,7 +17,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.dynamic_range import DynamicRange, half_away
 from aot.ops.elementwise import SHAPES_FIT, Elementwise
-from aot.ops.op import Constraint, Types, required
+from aot.ops.op import Arrays, Constraint, Types, required
 
 
 class RangeFact(Enum):
@@ -63,9 +63,7 @@ class MeasuredRange(Elementwise):
     )
     by: RangeFact = RangeFact.STEP_OF_RANGE
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         least, most = np.broadcast_arrays(required(arrays[0]), required(arrays[1]))
         facts = [fact_of(self.by, *ends) for ends in zip(least.flat, most.flat, strict=True)]
         return (np.array(facts, np.float32).reshape(least.shape),)
@@ -83,9 +81,7 @@ class DynamicQuantize(Elementwise):
         SHAPES_FIT,
     )
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, inverse, low, high = (required(array).astype(np.float32) for array in arrays)
         with np.errstate(over="ignore"):
             near = np.minimum(np.maximum(x * inverse, low), high)

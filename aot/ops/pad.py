@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.spatial import NO_PADDING, Padding, pad
 
 
@@ -40,7 +40,5 @@ class Pad(Op):
         n, height, width, channels = x.shape
         return ((x.dtype.value, (n, height + sum(self.padding[0]), width + sum(self.padding[1]), channels)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         return (pad(required(arrays[0]), self.padding, self.value),)

@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import FloatArray
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 _INTEGERS = (DType.I8, DType.U8, DType.I16)
@@ -76,9 +76,7 @@ class Quantize(_Conversion):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((self.to.value, required(inputs[0]).shape),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
         quant, (low, high) = quant_of(out), out.dtype.limits
         if x_type.dtype is DType.F32:
@@ -111,9 +109,7 @@ class Dequantize(_Conversion):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.F32.value, required(inputs[0]).shape),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         quant = quant_of(required(inputs[0]))
         centred = required(arrays[0]).astype(np.int64) - quant.zero_point
         return (centred.astype(np.float32) * np.float32(quant.scale),)

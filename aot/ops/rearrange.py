@@ -12,7 +12,7 @@ import numpy as np
 from aot.ir.strides import dense_strides
 from aot.ir.types import Array, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,5 @@ class Rearrange(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((required(inputs[0]).dtype.value, self.shape),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         return (required(arrays[0]).reshape(-1)[self.loops.indices()].reshape(self.shape),)

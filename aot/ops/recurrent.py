@@ -13,7 +13,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import FloatArray
 from aot.ops.integer_lstm import integer_step, lstm_parameters, scales_misfit
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 from aot.ops.requant import quant_of
 from aot.ops.rounding import RequantRounding
 
@@ -167,9 +167,7 @@ class Recurrent(Op):
         x = required(inputs[0])
         return ((x.dtype.value, (*x.shape[:3], (1 + self.gives_cell) * self.units(x))),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         if required(inputs[0]).dtype is not DType.F32:
             return (self._on_integers([required(arrays[i]) for i in (0, 1, 4, 5)], inputs),)
         units = self.units(required(inputs[0]))

@@ -14,7 +14,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
 from aot.ops.elementwise import one_quantisation
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 
@@ -101,9 +101,7 @@ class Reduce(Op):
         x = required(inputs[0])
         return ((x.dtype.value, tuple(1 if a in self.axes else d for a, d in enumerate(x.shape))),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
         wide = x.astype(np.float64) if x_type.dtype is DType.F32 else x
         if x_type.dtype.is_integer and self.by in (Reduction.SUM, Reduction.PRODUCT):
@@ -155,9 +153,7 @@ class ArgExtreme(Op):
         shape = required(inputs[0]).shape
         return ((self.to.value, (*shape[: self.axis], 1, *shape[self.axis + 1 :])),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         find = np.argmax if self.by is Reduction.MAXIMUM else np.argmin
         places = np.expand_dims(find(required(arrays[0]), axis=self.axis), self.axis)
         return (places.astype(self.to.numpy),)

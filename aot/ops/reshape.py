@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from aot.ir.types import Array, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 
 def _same_elements(op: Reshape, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -32,9 +32,7 @@ class Reshape(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((required(inputs[0]).dtype.value, self.shape),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         return (required(arrays[0]).reshape(self.shape),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:

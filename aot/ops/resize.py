@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.spatial import Pair
 
 FRACTION_BITS = 10  # of positions between pixels, in integer arithmetic
@@ -109,9 +109,7 @@ class Resize(Op):
         )
         return rows, columns
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, x_type = required(arrays[0]), required(inputs[0])
         is_real = x_type.dtype is DType.F32
         rows, columns = self.places(x_type)

@@ -12,7 +12,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import Elementwise
-from aot.ops.op import Constraint, Types, required
+from aot.ops.op import Arrays, Constraint, Types, required
 
 
 class Overflow(Enum):
@@ -45,9 +45,7 @@ class RoundMantissa(Elementwise):
     overflow: Overflow = Overflow.INFINITE
     has_nan: bool = True  # otherwise NaN becomes 0
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x = required(arrays[0]).astype(np.float64)
         _, exponents = np.frexp(np.where(np.isfinite(x), x, 0))
         steps = np.maximum(exponents - 1, self.least_exponent) - self.mantissa_bits

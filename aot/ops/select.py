@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_quantisation, one_type
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 
 
 def _condition(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -33,7 +33,5 @@ class Select(Elementwise):
     )
     elementwise: ClassVar[tuple[int, ...]] = (0, 1, 2)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         return (np.where(required(arrays[0]), required(arrays[1]), required(arrays[2])),)

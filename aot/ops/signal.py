@@ -12,7 +12,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise
 from aot.ops.fixed_point import fixed_log, whole_root
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 _HALF_RANGE = -(2**15)
 
@@ -49,9 +49,7 @@ class Window(Elementwise):
     )
     shift: int = 12
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, w = (required(a).astype(np.int64) for a in arrays)
         return (np.clip((x * w) >> self.shift, *DType.I16.limits).astype(np.int16),)
 
@@ -79,9 +77,7 @@ class Headroom(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.I32.value, (*required(inputs[0]).shape[:-1], 1) if self.each_row else ()),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         if self.each_row:
             sizes = np.abs(required(arrays[0]).astype(np.int32))
             most = np.where(sizes > DType.I16.limits[1], 0, sizes).max(axis=-1, keepdims=True, initial=0)
@@ -130,9 +126,7 @@ class ShiftUp(Elementwise):
     def result_dtype(self, inputs: Types) -> DType:
         return DType.I16
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, bits = (required(a).astype(np.int64) for a in arrays)
         return ((x << (bits & 15)).astype(np.int16),)
 
@@ -152,9 +146,7 @@ class WholeRoot(Elementwise):
     def result_dtype(self, inputs: Types) -> DType:
         return DType.U32
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, bits = np.broadcast_arrays(*(required(a) for a in arrays))
         roots = [whole_root(int(value)) >> (int(n) & 31) for value, n in zip(x.flat, bits.flat, strict=True)]
         return (np.array(roots, np.uint32).reshape(x.shape),)
@@ -179,9 +171,7 @@ class NoiseEstimate(Elementwise):
     down: int = 14
     limited: bool = False
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, noise, a, b = (required(array).astype(np.uint64) for array in arrays)
         scaled = (x << np.uint64(self.up)) & np.uint64(DType.U32.limits[1])
         found = ((scaled * a + noise * b) >> np.uint64(self.down)).astype(np.uint32)
@@ -205,9 +195,7 @@ class WithoutNoise(Elementwise):
     down: int = 14
     least: int = 819
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, noise = (required(array).astype(np.uint64) for array in arrays)
         scaled = (x << np.uint64(self.up)) & np.uint64(DType.U32.limits[1])
         left = (scaled - np.minimum(noise, scaled)) >> np.uint64(self.up)
@@ -233,9 +221,7 @@ class FixedLog(Elementwise):
     def result_dtype(self, inputs: Types) -> DType:
         return DType.I16
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x = required(arrays[0])
         found = [fixed_log(int(value) << self.up, self.scale) for value in x.flat]
         return (np.array(found, np.int16).reshape(x.shape),)

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.signal import numbers_within
 
 _DTYPES = (DType.U32, DType.F32)
@@ -50,9 +50,7 @@ class Smooth(Op):
     down: int = 0
     first: float = 0.0
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, new, old, *given = (required(array) for array in arrays)
         made = np.empty_like(x)
         before = given[0][0, 0] if given else np.full_like(x[0, 0], self.first)

@@ -14,7 +14,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.curves_16 import softmax_16
 from aot.ops.fixed_point import exp_of_negative, reciprocal
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.requant import (
     Ints,
     quant_of,
@@ -126,9 +126,7 @@ class Softmax(Op):
         x = required(inputs[0])
         return (((self.result or x.dtype).value, x.shape),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, x_type = required(arrays[0]), required(inputs[0])
         below = x.max(axis=-1, keepdims=True).astype(np.float64) - x
         if x_type.dtype is DType.F32:

@@ -13,7 +13,7 @@ from aot.ir.graph import Graph
 from aot.ir.region import Subgraph
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Types, required
 
 
 def _rows(op: StepLoop, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -83,9 +83,7 @@ class StepLoop(Subgraph):
         count = sum(self.graph.types[name].elements for name in self.results)
         return ((DType.F32.value, (1, required(inputs[0]).shape[1], 1, count)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         types = [self.graph.types[name] for name in self.graph.inputs]
         given = [required(array) for array in arrays]
         rows, same = given[: self.per_step], given[self.per_step :]

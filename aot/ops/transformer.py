@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 
 
 def _gain_fits(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -30,9 +30,7 @@ class RmsNorm(Op):
     )
     epsilon: float = 1e-5
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, gain = (required(array).astype(np.float64) for array in arrays)
         root = np.sqrt((x * x).mean(axis=-1, keepdims=True) + self.epsilon)
         return ((x / root * gain).astype(np.float32),)
@@ -75,9 +73,7 @@ class Rotary(Op):
             )
         )
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, cosines, sines = (required(array).astype(np.float32) for array in arrays)
         one, two = self.pair(cosines.shape[-1])
         made = np.empty_like(x)
@@ -124,9 +120,7 @@ class CachedAttention(Op):
         q = required(inputs[0])
         return ((q.dtype.value, q.shape),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         q, k, v, length = (required(array) for array in arrays)
         count = min(max(int(length.reshape(-1)[0]), 1), k.shape[2])
         group = q.shape[1] // k.shape[1]

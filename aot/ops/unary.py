@@ -16,7 +16,7 @@ from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers, clamp_reals, integer_clamp
 from aot.ops.curves_16 import sigmoid_16, tanh_16
 from aot.ops.fixed_point import logistic, tanh
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.requant import (
     Ints,
     multiply_by_quantized_multiplier,
@@ -44,9 +44,7 @@ class Unary(Op):
     def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
         """Computes int8 results for x minus its zero point; the caller clamps them to int8."""
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
         if x_type.dtype is DType.F32:
             return (self.on_reals(x.astype(np.float32)).astype(np.float32),)

@@ -16,7 +16,7 @@ from aot.ops.activation import Activation, clamp_integers
 from aot.ops.curves_16 import Table, on_lines, points
 from aot.ops.elementwise import Elementwise
 from aot.ops.fixed_point import inverse_root_multipliers
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 
@@ -147,9 +147,7 @@ class UnaryMath(Elementwise):
     of: MathFunction = MathFunction.ABS
     alpha: float = 1.0
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
         with np.errstate(all="ignore"):
             if x_type.dtype is DType.F32:

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 
 
 def _bytes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -33,9 +33,7 @@ class UnpackRgb565(Op):
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.U8.value, (*required(inputs[0]).shape[:-1], 3)),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x = required(arrays[0]).astype(np.int64)
         low, high = (x[..., 1], x[..., 0]) if self.high_first else (x[..., 0], x[..., 1])
         red, green, blue = high >> 3, (high & 7) << 3 | low >> 5, low & 31

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -47,9 +47,7 @@ class UpdateSlice(Op):
         Constraint("each dimension needs a start of i32 or i64", _starts),
     )
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, part, starts = (required(a) for a in arrays)
         room = np.array(x.shape, np.int64) - np.array(part.shape, np.int64)
         begins = np.clip(starts.reshape(-1).astype(np.int64), 0, room)

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 
 
 def _sizes(op: Windows, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -48,9 +48,7 @@ class Windows(Op):
         x = required(inputs[0])
         return ((x.dtype.value, (1, self.rows, self.length, x.shape[3])),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, x_type = required(arrays[0]), required(inputs[0])
         line = x.reshape(-1, x.shape[3])
         places = np.arange(self.rows)[:, None] * self.step - self.before + np.arange(self.length)

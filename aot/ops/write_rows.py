@@ -13,7 +13,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Op, Types, required
+from aot.ops.op import Arrays, Constraint, Op, Types, required
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -61,9 +61,7 @@ class WriteRows(Op):
     axis: int = 0
     by_index: bool = True  # positions are indices: negative ones count from the end, others must be inside
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, rows, places = (required(a) for a in arrays)
         made = x.copy()
         to, source = np.moveaxis(made, self.axis, 0), np.moveaxis(rows, self.axis, 0)
@@ -82,9 +80,7 @@ class ShiftRows(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (limits.input_count(2, 2), *_FITS)
     axis: int = 0
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, rows = (required(a) for a in arrays)
         count = rows.shape[self.axis]
         kept = np.take(x, np.arange(count, x.shape[self.axis]), self.axis)

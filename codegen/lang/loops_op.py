@@ -16,7 +16,7 @@ import numpy as np
 from aot.errors import InputError
 from aot.extensions import OPS, register, unregister
 from aot.ir.types import Array, DType, TensorType
-from aot.ops.op import Cost, Op, Types, required
+from aot.ops.op import Arrays, Cost, Op, Types, required
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import flat_requests
@@ -83,9 +83,7 @@ class UserLoops(Op):
         made = _BUILT[self.kernel]
         return ((made.results[0].dtype.value, self.shape),)
 
-    def reference(
-        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
-    ) -> tuple[Array, ...]:
+    def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         made, (out,) = _BUILT[self.kernel], outputs
         given = dict(zip(made.given, (required(array).reshape(-1) for array in arrays), strict=True))
         buffers = {
