@@ -52,10 +52,18 @@ def _refuse_rows(_site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) 
 def listed_strategies(
     package: str, table: Mapping[str, tuple[str, ...]]
 ) -> Mapping[str, tuple[Strategy, ...]]:
-    """Returns the strategies by op, best first. `table` is the package's: module -> its ops."""
+    """Returns the strategies by op, best first. `table` is the package's: strategy -> its ops.
+
+    "depthwise" is `STRATEGY` in depthwise.py, "tiles.CONV2D" is `CONV2D` in tiles.py.
+    """
 
     def load(op: str) -> tuple[Strategy, ...]:
-        modules = [module for module, ops in table.items() if op in ops]
-        return tuple(import_module(f"{package}.{module}").STRATEGY for module in modules)
+        return tuple(_strategy(package, place) for place, ops in table.items() if op in ops)
 
     return LazyTable((op for ops in table.values() for op in ops), load)
+
+
+def _strategy(package: str, place: str) -> Strategy:
+    module, _, name = place.partition(".")
+    found: Strategy = getattr(import_module(f"{package}.{module}"), name or "STRATEGY")
+    return found

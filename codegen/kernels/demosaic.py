@@ -9,9 +9,10 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.demosaic import Demosaic, PixelPlace
-from codegen.formats import RowFormat, RowRequest, storage_dtype
+from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.row_nests import requests_anything
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import Apply, Buffer, Declare, Expr, For, Proc, Role, Stmt, Store, at, load, local
@@ -43,10 +44,6 @@ _GREEN = expression_function(
     "a == 1 || a == 2 ? b : c",
     lambda a, b, c: b if a in (PixelPlace.GREEN_IN_RED_ROW, PixelPlace.GREEN_IN_BLUE_ROW) else c,
 )
-
-
-def _any_rows(site: Site) -> tuple[RowRequest | None, ...]:
-    return (None,)
 
 
 @dataclass(frozen=True)
@@ -122,4 +119,4 @@ def _pixel(rows: _Rows, to: Affine, of: Affine, side: Affine) -> tuple[Stmt, ...
     return (*kept, *(Store(at(rows.ys, first + c * y.c_step), colour) for c, colour in enumerate(colours)))
 
 
-KERNEL = OpKernel((Strategy("plain", _any_rows, _lower),), frozenset({_U8}))
+KERNEL = OpKernel((Strategy("plain", requests_anything, _lower),), frozenset({_U8}))

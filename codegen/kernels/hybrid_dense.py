@@ -29,7 +29,6 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
     BufferPlace,
     Cast,
@@ -63,12 +62,8 @@ def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     return (RowRequest(dtype_bytes=4),)
 
 
-def _local(name: str, dtype: DType) -> Buffer:
-    return local(name, dtype)
-
-
-_LEAST, _MOST, _STEP, _INVERSE = (_local(name, _F32) for name in ("least", "most", "step", "inverse"))
-_LOW, _HIGH, _SUM = (_local(name, _I32) for name in ("low", "high", "sum"))
+_LEAST, _MOST, _STEP, _INVERSE = (local(name, _F32) for name in ("least", "most", "step", "inverse"))
+_LOW, _HIGH, _SUM = (local(name, _I32) for name in ("low", "high", "sum"))
 
 
 @dataclass(frozen=True)
@@ -125,11 +120,11 @@ class _HybridLayer:
         )
         of_step, of_ends = Apply(INVERSE_OF_STEP, (load(_STEP),)), Apply(INVERSE_OF_REACH, ends)
         return (
-            *_set(_LEAST, Const(0.0)),
-            *_set(_MOST, Const(0.0)),
+            *let(_LEAST, 0.0),
+            *let(_MOST, 0.0),
             For("i", self.depth, wider),
-            *_set(_STEP, Apply(step_of(is_asymmetric), ends)),
-            *_set(_INVERSE, of_step if is_asymmetric else of_ends),
+            *let(_STEP, Apply(step_of(is_asymmetric), ends)),
+            *let(_INVERSE, of_step if is_asymmetric else of_ends),
             *(_asymmetric(ends) if is_asymmetric else ()),
         )
 
@@ -146,7 +141,7 @@ class _HybridLayer:
         w, *_ = self.tables
         product = load(self.in_steps, k) * load(w, o * self.depth + k)
         body = (
-            *_set(_SUM, Const(0)),
+            *let(_SUM, 0),
             For("k", self.depth, (Accumulate(at(_SUM), product),)),
             self.finished(load(_SUM)),
         )
@@ -219,17 +214,13 @@ class _HybridLayer:
         return Proc(self.name, params, body)
 
 
-def _set(buffer: Buffer, value: Expr) -> tuple[Stmt, ...]:
-    return let(buffer, value)
-
-
 def _asymmetric(ends: tuple[Expr, Expr]) -> tuple[Stmt, ...]:
     """Returns the statements for both ends in steps from the zero point."""
-    zero = _local("zero", _I32)
+    zero = local("zero", _I32)
     return (
-        *_set(zero, Apply(ZERO_OF_RANGE, ends)),
-        *_set(_LOW, Const(-128) - load(zero)),
-        *_set(_HIGH, Binary("-", Const(127), load(zero))),
+        *let(zero, Apply(ZERO_OF_RANGE, ends)),
+        *let(_LOW, Const(-128) - load(zero)),
+        *let(_HIGH, Const(127) - load(zero)),
     )
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.table import table_of
-from codegen.formats import RowFormat, RowRequest, storage_dtype
+from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.plain.rescale import flipped_byte
 from codegen.kernels.kernel import Kernel, Site, row_fits
-from codegen.kernels.row_nests import every_pixel, pixel_element
+from codegen.kernels.row_nests import every_pixel, pixel_element, requests_anything
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Buffer, Element, For, Proc, Role, Store, at, load
@@ -85,14 +85,10 @@ def lookup_kernel(site: Site, table: Array, x: RowFormat, y: RowFormat) -> Kerne
     )
 
 
-def _requests(site: Site) -> tuple[RowRequest | None, ...]:
-    return (None,)
-
-
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     table = site_table(site)
     assert table is not None, "a lookup's table is constant"
     return lookup_kernel(site, table, inputs[0], output)
 
 
-KERNEL = OpKernel((Strategy("plain", _requests, _lower),), frozenset({DType.I8, DType.U8}))
+KERNEL = OpKernel((Strategy("plain", requests_anything, _lower),), frozenset({DType.I8, DType.U8}))

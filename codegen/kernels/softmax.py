@@ -10,7 +10,7 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.curves_16 import difference_multiplier
 from aot.ops.softmax import Softmax, softmax_parameters
-from codegen.formats import RowFormat, RowRequest
+from codegen.formats import RowFormat
 from codegen.isa.plain.curves_16 import SUM_BITS, exp_of_difference_16, reciprocal_of_sum, share_of_sum
 from codegen.isa.plain.softmax import (
     EXP_FOR_SUM_BY,
@@ -22,7 +22,7 @@ from codegen.isa.plain.softmax import (
 )
 from codegen.kernels.f32_pools import SOFTMAX
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.row_nests import K, vector_kernel
+from codegen.kernels.row_nests import K, requests_anything, vector_kernel
 from codegen.kernels.strategy import OpKernel, Strategy, by_dtype
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
@@ -44,10 +44,6 @@ from codegen.loops.ir import (
 )
 
 _GIVEN = ("mult", "shift", "least")
-
-
-def _requests(site: Site) -> tuple[RowRequest | None, ...]:
-    return (None,)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -100,5 +96,5 @@ def _pieces(site: Site) -> _Pieces:
     )
 
 
-_INTEGERS = OpKernel((Strategy("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
+_INTEGERS = OpKernel((Strategy("plain", requests_anything, _lower),), frozenset({DType.I8, DType.I16}))
 KERNEL = by_dtype(_INTEGERS, SOFTMAX)

@@ -1,11 +1,11 @@
-"""The strategies of the DSP extension, each `STRATEGY` of a module here; the best for an op comes first."""
+"""The strategies of the DSP extension, in the modules here; the best for an op comes first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# Module -> its ops.
+# Strategy -> its ops.
 STRATEGIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "winograd": ("conv2d", "conv2d+add"),

@@ -1,8 +1,17 @@
-"""Tiles of sums of products for an FPU with 32 registers."""
+"""conv2d and depthwise_conv2d with an FPU: tiles with as many sums as fit into its 32 registers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from aot.ops.conv2d import Conv2d
+from codegen.formats import RowFormat
+from codegen.isa.fpu.needs import NEEDS
+from codegen.kernels.f32_sums import conv2d_rows, depthwise_rows, requests_padding
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Point
+from codegen.kernels.strategy import F32_INPUTS, NOT_FOR_SIZE, Strategy
 
 CHANNELS = 4  # of a tile of a convolution
 _MOST_PIXELS = 4
@@ -27,3 +36,23 @@ def depthwise_tile(width: int, rows: int, columns: int) -> Point:
 def pixels_of(width: int, most: int) -> int:
     """Returns the smallest tile width with the fewest tiles, including those of the remainder."""
     return min(range(1, min(width, most) + 1), key=lambda n: (width // n + width % n, n))
+
+
+def _conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    channels, _, columns, depth = site.constants[1].shape
+    kernel = conv2d_rows(site, inputs, y)
+    op = site.op_as(Conv2d)
+    tile = dot_tile(y.width, channels, depth if op.dilation[1] > 1 else columns * depth)
+    return replace(kernel, sketch=tile, why=f"{tile['column']} pixels x {tile['o']} channels at a time")
+
+
+CONV2D = Strategy("fpu", requests_padding, _conv2d, NEEDS, (F32_INPUTS, NOT_FOR_SIZE))
+
+
+def _depthwise(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    rows, columns, _ = site.constants[1].shape
+    kernel = depthwise_rows(site, inputs, y, ("c", "m", "column"))
+    return replace(kernel, sketch=depthwise_tile(y.width, rows, columns))
+
+
+DEPTHWISE = Strategy("fpu", requests_padding, _depthwise, NEEDS, (F32_INPUTS, NOT_FOR_SIZE))

@@ -1,15 +1,15 @@
-"""The strategies of RISC-V vectors, each `STRATEGY` of a module here; the best for an op comes first."""
+"""The strategies of RISC-V vectors, in the modules here; the best for an op comes first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# Module -> its ops.
+# Strategy -> its ops.
 STRATEGIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "conv2d": ("conv2d",),
-        "dense": ("dense",),
+        "dot_product.CONV2D": ("conv2d",),
+        "dot_product.DENSE": ("dense",),
         "depthwise": ("depthwise_conv2d",),
     }
 )

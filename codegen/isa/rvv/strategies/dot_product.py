@@ -1,14 +1,18 @@
-"""Dot products over rows on RISC-V vectors: blocks of up to 32 channels, one per lane."""
+"""conv2d and dense layers on RISC-V vectors: blocks of up to 32 channels, one per lane."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from codegen.isa.plain.requantise import exact_store
+from codegen.isa.rvv.needs import NEEDS
 from codegen.isa.rvv.requantise import MOST_CHANNELS
 from codegen.isa.rvv.row_block import RowBlock, dot_channels
-from codegen.kernels.dot_product import DotProblem, ScheduledDot, Tile, nest, plain_dot
+from codegen.kernels.conv2d import conv2d_strategy, conv_tail
+from codegen.kernels.dense import dense_strategy, dense_tail
+from codegen.kernels.dot_product import DotProblem, ScheduledDot, Tile, nest, plain_dot, stored_bytes
 from codegen.kernels.kernel import Site
+from codegen.kernels.strategy import BYTES, requantised_in_lanes
 from codegen.loops.affine import variable
 from codegen.loops.ir import Proc
 from codegen.loops.pack import pack
@@ -55,3 +59,21 @@ def _in_blocks(proc: Proc, channels: int) -> Proc:
     if rest:
         proc = split(proc, "o_rest" if whole else "o", rest, "ob_rest", "oi")
     return split(proc, "o", MOST_CHANNELS, "ob", "oi") if whole else proc
+
+
+CONV2D = conv2d_strategy(
+    "rvv",
+    vector_dot,
+    stored_bytes,
+    needs=NEEDS,
+    fits=(BYTES, requantised_in_lanes(conv_tail)),
+    tail_of=conv_tail,
+)
+DENSE = dense_strategy(
+    "rvv",
+    vector_dot,
+    stored_bytes,
+    needs=NEEDS,
+    fits=(BYTES, requantised_in_lanes(dense_tail)),
+    tail_of=dense_tail,
+)
