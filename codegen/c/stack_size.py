@@ -166,6 +166,9 @@ _WORD = 4  # bytes of a pointer for which the factors were fitted
 _LARGE_ANGLES_BYTES = 520  # the C library's sine and cosine reduce their argument to many digits
 _RUN_BYTES, _RUN_BYTES_OF_LOOPS, _RUN_BYTES_OF_TABLES = 16, 24, 40
 _HANDED_OVER_BYTES = 48  # by the hand-over to the other core, between the layer and its half
+# A layer that runs row by row computes the pointers to its rows together: those beyond the registers are kept
+# beside the array, too.
+_POINTERS_IN_REGISTERS, _SPILLED_POINTER_BYTES = 10, 14
 _SHORT_INSTRUCTIONS = 12  # machine instructions; longer ones use more registers that need not be saved
 
 
@@ -229,6 +232,7 @@ def _layer_bytes(kernel: KernelFunction, is_by_rows: bool, each: StackBytes, tar
     arguments = max(0, len(kernel.function.params) - _MOST_ARGUMENTS)
     if is_by_rows:
         found += each.layer_by_rows + arguments * each.stacked_argument
+        found += _SPILLED_POINTER_BYTES * max(0, pointers - _POINTERS_IN_REGISTERS)
     else:
         found += arguments * each.argument
     return found + _HANDED_OVER_BYTES * (HALF_PARAMETER in kernel.function.params)

@@ -3,10 +3,13 @@
     for blocks of tiles of pixels:
         for tiles: for r in kernel rows: for groups of four:
             v = the values' factors, pixel after pixel of the tile
-        for o in channels: for tiles: for pixels:
-            sum = start[o]
-            for groups: sum += v * w[o]
-            y[pixel][o] = requantised(sum)
+        for channels in twos: for tiles: for pixels: for both channels:
+            sum = start of the channel
+            for groups: sum += v * weights
+            y = requantised(sum)
+
+The record of two channels has their start values, their weights group by group, and the constants of their
+results, each number of the first channel followed by that of the second.
 
 The kernel rows of a window follow one another in v, so its products are one loop. If rows are not whole
 groups, their remainders are joined at the end. All channels share the factors of a window, so this pays from
@@ -21,11 +24,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.ir.types import Array, DType
-from codegen.kernels.dot_product import DotProblem, Ends, ends_of
+from codegen.isa.plain.requantise import StoreQuantised
+from codegen.kernels.dot_product import DotProblem
 from codegen.kernels.paired_weights import GROUP, HALVES, mixed_pixels, two_products
+from codegen.kernels.requantised import Addend
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
+    Apply,
+    Binary,
     Buffer,
     BufferPlace,
     Const,
@@ -42,6 +49,8 @@ from codegen.loops.ir import (
 )
 
 FACTORS = 2  # of every value, or of its neighbor
+CHANNELS = 2  # of a tile
+_MOST = 4  # pixels of a tile
 SCRATCH_BYTES = 2048  # for factors, unless a tile needs more
 
 
@@ -57,7 +66,8 @@ class PixelTiles:
 def pixel_tiles(pixels: int, most: int) -> tuple[PixelTiles, ...]:
     """Returns the largest tiles first.
 
-    Threes are used only as long as an even remainder is left, so that no pixel is alone.
+    Fours are used only as long as a three or two threes are left, threes only as long as an even remainder
+    is, so that no pixel is alone.
     """
     found: list[PixelTiles] = []
     begin = 0
@@ -69,12 +79,17 @@ def pixel_tiles(pixels: int, most: int) -> tuple[PixelTiles, ...]:
 
 
 def _tile_counts(pixels: int, most: int) -> Iterator[tuple[int, int]]:
-    threes = 0
-    if most == 3:
-        threes = pixels // 3
-        threes -= (pixels - 3 * threes) % 2 if threes else 0
+    fours, threes = 0, 0
+    if most == _MOST:
+        fours = pixels // 4
+        fours -= pixels % 4 in (1, 2) and fours > 0
+        yield 4, fours
+    rest = pixels - 4 * fours
+    if most >= 3:
+        threes = rest // 3
+        threes -= (rest - 3 * threes) % 2 if threes else 0
         yield 3, threes
-    rest = pixels - 3 * threes
+    rest -= 3 * threes
     twos = rest // 2 if most > 1 else 0
     yield from ((2, twos), (1, rest - 2 * twos))
 
@@ -122,49 +137,138 @@ def in_order_of_windows(weights: Array) -> Array:
 
 
 def rows_nest(p: DotProblem, most: int, limit_bytes: int = SCRATCH_BYTES) -> Proc:
-    """Returns the unscheduled loops, in tiles of up to `most` pixels, with `limit_bytes` for factors.
+    """Returns the loops, in tiles of up to `most` pixels, with `limit_bytes` for factors.
 
-    `w` has halfwords in the order of `half_words`.
+    `w` has a record for each tile of channels. The loops `xb` are the meaning of instructions.
     """
     x, *others = p.rows_read
-    groups, ends = _groups_of(p), ends_of(p)
-    blocks = blocks_of(p.pixels, groups * (HALVES * FACTORS * DType.I16.bytes), most, limit_bytes)
-    w = Buffer("w", DType.I16, p.channels * groups * HALVES, Role.CONSTANT)
-    v = Buffer("v", DType.I16, blocks[0].pixels * groups * HALVES * FACTORS, Role.LOCAL)
+    blocks = _blocks(p, most, limit_bytes)
+    record, (whole, last) = record_of(p, CHANNELS), divmod(p.channels, CHANNELS)
+    w = Buffer("w", DType.I16, whole * record + (record_of(p, last) if last else 0), Role.CONSTANT)
+    v = Buffer("v", DType.I16, blocks[0].pixels * _of_pixel(p), Role.LOCAL)
+    y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)
+    ob = variable("ob")
 
     def block(each: PixelTiles) -> Stmt:
         tiles, first = pixel_tiles(each.pixels, most), variable("block") * each.pixels + each.first
         makes = (_makes_factors(p, tile, x, v, first) for tile in tiles)
-        results = (_results(p, tile, (v, w), ends, first) for tile in tiles)
-        sums = For("o", p.channels, (*ends.loads, *results))
-        return For("block", each.tiles, (*makes, sums))
 
-    return Proc(
-        p.name,
-        (x, *others, ends.result, w, *ends.tables),
-        (Declare(v), *(block(each) for each in blocks)),
-    )
+        def results(channels: int, o: Affine, record: Affine) -> Iterator[Stmt]:
+            for tile in tiles:
+                column = first + tile.first
+                place = column * p.y_pixel_step + o * p.y_channel_step + p.y_first
+                begin = place, Affine() + tile.first * _of_pixel(p), record
+                yield results_nest(_result_row(p, tile, channels), (y, v, w), begin, (column, o))
+
+        sums = (For("ob", whole, tuple(results(CHANNELS, ob * CHANNELS, ob * record))),) if whole else ()
+        ends = results(last, Affine() + whole * CHANNELS, Affine() + whole * record) if last else ()
+        return For("block", each.tiles, (*makes, *sums, *ends))
+
+    return Proc(p.name, (x, *others, y, w), (Declare(v), *(block(each) for each in blocks)))
 
 
-def _results(
-    p: DotProblem, tiles: PixelTiles, factors: tuple[Buffer, Buffer], ends: Ends, first: Affine
+def result_rows(p: DotProblem, most: int, limit_bytes: int = SCRATCH_BYTES) -> tuple[ResultRow, ...]:
+    """Returns all rows of tiles that the loops have."""
+    channels = [count for count in (min(p.channels, CHANNELS), p.channels % CHANNELS) if count]
+    tiles = (tile for each in _blocks(p, most, limit_bytes) for tile in pixel_tiles(each.pixels, most))
+    return tuple(dict.fromkeys(_result_row(p, tile, count) for tile in tiles for count in channels))
+
+
+def _blocks(p: DotProblem, most: int, limit_bytes: int) -> tuple[PixelTiles, ...]:
+    return blocks_of(p.pixels, _of_pixel(p) * DType.I16.bytes, most, limit_bytes)
+
+
+def _of_pixel(p: DotProblem) -> int:
+    """Returns the halfwords of a pixel's factors."""
+    return _groups_of(p) * HALVES * FACTORS
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """Tiles of pixels along a row, by some channels, and where their results are stored."""
+
+    tiles: int
+    pixels: int
+    channels: int
+    groups: int
+    storing: StoreQuantised
+    y_dtype: DType
+    y_pixel_step: int
+    y_channel_step: int
+    addend: Addend | None = None
+
+
+_ORIGIN = Affine()
+
+
+def _result_row(p: DotProblem, tiles: PixelTiles, channels: int) -> ResultRow:
+    size = tiles.tiles, tiles.pixels, channels, _groups_of(p)
+    return ResultRow(*size, _storing(p), p.y_dtype, p.y_pixel_step, p.y_channel_step, p.addend)
+
+
+def _storing(p: DotProblem) -> StoreQuantised:
+    assert p.tail is not None
+    return p.tail.storing
+
+
+def results_nest(
+    row: ResultRow,
+    buffers: tuple[Buffer, Buffer, Buffer],
+    begin: tuple[Affine, Affine, Affine] = (_ORIGIN, _ORIGIN, _ORIGIN),
+    first: tuple[Affine, Affine] = (_ORIGIN, _ORIGIN),
 ) -> Stmt:
-    """Returns a channel's results of some tiles; `first` is the first pixel of the block."""
-    (v, w), total, groups = factors, Buffer("sum", DType.I32, 1, Role.LOCAL), _groups_of(p)
-    n, h, i, tile, o = (variable(name) for name in ("n", "h", "xi", "xb", "o"))
-    half_word = load(w, o * (groups * HALVES) + n * HALVES + h)
-    column = tile * tiles.pixels + i + first + tiles.first
-    place = column * p.y_pixel_step + o * p.y_channel_step + p.y_first
-    factor = tile_factors(v, tiles.pixels, n, i, h, _first_factor(p, tiles, tile))
-    start = ends.start
-    assert start is not None
+    """Stores the results of a row of tiles.
+
+    `begin` has the first elements of y, v and w, `first` the column and the channel of the first result.
+    """
+    (y, v, w), (y_first, v_first, w_first), storing = buffers, begin, row.storing
+    of_channels, of_tile = row.channels * HALVES, row.pixels * row.groups * HALVES * FACTORS
+    tile, i, j, n, h = (variable(name) for name in ("xb", "xi", "oi", "n", "h"))
+    total, column = Buffer("sum", DType.I32, 1, Role.LOCAL), tile * row.pixels + i
+    half_word = load(w, n * of_channels + j * HALVES + h + of_channels + w_first)
+    factors = tile_factors(v, row.pixels, n, i, h, tile * of_tile + v_first)
+    places = (j * HALVES + (number + 1 + row.groups) * of_channels + w_first for number in range(3))
+    scale, second, term = (_number(w, place) for place in places)
+    others: tuple[Expr, ...] = ()
+    if storing.prepare is not None:
+        others = (term if storing.is_prepared else Apply(storing.prepare, (second,)),)
+    stored: Expr = Apply(storing.store, (load(total), scale, second, *others))
+    if row.addend is not None:
+        stored = row.addend.sum(stored, column + first[0], j + first[1])
     body = (
         Declare(total),
-        Store(at(total), start),
-        For("n", groups, (For("h", HALVES, products(at(total), factor, half_word)),)),
-        Store(at(ends.result, place), p.summed(ends.stored(load(total)), column, o)),
+        Store(at(total), _number(w, j * HALVES + w_first)),
+        For("n", row.groups, (For("h", HALVES, products(at(total), factors, half_word)),)),
+        Store(at(y, column * row.y_pixel_step + j * row.y_channel_step + y_first), stored),
     )
-    return For("xb", tiles.tiles, (For("xi", tiles.pixels, body),))
+    return For("xb", row.tiles, (For("xi", row.pixels, (For("oi", row.channels, body),)),))
+
+
+def _number(w: Buffer, first: Affine) -> Expr:
+    """Returns the 32-bit number in two halfwords, the lower one first."""
+    low = Binary("&", load(w, first), Const((1 << 16) - 1))
+    return Binary("+", Binary("<<", load(w, first + 1), Const(16)), low)
+
+
+def record_of(p: DotProblem, channels: int) -> int:
+    """Returns the halfwords of a record: start values, weights, scales and what else results need."""
+    return channels * HALVES * (1 + _groups_of(p) + 2 + _storing(p).is_prepared)
+
+
+def records(p: DotProblem, half_words: Array) -> Array:
+    """Returns all records, as halfwords; those of the weights are [channel][halfword]."""
+    assert p.tail is not None
+    storing, tables = p.tail.storing, p.tail.tables
+    names = ("mult", "addend" if storing.is_fitted else "right", *(["term"] if storing.is_prepared else []))
+    start, *scales = (_halves(tables[name])[:, None] for name in ("bias", *names))
+    every = np.concatenate([start, half_words.reshape(p.channels, -1, HALVES), *scales], axis=1)
+    tiles = (every[o : o + CHANNELS] for o in range(0, p.channels, CHANNELS))
+    return np.concatenate([tile.swapaxes(0, 1).reshape(-1) for tile in tiles])
+
+
+def _halves(numbers: Array) -> Array:
+    """Returns 32-bit numbers as halfwords, the lower one first."""
+    return np.ascontiguousarray(numbers.astype("<i4")).view("<i2").reshape(-1, HALVES)
 
 
 def _first_factor(p: DotProblem, tiles: PixelTiles, tile: Affine) -> Affine:

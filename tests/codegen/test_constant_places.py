@@ -31,7 +31,7 @@ from deploy.inspection.placement_page import placement_lines
 
 MODELS = ("tiny_ad_fc_int8", "tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8")
 WEIGHTED = {"conv2d", "conv2d+add", "dense", "depthwise_conv2d"}
-PER_CHANNEL = 4 + 4 + 2  # bytes: bias, multiplier, and an addend or a shift
+PER_CHANNEL = 4 + 4 + 4  # bytes: bias, multiplier, and an addend or a shift, in words where kernels load them
 MOST = 1.03  # what packing may add
 
 
@@ -59,7 +59,7 @@ def test_dead_weights_are_not_counted_as_needed(shared_dir: Path) -> None:
     model = compile_job(
         read_job(shared_dir / "models/tiny_vww_mbv1_int8/model.tflite", DSP, OPTIONS["speed"])
     )
-    assert needed_bytes(model.graph) < 40_000 < 219_072  # what the file holds
+    assert needed_bytes(model.graph) < 42_000 < 219_072  # what the file holds
 
 
 REGIONS = (

@@ -114,7 +114,7 @@ def test_what_else_differs_is_of_the_structure() -> None:
     structures = {
         weights_of(graph, DSP).structure,
         weights_of(graph, PLAIN).structure,
-        weights_of(graph, DSP, replace(EXTERNAL, optimize=Optimize.RAM)).structure,
+        weights_of(graph, DSP, replace(EXTERNAL, optimize=Optimize.SIZE)).structure,
         weights_of(replace(graph, types={**graph.types, x: moved}), DSP).structure,
         weights_of(graph_of("conv"), DSP).structure,
     }

@@ -18,14 +18,30 @@ from codegen.isa.dsp.channels import ChannelsTile, window
 from codegen.isa.dsp.depthwise import STRIDES, DepthwiseRow, depthwise_row
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.dots import dot
+from codegen.isa.dsp.paired_tile import paired_row
 from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.dsp.strategies.depthwise_blocks import BlockRow, block_row
 from codegen.isa.dsp.window_sums import RECORD_BYTES, records
 from codegen.isa.plain.fitted_scale import store_fitted
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
+from codegen.kernels.paired_rows import ResultRow
+from codegen.kernels.requantised import Addend
 from codegen.loops.affine import variable
-from codegen.loops.ir import Buffer, Declare, For, Instruction, Invoke, Proc, Role, Stmt, Store, at, load
+from codegen.loops.ir import (
+    Buffer,
+    Declare,
+    For,
+    Instruction,
+    Invoke,
+    Proc,
+    Role,
+    ScalarFunction,
+    Stmt,
+    Store,
+    at,
+    load,
+)
 from codegen.loops.schedule import unroll
 
 Trial = tuple[str, Proc, Mapping[str, Array]]  # name, what is run, the operands that are not random
@@ -41,8 +57,9 @@ def calling(instruction: Instruction, **first: int) -> Proc:
     after: list[Stmt] = []
     windows = []
     for param in instruction.params:
-        if param.role not in SUMS:
-            params.append(Buffer(param.name, param.dtype, ELEMENTS, param.role, param.rows))
+        if param.role not in SUMS or not param.elements:
+            role = Role.INPUT if param.role is Role.SCRATCH else param.role  # factors, made before
+            params.append(Buffer(param.name, param.dtype, ELEMENTS, role, param.rows))
             windows.append(at(params[-1], first.get(param.name, 0)))
             continue
         given = Buffer(f"given_{param.name}", DType.I32, param.elements, Role.INPUT)
@@ -159,11 +176,59 @@ def depthwise_blocks() -> Iterator[Trial]:
         yield f"{instruction.name}_{outputs}_{number}", calling(instruction, x=number % 4), given
 
 
+LOWER = ScalarFunction(
+    "lower_of",
+    DType.I32,
+    """\
+static inline int32_t lower_of(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+""",
+    min,
+)
+
+
+def paired_rows() -> Iterator[Trial]:
+    """Tiles of all sizes, straight and in a loop, one and three, stored in all ways; some with an addend."""
+    rng = np.random.default_rng(2)
+    requants = {kind: replace(requant, math=with_dsp(PORTABLE)) for kind, (requant, _) in STORED.items()}
+    prepared = replace(store_quantised(requants["signed"]), is_prepared=True)
+    stores = (
+        (store_fitted(requants["relu"], 10), -300, 0),
+        (store_quantised(requants["signed"]), 8, 0),
+        (prepared, 8, 7 << 8),
+        (store_quantised(requants["any shift"]), 3, 0),
+    )
+    addend = Addend(Buffer("b", DType.I8, ELEMENTS, Role.ROWS), 0, 3, 1, LOWER)
+    every = product((1, 2, 3, 4), (1, 2), ((1, 16), (5, 16), (6, 2)), (1, 3))
+    for number, (pixels, channels, (groups, most), tiles) in enumerate(every):
+        storing, second, term = stores[number % len(stores)]
+        steps = (DType.I8, channels, 1) if number % 3 else (DType.I16, 1, pixels * tiles + 1)
+        row = ResultRow(tiles, pixels, channels, groups, storing, *steps, addend if number % 5 == 0 else None)
+        parts = (
+            rng.integers(-(1 << 20), 1 << 20, channels).astype("<i4"),
+            rng.integers(-(1 << 10), 1 << 10, groups * channels * 2).astype("<i2"),
+            rng.integers(1 << 20, 1 << 21, channels).astype("<i4"),
+            np.full(channels, second, "<i4"),
+            np.full(channels, term, "<i4"),
+        )
+        instruction = paired_row(row, most)
+        w = np.concatenate([part.view("<i2") for part in parts])
+        given = {
+            "w": np.pad(w, (0, ELEMENTS - len(w))),
+            "v": rng.integers(-(1 << 10), 1 << 10, ELEMENTS).astype(np.int16),
+            "y": np.zeros(ELEMENTS, steps[0].numpy),
+        }
+        yield f"{instruction.name}_{number}", calling(instruction), given
+
+
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "instructions", [dots, dots_of_wide_weights, dots_in_pairs, windows, depthwise_rows, depthwise_blocks]
+    "instructions",
+    [dots, dots_of_wide_weights, dots_in_pairs, windows, depthwise_rows, depthwise_blocks, paired_rows],
 )
 def test_instructions_do_what_their_nests_say(
     instructions: Callable[[], Iterator[Trial]],

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from instruction_tiles import REQUANT, TILES, variations
 
+from codegen.isa.dsp.paired_tile import paired_row
 from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.dsp.strategies.depthwise_blocks import block_row
 from codegen.isa.plain.requantise import store_quantised
@@ -26,4 +27,6 @@ def test_what_changes_the_c_changes_the_name(name: str) -> None:
 def test_results_with_another_zero_point_change_the_name() -> None:
     """Their store functions are the same; the term that is made of the shift is another one."""
     stores = [store_quantised(replace(REQUANT, zero_point=zero, math=with_dsp(PORTABLE))) for zero in (3, 5)]
-    assert len({block_row(TILES["dsp blocks"][0], storing).name for storing in stores}) == 2
+    blocks, pairs = TILES["dsp blocks"][0], TILES["dsp paired rows"][0]
+    assert len({block_row(blocks, storing).name for storing in stores}) == 2
+    assert len({paired_row(replace(pairs, storing=storing), 4).name for storing in stores}) == 2

@@ -135,6 +135,10 @@ def test_tiles_leave_no_pixel_alone() -> None:
     assert pixel_tiles(6, 3) == (PixelTiles(0, 3, 2),)
     assert pixel_tiles(4, 3) == (PixelTiles(0, 2, 2),)
     assert pixel_tiles(1, 3) == (PixelTiles(0, 1, 1),)
+    assert pixel_tiles(8, 4) == (PixelTiles(0, 4, 2),)
+    assert pixel_tiles(7, 4) == (PixelTiles(0, 4, 1), PixelTiles(4, 3, 1))
+    assert pixel_tiles(10, 4) == (PixelTiles(0, 4, 1), PixelTiles(4, 3, 2))
+    assert pixel_tiles(9, 4) == (PixelTiles(0, 4, 1), PixelTiles(4, 3, 1), PixelTiles(7, 2, 1))
 
 
 def test_factors_of_a_long_row_are_made_in_blocks() -> None:
@@ -147,12 +151,12 @@ def test_factors_of_a_long_row_are_made_in_blocks() -> None:
 
 
 def test_factors_of_a_small_layer_take_a_quarter_of_its_tensors() -> None:
-    """A pixel takes 128 bytes, the tensors of 25 pixels 3,200: 800 bytes hold two tiles of three."""
+    """A pixel takes 128 bytes, the tensors of 25 pixels 3,200: 800 bytes hold one tile of four."""
     d = Draft()
     stage = only_stage(d.graph(d.conv("c", d.input("x", 1, 5, 5, 64), 64, 1)))
     assert stage.kernel.scratch_bytes == 5 * (64 // 4) * 8
     long_row = only_stage(d.graph(d.conv("d", d.input("z", 1, 1, 25, 64), 64, 1)))
-    assert long_row.kernel.scratch_bytes == 6 * (64 // 4) * 8
+    assert long_row.kernel.scratch_bytes == 4 * (64 // 4) * 8
 
 
 def test_what_kernel_rows_have_left_is_joined_where_that_makes_fewer_groups() -> None:
@@ -164,10 +168,21 @@ def test_what_kernel_rows_have_left_is_joined_where_that_makes_fewer_groups() ->
     assert in_order_of_windows(weights).tolist() == [[*rows[:, :8].reshape(-1), *rows[:, 8]]]
 
 
+def test_tiles_have_as_many_pixels_as_the_fastest_row_of_this_length() -> None:
+    """Five pixels are three and two, six are two threes, seven a four and a three."""
+    sizes = {}
+    for pixels in (2, 5, 6, 7, 12, 24):
+        x, out = int8(1, 12, pixels, 64), int8(scale=0.05)
+        row = op_case("row", Conv2d(), [x], out, [int8_weights(19, *POINT, 64, axis=0)])
+        sizes[pixels] = only_stage(row.graph).kernel.point["pixels"]
+    assert sizes == {2: 2, 5: 3, 6: 3, 7: 4, 12: 4, 24: 4}
+
+
 def test_few_channels_and_lone_pixels_do_not_make_up_for_the_factors() -> None:
     assert saves_cycles(48, 32, 1, 16)
-    assert not saves_cycles(48, 16, 1, 8)
-    assert not saves_cycles(1, 64, 1, 64)
+    assert saves_cycles(48, 16, 1, 8)
+    assert not saves_cycles(48, 4, 1, 8)
+    assert not saves_cycles(1, 4, 1, 64)
     assert saves_cycles(48, 8, 3, 9)  # fewer groups
 
 

@@ -13,6 +13,7 @@ from codegen.isa.dsp import depthwise as dsp_depthwise
 from codegen.isa.dsp.channels import ChannelsTile, window
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.dots import dot
+from codegen.isa.dsp.paired_tile import paired_row
 from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.dsp.strategies.depthwise_blocks import BlockRow, block_row
 from codegen.isa.helium import depthwise as mve_depthwise
@@ -29,6 +30,7 @@ from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.isa.rvv import row_block as rvv_depthwise
 from codegen.isa.rvv.row_block import RowBlock, dot_channels
+from codegen.kernels.paired_rows import ResultRow
 
 REQUANT = Requant(-3, -128, 127, RequantRounding.DOUBLE, (1, 22), sum_fits_30_bits=True)
 OF_A_MODEL = ("is_small", "most_unrolled")  # the same for all its layers, or for all of one unrolling
@@ -44,6 +46,10 @@ TILES: dict[str, tuple[Any, Any]] = {
     "dsp blocks": (
         BlockRow(14, 5, 1, DType.I8, 4),
         lambda tile: block_row(tile, store_fitted(replace(REQUANT, math=with_dsp(PORTABLE)), 4)),
+    ),
+    "dsp paired rows": (
+        ResultRow(2, 3, 1, 16, store_quantised(replace(REQUANT, math=with_dsp(PORTABLE))), DType.I8, 4, 1),
+        lambda row: paired_row(row, 4),
     ),
     "mve dot": (mve.HeliumDotTile(2, 4, 3, 1, 40, 16, 24, True), mve.dot),
     "mve depthwise": (

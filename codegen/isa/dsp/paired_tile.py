@@ -1,27 +1,29 @@
 """Cortex-M DSP extension: sums of a tile of pixels with halfwords of two weights.
 
-The factors of a group are contiguous for all pixels of the tile, so that one LDM loads them. For three pixels
-and two channels, 48 products need 33 instructions and 49 cycles of a Cortex-M4.
+The factors of a group are contiguous for all pixels of the tile, so that one LDM loads them. Four pixels and
+two channels leave registers for three factors: words are loaded one by one, in runs that take a cycle each
+and one more. So 32 products need 32 cycles of a Cortex-M4. The record of the tile's channels has everything
+else in the order of its use, so that one pointer is enough: start values, which are the last pixel's sums
+until the first products, the weights, and the constants of the results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from aot.ir.types import DType
 from aot.wording import counted
 from codegen.isa.dsp.dot_tile import unroll_text
-from codegen.isa.dsp.needs import NEEDS, needs_of
-from codegen.isa.dsp.paired_vector import FACTORS, FACTORS_OF_WORD, macro
+from codegen.isa.dsp.needs import NEEDS
+from codegen.isa.dsp.paired_vector import macro
 from codegen.isa.dsp.winograd import TWO_HALVES
 from codegen.isa.few_registers import END_OF_BLOCK, FEW_REGISTERS
 from codegen.kernels.paired_rows import FACTORS as FACTORS_EACH
-from codegen.kernels.paired_rows import factors_nest, products, rests_nest, tile_factors
-from codegen.kernels.paired_weights import GROUP, HALVES
-from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Buffer, For, Instruction, Role, ScalarFunction, at, load
+from codegen.kernels.paired_rows import ResultRow, results_nest
+from codegen.kernels.paired_weights import HALVES
+from codegen.loops.ir import Buffer, Instruction, Role, ScalarFunction
 
 _WORD = 4
 _WORDS = ("a", "b")  # registers of weights
@@ -46,8 +48,9 @@ FACTOR_REGISTERS = ScalarFunction(
 """,
     lambda: 0,
 )
-_LEAST_GROUPS = 10  # at least, to process groups in pairs
-_MOST_PIXELS = 3  # of a tile whose factors are not loaded at once
+_MOST_PIXELS = 4  # of a tile
+_STACK_BYTES = 52  # of pointers and counters while a tile uses all registers
+_ADDED_STACK_BYTES = 48  # of what is added to results, with all of a tile's sums
 UNROLLS = tuple(range(1, 25))
 
 
@@ -55,7 +58,7 @@ UNROLLS = tuple(range(1, 25))
 class PairedTile:
     """Sums of `pixels` by `channels` over `groups` groups of four."""
 
-    pixels: int  # up to 3
+    pixels: int  # up to 4
     channels: int  # up to 2
     groups: int
     most_unrolled: int  # groups per iteration
@@ -72,165 +75,173 @@ class PairedTile:
     @property
     def name(self) -> str:
         unroll = f"{self.unroll}_once" if self.is_straight else f"by_{self.unroll}"
-        twos = "_in_twos" if _twos_and_ones(self)[0] else ""
-        return f"paired_dot_{self.pixels}x{self.channels}_{unroll}{twos}"
+        return f"{self.pixels}x{self.channels}_{unroll}"
 
 
 @lru_cache(maxsize=256)
-def factors_of(pixels: int, x_step: int, groups: int, is_aligned: bool) -> Instruction:
-    """Returns an instruction that computes the factors of a tile over the groups of a kernel row."""
+def paired_row(row: ResultRow, most_unrolled: int) -> Instruction:
+    """Stores the results of a row of tiles; w is the record of the tiles' channels."""
+    tile = PairedTile(row.pixels, row.channels, row.groups, most_unrolled)
+    y = Buffer("y", row.y_dtype, 0, Role.OUTPUT)
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
-    x = Buffer("x", DType.I8, 0, Role.INPUT)
-    zero = Affine()
-    name = f"paired_factors_{pixels}"
-    step = () if pixels == 1 else (("x_step", x_step),)
+    w = Buffer("w", DType.I16, 0, Role.CONSTANT)
+    storing = row.storing
+    params: tuple[Buffer, ...] = (y, v, w)
+    numbers = [("tiles", row.tiles), ("y_pixel", row.y_pixel_step)]
+    several = row.channels > 1
+    numbers += [("y_channel", row.y_channel_step)] if several else []
+    words = ["paired_row", tile.name, row.y_dtype.value, storing.store.name]
+    calls: list[Instruction | ScalarFunction] = [_sums(tile), storing.store]
+    if storing.is_prepared:
+        words.append("prepared")
+    elif storing.prepare is not None:
+        words.append(storing.prepare.name)
+        calls.append(storing.prepare)
+    addend = row.addend
+    if addend is not None:
+        added = Buffer("b", addend.row.dtype, 0, Role.INPUT)
+        addend, params = replace(addend, row=added, first=0), (y, v, w, added)
+        numbers += [("b_pixel", addend.pixel_step)]
+        numbers += [("b_channel", addend.channel_step)] if several else []
+        words.append(addend.added.name)
+        calls.append(addend.added)
+    numbers += [] if tile.is_straight else [("groups", tile.groups)]
+    name = "_".join(words)
+    given = [f"{{{each}}}" for each in (*(param.name for param in params), *dict(numbers))]
     return Instruction(
         name=name,
-        params=(v, x),
-        body=(factors_nest(v, x, pixels, x_step, groups, (zero, zero, zero)),),
-        call=f"{name}({{v}}, {{x}}, {'{x_step}, ' if step else ''}{{groups}});",
-        definition=_factors_text(name, pixels),
+        params=params,
+        body=(results_nest(replace(row, addend=addend), (y, v, w)),),
+        call=f"{name}({', '.join(given)});",
+        definition=_row_text(row, tile, name, list(dict(numbers))),
         includes=("arm_acle.h", "string.h"),
-        calls=(FACTORS,),
-        needs=needs_of(is_aligned),
-        machine_instructions=6 * pixels + 6,
-        numbers=(*step, ("groups", groups)),
-    )
-
-
-def _factors_text(name: str, pixels: int) -> str:
-    each = range(pixels)
-    lines = [
-        f"/* Factors of {counted(pixels, 'pixel')}, x_step bytes apart, four bytes of each at a time. */"
-        if pixels > 1
-        else "/* Factors of a pixel, four bytes at a time. */",
-        f"static inline __attribute__((always_inline)) void {name}(",
-        f"    int16_t *v, const int8_t *x, {'int32_t x_step, ' if pixels > 1 else ''}int32_t groups)",
-        "{",
-        "    for (int32_t n = 0; n < groups; ++n) {",
-        f"        int32_t factors[{pixels * FACTORS_EACH}];",
-        *(f"        factors_of_pixels(x{_steps(i)}, &factors[{i}], &factors[{pixels + i}]);" for i in each),
-        "        memcpy(__builtin_assume_aligned(v, 4), factors, sizeof factors);",
-        f"        v += {pixels * HALVES * FACTORS_EACH};",
-        f"        x += {GROUP};",
-        "    }",
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _steps(count: int) -> str:
-    """Returns C code for an offset of that many pixels."""
-    return {0: "", 1: " + x_step"}.get(count, f" + x_step * {count}")
-
-
-@lru_cache(maxsize=256)
-def rests_of(pixels: int, x_step: int, rows: int, rest: int) -> Instruction:
-    """Returns an instruction that computes the factors of the joined remainders of kernel rows."""
-    v = Buffer("v", DType.I16, 0, Role.SCRATCH)
-    x = Buffer("x", DType.I8, 0, Role.ROWS, rows)
-    name = f"paired_rests_{pixels}_{rest}_of_{rows}_rows"
-    return Instruction(
-        name=name,
-        params=(v, x),
-        body=(rests_nest(v, x, pixels, x_step, (rows, rest), (0, 0)),),
-        call=f"{name}({{v}}, {{x_array}}, {{x_offset}}, {{x_step}});",
-        definition=_rests_text(name, pixels, rows, rest),
-        includes=("string.h",),
-        calls=(FACTORS_OF_WORD,),
+        calls=tuple(calls),
         needs=NEEDS,
-        machine_instructions=(8 * -(-rows * rest // GROUP) + 2) * pixels,
-        numbers=(("x_step", x_step),),
+        machine_instructions=_machine_instructions(tile) + 3 * tile.pixels * tile.channels,
+        stack_bytes=_STACK_BYTES + (_ADDED_STACK_BYTES if addend is not None else 0),
+        numbers=tuple(numbers),
     )
 
 
-def _rests_text(name: str, pixels: int, rows: int, rest: int) -> str:
-    groups = [range(first, min(first + GROUP, rows * rest)) for first in range(0, rows * rest, GROUP)]
+def _row_text(row: ResultRow, tile: PairedTile, name: str, numbers: Sequence[str]) -> str:
+    """Returns the function: sums and constants from assembly, results in C, which compilers do as well."""
+    storing, addend, channels, sums = row.storing, row.addend, range(tile.channels), _names(tile)
+    second = "addend" if storing.is_fitted else "shift"
+    constants = [f"{each}{j}" for each in ("scale", second) for j in channels]
+    groups, last = ("", str(tile.groups)) if tile.is_straight else (", groups", "groups")
+    given = ", ".join([*(f"&{each}" for each in (*sums, *constants)), "v", "w"])
+    b = f", const {addend.row.dtype.c_name} *b" if addend is not None else ""
     lines = [
-        f"/* The same of what {rows} kernel rows of {counted(pixels, 'pixel')} have left,"
-        f" {counted(rest, 'byte')} each, joined. */",
+        f"/* Tiles of {counted(tile.pixels, 'pixel')} and {counted(tile.channels, 'channel')}: results from"
+        " the channels' record w, y_pixel and y_channel elements apart. */",
         f"static inline __attribute__((always_inline)) void {name}(",
-        "    int16_t *v, const int8_t *const *x, int32_t offset, int32_t x_step)",
+        f"    {row.y_dtype.c_name} *y, const int16_t *v, const int16_t *w{b},",
+        f"    {', '.join(f'int32_t {number}' for number in numbers)})",
         "{",
-        f"    for (int32_t i = 0; i < {pixels}; ++i, offset += x_step) {{",
-        "        int32_t firsts, mixed;",
+        "    for (int32_t n = 0; n < tiles; ++n) {",
+        f"        int32_t {', '.join([*sums, *constants])};",
+        f"        v = {_sums_name(tile)}(",
+        f"            {given}{groups});",
     ]
-    for n, numbers in enumerate(groups):
-        place = n * pixels * HALVES * FACTORS_EACH
-        word = " |\n            ".join(
-            _shifted(*divmod(number, rest), number % GROUP * 8) for number in numbers
-        )
+    if storing.is_prepared:
         lines += [
-            f"        factors_of_word((int32_t)(\n            {word}),\n            &firsts, &mixed);",
-            f"        memcpy(__builtin_assume_aligned({_factor(place)}, 4), &firsts, 4);",
-            f"        memcpy(__builtin_assume_aligned({_factor(place + pixels * HALVES)}, 4), &mixed, 4);",
+            f"        int32_t {', '.join(f'term{j}' for j in channels)};",
+            f"        const int16_t *const terms = w + {tile.channels * HALVES} * (3 + {last});",
+            *(f"        memcpy(&term{j}, terms{_plus(j * HALVES)}, sizeof term{j});" for j in channels),
         ]
+    elif storing.prepare is not None:
+        prepare = storing.prepare.name
+        lines += [f"        const int32_t term{j} = {prepare}({second}{j});" for j in channels]
+    for number, each in enumerate(sums):
+        i, j = divmod(number, tile.channels)
+        term = f", term{j}" if storing.prepare is not None else ""
+        result = f"{storing.store.name}({each}, scale{j}, {second}{j}{term})"
+        if addend is not None:
+            result = f"{addend.added.name}({result}, b[{_place('b', i, j)}])"
+        lines.append(f"        y[{_place('y', i, j)}] = ({row.y_dtype.c_name}){result};")
+    moved = ["y", *(["b"] if addend is not None else [])]
+    lines += [f"        {each} += {each}_pixel * {tile.pixels};" for each in moved]
     return "\n".join([*lines, "    }", "}"]) + "\n"
 
 
-def _shifted(row: int, place: int, shift: int) -> str:
-    """Returns C code for a byte of a row, shifted to its position in a word."""
-    byte = f"(uint32_t)(uint8_t)x[{row}][offset{f' + {place}' if place else ''}]"
-    return f"{byte} << {shift}" if shift else byte
+def _place(name: str, pixel: int, channel: int) -> str:
+    """Returns C code for the place of a pixel's element of a channel."""
+    steps = ((pixel, f"{name}_pixel"), (channel, f"{name}_channel"))
+    return " + ".join(f"{step} * {count}" if count > 1 else step for count, step in steps if count) or "0"
 
 
-def _factor(place: int) -> str:
-    return f"v{f' + {place}' if place else ''} + i * {HALVES}"
+def _plus(number: int) -> str:
+    return f" + {number}" if number else ""
 
 
 @lru_cache(maxsize=256)
-def paired_dot(tile: PairedTile) -> Instruction:
-    """sums[i][j] += all products of a pixel's window with a channel's weights."""
-    sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
-    v = Buffer("v", DType.I16, 0, Role.SCRATCH)
-    w = Buffer("w", DType.I16, 0, Role.CONSTANT)
-    n, i, j, h = (variable(name) for name in ("n", "i", "j", "h"))
-    half_word = load(w, n * (tile.channels * HALVES) + j * HALVES + h)
-    factors = tile_factors(v, tile.pixels, n, i, h, 0)
-    adds = For("h", HALVES, products(at(sums, i * tile.channels + j), factors, half_word))
-    tiles = For("i", tile.pixels, (For("j", tile.channels, (adds,)),))
-    every = ", ".join(f"&{{sums[{number}]}}" for number in range(sums.elements))
+def _sums(tile: PairedTile) -> Instruction:
+    """Returns the function that computes a tile's sums and loads its channels' constants."""
     return Instruction(
-        name=tile.name,
-        params=(sums, v, w),
-        body=(For("n", tile.groups, (tiles,)),),
-        call=f"{tile.name}({every}, {{v}}, {{w}}{'' if tile.is_straight else ', {groups}'});",
+        name=_sums_name(tile),
+        params=(),
+        body=(),
+        call="",
         definition=_text(tile),
         includes=("arm_acle.h",),
         calls=(*_macros(tile), FACTOR_REGISTERS, _in_c(tile.pixels, tile.channels)),
         needs=NEEDS,
-        machine_instructions=len(_turn_lines(tile)),
-        numbers=() if tile.is_straight else (("groups", tile.groups),),
-        is_asm=True,
-        own_registers=len(_temps(tile)),
     )
 
 
-def _group(tile: PairedTile) -> Iterator[str]:
-    """Yields four products of each sum. With fewer than three pixels, all factors are loaded at once."""
-    words, at_once = _WORDS[: tile.channels], tile.pixels < _MOST_PIXELS
-    taken = _FACTORS[: tile.pixels * (FACTORS_EACH if at_once else 1)]
-    yield _load_many("w", words)
-    yield _load_many("v", taken)
-    yield from _products(words, taken[: tile.pixels])
-    yield from _low_bytes(words)
-    if not at_once:
-        yield _load_many("v", taken)
-    yield from _products(words, taken[-tile.pixels :])
+def _sums_name(tile: PairedTile) -> str:
+    return f"paired_sums_{tile.name}"
 
 
-def _two_groups(tile: PairedTile) -> Iterator[str]:
-    """Yields the same for three pixels and two groups, with fewer loads: factors are loaded in fours."""
-    words, (p, q, e, f) = _WORDS[: tile.channels], _FACTORS
-    yield _load_many("w", words)
-    yield _load_many("v", _FACTORS)
-    yield from (*_products(words, (p, q, e)), *_low_bytes(words), *_products(words, (f,)))
-    yield _load_many("v", _FACTORS)
-    yield from _products(words, (p, q), first=1)
-    yield _load_many("w", words)
-    yield from _products(words, (e, f))
-    yield _load_many("v", _FACTORS)
-    yield from (*_products(words, (p,), first=2), *_low_bytes(words), *_products(words, (q, e, f)))
+def _machine_instructions(tile: PairedTile) -> int:
+    """Returns the instructions of an iteration, the start values' and the constants' loads included."""
+    copies = 0 if tile.is_straight else (tile.pixels - 1) * tile.channels
+    return len(_turn_lines(tile)) + 2 + copies
+
+
+def _groups(tile: PairedTile, count: int = 1, is_first: bool = False) -> Iterator[str]:
+    """Yields four products of each sum for each group; factors are loaded as far as registers are left.
+
+    The first group loads the start values, too, to which its first products are added.
+    """
+    words, registers, last = _words(tile), _factors(tile), tile.pixels - 1
+    factors = [(n, kind, i) for n in range(count) for kind in range(FACTORS_EACH) for i in range(tile.pixels)]
+    if is_first and tile.pixels < _MOST_PIXELS:
+        yield _load_many("w", [f"s{last}{j}" for j in range(tile.channels)])
+    for first in range(0, len(factors), len(registers)):
+        used = dict(zip(registers, factors[first : first + len(registers)], strict=False))
+        if first == 0 and tile.pixels == _MOST_PIXELS:
+            starts = [f"s{last}{j}" for j in range(tile.channels)] if is_first else []
+            yield from (*_load_in_turn("w", [*starts, *words]), *_load_in_turn("v", list(used)))
+        else:
+            yield from [_load_many("w", words)] * (first == 0)
+            yield _load_many("v", list(used))
+        for register, (n, kind, i) in used.items():
+            if (kind, i) == (0, 0) and n:
+                yield _load_many("w", words)
+            if (kind, i) == (1, 0):
+                yield from (f"sxtb16 %[{word}], %[{word}]" for word in words)
+            before = last if is_first and (n, kind) == (0, 0) else i
+            for j, word in enumerate(words):
+                yield f"smlad %[s{i}{j}], %[{register}], %[{word}], %[s{before}{j}]"
+
+
+def _words(tile: PairedTile) -> tuple[str, ...]:
+    """Returns the registers of weights. Those of the largest tile are among the ones that LDM loads."""
+    return (_FACTORS if tile.pixels == _MOST_PIXELS else _WORDS)[: tile.channels]
+
+
+def _factors(tile: PairedTile) -> tuple[str, ...]:
+    """Returns the registers of factors."""
+    return _FACTORS[tile.channels :] if tile.pixels == _MOST_PIXELS else _FACTORS
+
+
+def _load_in_turn(pointer: str, registers: Sequence[str]) -> Iterator[str]:
+    """Yields loads that advance the pointer: a cycle for each of a run, and another one."""
+    for number, register in enumerate(registers):
+        if number:
+            yield f"ldr %[{register}], [%[{pointer}], #{_WORD * number}]"
+    yield f"ldr %[{registers[0]}], [%[{pointer}]], #{_WORD * len(registers)}"
 
 
 def _load_many(pointer: str, registers: Sequence[str]) -> str:
@@ -241,102 +252,114 @@ def _load_many(pointer: str, registers: Sequence[str]) -> str:
     return f"{'ldrd' if len(registers) == 2 else 'ldr'} {each}, [%[{pointer}]], #{_WORD * len(registers)}"
 
 
-def _low_bytes(words: Sequence[str]) -> Iterator[str]:
-    return (f"sxtb16 %[{word}], %[{word}]" for word in words)
-
-
-def _products(words: Sequence[str], factors: Sequence[str], first: int = 0) -> Iterator[str]:
-    """Yields products of the pixels from `first` on, which have these factors."""
-    for j, word in enumerate(words):
-        for i, factor in enumerate(factors, first):
-            yield f"smlad %[s{i}{j}], %[{factor}], %[{word}], %[s{i}{j}]"
-
-
 def _temps(tile: PairedTile) -> list[str]:
-    """Returns the registers of weights and factors that an iteration uses."""
-    lines = "".join(_turn_lines(tile))
+    """Returns the registers of weights, factors and constants that an iteration uses."""
+    lines = "".join([*_turn_lines(tile), _load_many("w", _constants(tile))])
     return [name for name in (*_WORDS, *_FACTORS) if f"%[{name}]" in lines]
 
 
-def _twos_and_ones(tile: PairedTile) -> tuple[int, int]:
-    """Returns the groups of an iteration, in pairs and singly; pairs only if they save more than spills cost.
+def _constants(tile: PairedTile) -> tuple[str, ...]:
+    """Returns the registers of the channels' scales, and of their addends or shifts."""
+    return _FACTORS[: 2 * tile.channels]
 
-    Pairs use every register, and the end of a loop may need one more.
+
+def _turns(tile: PairedTile) -> list[tuple[int, bool]]:
+    """Returns the groups that are computed together, and whether they begin the sums.
+
+    Two groups of three pixels have factors for three loads of four registers. They use every register, and
+    the end of a loop may need one more.
     """
-    in_twos = tile.pixels == _MOST_PIXELS and tile.groups >= _LEAST_GROUPS and tile.is_straight
-    return divmod(tile.unroll, 2) if in_twos else (0, tile.unroll)
+    most = 2 if tile.pixels == 3 and tile.is_straight else 1
+    counts = [most] * (tile.unroll // most) + [1] * (tile.unroll % most)
+    return [(count, tile.is_straight and number == 0) for number, count in enumerate(counts)]
 
 
 def _turn_lines(tile: PairedTile) -> list[str]:
-    twos, ones = _twos_and_ones(tile)
-    return [*list(_two_groups(tile)) * twos, *list(_group(tile)) * ones]
+    return [line for turn in _turns(tile) for line in _groups(tile, *turn)]
 
 
 def _declared(tile: PairedTile) -> list[str]:
     """Returns the declarations of these; factors are in registers that LDM can load."""
-    words = [name for name in _temps(tile) if name in _WORDS]
     fixed = [f"{name} __asm__(REGISTER_{name.upper()})" for name in _temps(tile) if name in _FACTORS]
-    return [f"    int32_t {', '.join(words)};", f"    register int32_t {', '.join(fixed)};"]
+    words = [name for name in _temps(tile) if name in _WORDS]
+    return [
+        *([f"    int32_t {', '.join(words)};"] if words else []),
+        f"    register int32_t {', '.join(fixed)};",
+    ]
 
 
-def _sums(pixels: int, channels: int) -> list[str]:
-    return [f"sum{i}{j}" for i in range(pixels) for j in range(channels)]
+def _names(tile: PairedTile) -> list[str]:
+    return [f"sum{i}{j}" for i in range(tile.pixels) for j in range(tile.channels)]
 
 
 def _text(tile: PairedTile) -> str:
-    sums = _sums(tile.pixels, tile.channels)
+    sums, channels = _names(tile), range(tile.channels)
     head, given = ("", str(tile.groups)) if tile.is_straight else (", int32_t groups", "groups")
+    constants = [f"{each}{j}" for each in ("scale", "other") for j in channels]
+    passed = ", ".join([*sums, *constants])
     lines = [
         f"/* {counted(tile.pixels, 'pixel').capitalize()} and {counted(tile.channels, 'channel')},"
-        f" four weights at a time, {unroll_text(tile.unroll, tile.is_straight)}. */",
-        f"static inline __attribute__((always_inline)) void {tile.name}(",
+        f" four weights at a time, {unroll_text(tile.unroll, tile.is_straight)}.",
+        "   The record w has start values of sums, the weights, scales and other constants. */",
+        f"static inline __attribute__((always_inline)) const int16_t *{_sums_name(tile)}(",
         f"    {', '.join(f'int32_t *{s}' for s in sums)},",
+        f"    {', '.join(f'int32_t *{each}' for each in constants)},",
         f"    const int16_t *v, const int16_t *w{head})",
         "{",
         "#ifdef FEW_REGISTERS",
-        f"    {_name_in_c(tile.pixels, tile.channels)}({', '.join(sums)}, v, w, {given});",
+        f"    return {_name_in_c(tile.pixels, tile.channels)}({passed}, v, w, {given});",
         "#else",
         *_declared(tile),
         *(_straight(tile) if tile.is_straight else _looped(tile)),
+        *(f"    *{each} = {place};" for each, place in zip(constants, _constants(tile), strict=True)),
+        "    return v;",
         "#endif",
         "}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _macro_name(tile: PairedTile, groups: int) -> str:
-    return f"DOT_{tile.pixels}X{tile.channels}_{'TWO_GROUPS' if groups == 2 else 'GROUP'}"
-
-
-def _turn_macros(tile: PairedTile) -> list[str]:
-    """Returns the macros of an iteration in order."""
-    twos, ones = _twos_and_ones(tile)
-    return [_macro_name(tile, 2)] * twos + [_macro_name(tile, 1)] * ones
+def _macro_name(tile: PairedTile, count: int, is_first: bool) -> str:
+    groups = "TWO_GROUPS" if count == 2 else "GROUP"
+    return f"DOT_{tile.pixels}X{tile.channels}_{groups}{'_FROM_START' if is_first else ''}"
 
 
 def _macros(tile: PairedTile) -> list[Instruction]:
-    twos, ones = _twos_and_ones(tile)
-    return [_macro(_macro_name(tile, n), tile) for n, is_used in ((2, twos), (1, ones)) if is_used]
+    """Returns the assembly of groups, which functions of several lengths share."""
+    every = dict.fromkeys(_turns(tile))
+    return [_macro(_macro_name(tile, *turn), list(_groups(tile, *turn))) for turn in every]
 
 
-def _macro(name: str, tile: PairedTile) -> Instruction:
-    """Returns assembly that functions of several lengths share."""
-    lines = _two_groups(tile) if name.endswith("TWO_GROUPS") else _group(tile)
-    return Instruction(name, (), (), "", "\n".join(macro(name, list(lines))) + "\n", needs=NEEDS)
+def _macro(name: str, lines: list[str]) -> Instruction:
+    return Instruction(name, (), (), "", "\n".join(macro(name, lines)) + "\n", needs=NEEDS)
 
 
 def _straight(tile: PairedTile) -> list[str]:
-    return ["    __asm__ volatile(", *_turn(tile), *_operands(tile), '        : : "memory");']
+    return [
+        "    __asm__ volatile(",
+        *_turn(tile),
+        f'        "{_load_many("w", _constants(tile))}\\n\\t"',
+        *_operands(tile),
+        '        : : "memory");',
+    ]
 
 
 def _looped(tile: PairedTile) -> list[str]:
     """Returns the loop. Its end is in memory, and compared in a register that is free at that point."""
+    last = [f"s{tile.pixels - 1}{j}" for j in range(tile.channels)]
+    copies = [
+        " ".join(f'"mov %[s{i}{j}], %[{each}]\\n\\t"' for j, each in enumerate(last))
+        for i in range(tile.pixels - 1)
+    ]
     return [
-        f"    const int16_t *const end = w + groups * {tile.channels * HALVES};",
+        f"    const int16_t *const end = w + {tile.channels * HALVES} + groups * {tile.channels * HALVES};",
         "    __asm__ volatile(",
+        f'        "{_load_many("w", last)}\\n\\t"',
+        *(f"        {line}" for line in copies),
         '        "1:\\n\\t"',
         *_turn(tile),
         '        "ldr %[p], %[end]\\n\\t" "cmp %[w], %[p]\\n\\t" "bne 1b\\n\\t"',
+        f'        "{_load_many("w", _constants(tile))}\\n\\t"',
         *_operands(tile),
         '        : [end] "m"(end)',
         '        : "memory", "cc");',
@@ -345,42 +368,50 @@ def _looped(tile: PairedTile) -> list[str]:
 
 
 def _turn(tile: PairedTile) -> list[str]:
-    macros = _turn_macros(tile)
+    macros = [_macro_name(tile, *turn) for turn in _turns(tile)]
     return [f"        {' '.join(macros[first : first + 5])}" for first in range(0, len(macros), 5)]
 
 
 def _operands(tile: PairedTile) -> list[str]:
-    sums = _sums(tile.pixels, tile.channels)
+    """Returns a line for each pixel's sums, one for the pointers, one for what an iteration uses."""
+    each = range(tile.channels)
+    sums = [", ".join(f'[s{i}{j}] "=&r"(*sum{i}{j})' for j in each) + "," for i in range(tile.pixels)]
+    used = ", ".join(f'[{name}] "=&r"({name})' for name in _temps(tile))
     return [
-        f"        : {', '.join(f'[s{s[3:]}] {chr(34)}+r{chr(34)}(*{s})' for s in sums)},",
+        f"        : {sums[0]}",
+        *(f"          {line}" for line in sums[1:]),
         '          [v] "+r"(v), [w] "+r"(w),',
-        f"          {', '.join(f'[{t}] {chr(34)}=&r{chr(34)}({t})' for t in _temps(tile))}",
+        f"          {used}",
     ]
 
 
 def _name_in_c(pixels: int, channels: int) -> str:
-    return f"paired_dot_{pixels}x{channels}_in_c"
+    return f"paired_sums_{pixels}x{channels}_in_c"
 
 
 @lru_cache(maxsize=16)
 def _in_c(pixels: int, channels: int) -> Instruction:
     """Returns the same in intrinsics, for compilers that allocate registers themselves."""
-    sums = _sums(pixels, channels)
+    sums = [[f"sum{i}{j}" for j in range(channels)] for i in range(pixels)]
+    constants = [f"{each}{j}" for each in ("scale", "other") for j in range(channels)]
     lines = [
         "#ifdef FEW_REGISTERS",
-        f"static inline __attribute__((always_inline)) void {_name_in_c(pixels, channels)}(",
-        f"    {', '.join(f'int32_t *{s}' for s in sums)},",
+        f"static inline __attribute__((always_inline)) const int16_t *{_name_in_c(pixels, channels)}(",
+        f"    {', '.join(f'int32_t *{s}' for of_pixel in sums for s in of_pixel)},",
+        f"    {', '.join(f'int32_t *{each}' for each in constants)},",
         "    const int16_t *v, const int16_t *w, int32_t groups)",
         "{",
-        "    for (int32_t n = 0; n < groups; ++n) {",
     ]
     for j in range(channels):
-        lines.append(f"        const int32_t w{j} = two_halves(w{f' + {j * HALVES}' if j else ''});")
+        lines.append(f"    *sum0{j} = two_halves(w{_plus(j * HALVES)});")
+        lines += [f"    *{of_pixel[j]} = *sum0{j};" for of_pixel in sums[1:]]
+    lines += [f"    w += {channels * HALVES};", "    for (int32_t n = 0; n < groups; ++n) {"]
+    for j in range(channels):
+        lines.append(f"        const int32_t w{j} = two_halves(w{_plus(j * HALVES)});")
     for i in range(pixels):
         first, mixed = (place * HALVES for place in (i, pixels + i))
         lines.append(
-            f"        const int32_t x{i} = two_halves(v{f' + {first}' if first else ''}),"
-            f" m{i} = two_halves(v + {mixed});"
+            f"        const int32_t x{i} = two_halves(v{_plus(first)}), m{i} = two_halves(v + {mixed});"
         )
         for j in range(channels):
             lines.append(
@@ -390,9 +421,10 @@ def _in_c(pixels: int, channels: int) -> Instruction:
         f"        v += {pixels * HALVES * FACTORS_EACH};",
         f"        w += {channels * HALVES};",
         "    }",
-        "}",
-        "#endif",
     ]
+    for n, each in enumerate(constants):
+        lines.append(f"    *{each} = two_halves(w{_plus(n * HALVES)});")
+    lines += ["    return v;", "}", "#endif"]
     return Instruction(
         name=_name_in_c(pixels, channels),
         params=(),

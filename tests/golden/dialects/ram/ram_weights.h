@@ -8,8 +8,6 @@
 #define CONSTANT __attribute__((aligned(4)))
 
 extern CONSTANT const int8_t ram_depthwise_0_w[80];
-extern CONSTANT const int8_t ram_conv2d_1_w[32];
-extern CONSTANT const int32_t ram_conv2d_1_scaling[16];
-extern CONSTANT const int8_t ram_conv2d_1_right[8];
+extern CONSTANT const int16_t ram_conv2d_1_w[64];
 
 #endif

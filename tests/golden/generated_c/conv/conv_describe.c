@@ -9,20 +9,20 @@ static const uint32_t image_shape[] = {1, 7, 9, 3};
 static const uint32_t conv2d_0_shape[] = {1, 7, 9, 4};
 
 static const struct solder_tensor inputs[] = {
-    {"image", image_shape, 4, SOLDER_I8, 0, 20, 189},
+    {"image", image_shape, 4, SOLDER_I8, 0, 164, 189},
 };
 
 static const struct solder_tensor outputs[] = {
     {"conv2d_0", conv2d_0_shape, 4, SOLDER_I8, 0, 0, 252},
 };
 
-static const uint32_t arena_bytes[] = {468};
+static const uint32_t arena_bytes[] = {528};
 
 static int32_t run(void *memory)
 {
     uint8_t *const *const arenas = memory;
     const struct conv_inputs in = {
-        .image = (const int8_t *)(void *)(arenas[0] + 20),
+        .image = (const int8_t *)(void *)(arenas[0] + 164),
     };
     const struct conv_outputs out = {
         .conv2d_0 = (int8_t *)(void *)(arenas[0] + 0),

@@ -7,8 +7,6 @@
 /* Kernels read by words. Declarations say it as well: compilers believe what they see. */
 #define CONSTANT __attribute__((aligned(4)))
 
-extern CONSTANT const int8_t conv_conv2d_0_w[144];
-extern CONSTANT const int32_t conv_conv2d_0_scaling[8];
-extern CONSTANT const int16_t conv_conv2d_0_addend[4];
+extern CONSTANT const int16_t conv_conv2d_0_w[80];
 
 #endif

@@ -9,20 +9,20 @@ static const uint32_t image_shape[] = {1, 6, 5, 4};
 static const uint32_t conv2d_1_shape[] = {1, 6, 5, 8};
 
 static const struct solder_tensor inputs[] = {
-    {"image", image_shape, 4, SOLDER_I8, 0, 156, 120},
+    {"image", image_shape, 4, SOLDER_I8, 0, 120, 120},
 };
 
 static const struct solder_tensor outputs[] = {
     {"conv2d_1", conv2d_1_shape, 4, SOLDER_I8, 0, 0, 240},
 };
 
-static const uint32_t arena_bytes[] = {324};
+static const uint32_t arena_bytes[] = {260};
 
 static int32_t run(void *memory)
 {
     uint8_t *const *const arenas = memory;
     const struct depthwise_inputs in = {
-        .image = (const int8_t *)(void *)(arenas[0] + 156),
+        .image = (const int8_t *)(void *)(arenas[0] + 120),
     };
     const struct depthwise_outputs out = {
         .conv2d_1 = (int8_t *)(void *)(arenas[0] + 0),
