@@ -270,8 +270,12 @@ static inline __attribute__((always_inline)) const int16_t *paired_sums_3x2_in_c
     int32_t *scale0, int32_t *scale1, int32_t *other0, int32_t *other1,
     const int16_t *v, const int16_t *w, int32_t groups)
 {
-    *sum00 = *sum10 = *sum20 = two_halves(w);
-    *sum01 = *sum11 = *sum21 = two_halves(w + 2);
+    *sum00 = two_halves(w);
+    *sum10 = *sum00;
+    *sum20 = *sum00;
+    *sum01 = two_halves(w + 2);
+    *sum11 = *sum01;
+    *sum21 = *sum01;
     w += 4;
     for (int32_t n = 0; n < groups; ++n) {
         const int32_t w0 = two_halves(w);
@@ -311,7 +315,9 @@ static inline __attribute__((always_inline)) const int16_t *paired_sums_3x2_1_on
     __asm__ volatile(
         DOT_3X2_GROUP_FROM_START
         "ldm %[w]!, {%[p], %[q], %[e], %[f]}\n\t"
-        : [s00] "=&r"(*sum00), [s01] "=&r"(*sum01), [s10] "=&r"(*sum10), [s11] "=&r"(*sum11), [s20] "=&r"(*sum20), [s21] "=&r"(*sum21),
+        : [s00] "=&r"(*sum00), [s01] "=&r"(*sum01),
+          [s10] "=&r"(*sum10), [s11] "=&r"(*sum11),
+          [s20] "=&r"(*sum20), [s21] "=&r"(*sum21),
           [v] "+r"(v), [w] "+r"(w),
           [a] "=&r"(a), [b] "=&r"(b), [p] "=&r"(p), [q] "=&r"(q), [e] "=&r"(e), [f] "=&r"(f)
         : : "memory");
@@ -364,7 +370,8 @@ static inline __attribute__((always_inline)) void paired_row_3x2_1_once_i8_to_in
 {
     for (int32_t n = 0; n < tiles; ++n) {
         int32_t sum00, sum01, sum10, sum11, sum20, sum21, scale0, scale1, shift0, shift1;
-        v = paired_sums_3x2_1_once(&sum00, &sum01, &sum10, &sum11, &sum20, &sum21, &scale0, &scale1, &shift0, &shift1, v, w);
+        v = paired_sums_3x2_1_once(
+            &sum00, &sum01, &sum10, &sum11, &sum20, &sum21, &scale0, &scale1, &shift0, &shift1, v, w);
         const int32_t term0 = rounding_zero_7(shift0);
         const int32_t term1 = rounding_zero_7(shift1);
         y[0] = (int8_t)to_int8_of_256(sum00, scale0, shift0, term0);
@@ -398,8 +405,10 @@ static inline __attribute__((always_inline)) const int16_t *paired_sums_2x2_in_c
     int32_t *scale0, int32_t *scale1, int32_t *other0, int32_t *other1,
     const int16_t *v, const int16_t *w, int32_t groups)
 {
-    *sum00 = *sum10 = two_halves(w);
-    *sum01 = *sum11 = two_halves(w + 2);
+    *sum00 = two_halves(w);
+    *sum10 = *sum00;
+    *sum01 = two_halves(w + 2);
+    *sum11 = *sum01;
     w += 4;
     for (int32_t n = 0; n < groups; ++n) {
         const int32_t w0 = two_halves(w);
@@ -436,7 +445,8 @@ static inline __attribute__((always_inline)) const int16_t *paired_sums_2x2_1_on
     __asm__ volatile(
         DOT_2X2_GROUP_FROM_START
         "ldm %[w]!, {%[p], %[q], %[e], %[f]}\n\t"
-        : [s00] "=&r"(*sum00), [s01] "=&r"(*sum01), [s10] "=&r"(*sum10), [s11] "=&r"(*sum11),
+        : [s00] "=&r"(*sum00), [s01] "=&r"(*sum01),
+          [s10] "=&r"(*sum10), [s11] "=&r"(*sum11),
           [v] "+r"(v), [w] "+r"(w),
           [a] "=&r"(a), [b] "=&r"(b), [p] "=&r"(p), [q] "=&r"(q), [e] "=&r"(e), [f] "=&r"(f)
         : : "memory");
@@ -455,7 +465,8 @@ static inline __attribute__((always_inline)) void paired_row_2x2_1_once_i8_to_in
 {
     for (int32_t n = 0; n < tiles; ++n) {
         int32_t sum00, sum01, sum10, sum11, scale0, scale1, shift0, shift1;
-        v = paired_sums_2x2_1_once(&sum00, &sum01, &sum10, &sum11, &scale0, &scale1, &shift0, &shift1, v, w);
+        v = paired_sums_2x2_1_once(
+            &sum00, &sum01, &sum10, &sum11, &scale0, &scale1, &shift0, &shift1, v, w);
         const int32_t term0 = rounding_zero_7(shift0);
         const int32_t term1 = rounding_zero_7(shift1);
         y[0] = (int8_t)to_int8_of_256(sum00, scale0, shift0, term0);
