@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from aot.ops.rounding import RequantRounding
 from boards.cores import CorePipeline, core_names, load_core
+from codegen.isa.asm_line import AsmLine
+from codegen.isa.helium.dot_row import DotRow, _asm_lines
+from codegen.isa.helium.dots import HeliumDotTile
+from codegen.isa.helium.requantise import RequantTile
+from codegen.isa.plain.requantise import Requant
 from platforms.cycles.estimate import estimate
+from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.pipeline import IDLE, through
 from platforms.cycles.thumb import decode
 from platforms.cycles.trace import Trace
@@ -119,3 +126,26 @@ def test_every_instruction_has_a_row_and_every_row_units_that_there_are(core: st
     assert (pipeline.rows[-1].names, pipeline.rows[-1].bytes) == (("",), 0)
     named = {unit for row in pipeline.rows for choice in row.units for unit in choice.split("|")}
     assert named == set(pipeline.units)
+
+
+@pytest.mark.parametrize("length", [16, 32, 64, 128])
+def test_a_loop_over_pixels_takes_little_more_than_a_cycle_an_instruction_on_helium(length: int) -> None:
+    """Requantization fills the cycles in which the multiplier holds a product."""
+    requant = Requant(-128, -128, 127, RequantRounding.DOUBLE, (3, 22), True, scaled_fits_16_bits=True)
+    sums = HeliumDotTile(2, 4, 1, 1, length, length, 0, x_aligned=True)
+    lines = _asm_lines(DotRow(sums, RequantTile(2, 4, 64, 1), 24, requant))
+    texts = [line.text for line in lines]
+    body = [_machine(line) for line in lines[texts.index("1:") + 1 : texts.index("le lr, 1b")]]
+    state = IDLE
+    for _ in range(4):  # until the state repeats
+        cycles, state = through(body, state, pipeline_of("cortex-m55"))
+    assert sum(cycles) <= 1.06 * len(body)
+
+
+def _machine(line: AsmLine) -> MachineInstruction:
+    kind = {"vl": "load", "ld": "load", "vs": "store", "st": "store"}.get(line.name[:2], "")
+    kind = "" if line.name.startswith("vsh") else kind
+    address_of = frozenset(r for r in line.reads if f"[{r}" in line.text)
+    return MachineInstruction(
+        0, 4, line.name, kind, 1, frozenset(line.reads), frozenset(line.writes), address_of
+    )

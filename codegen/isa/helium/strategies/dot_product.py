@@ -66,7 +66,7 @@ CHANNELS, PIXELS = 4, 2
 _UNROLLED_PAIRS = 3  # of a short row; a loop would cost more than its code saves
 _INSTRUCTION_BYTES = 4
 _LEAST_VALUES = 32  # of a window; shorter sums are faster with 8-bit weights
-_WINDOWS = 8  # of thin rows, copied to the stack at a time
+_WINDOWS_BYTES = 432  # of thin rows, copied to scratch at a time: 16 windows of 3x3 pixels of 3 channels
 
 
 @dataclass(frozen=True)
@@ -149,12 +149,18 @@ def nest_of_thin_rows(p: DotProblem, requant: Requant | None) -> Proc:
             For("o", p.channels, (*ends.loads, For("column", count, body))),
         )
 
-    size = min(p.pixels, _WINDOWS)
+    size = _windows_at_a_time(p)
     whole, rest = divmod(p.pixels, size)
     body: tuple[Stmt, ...] = (For("block", whole, block(variable("block") * size, size)),)
     if rest:
         body += (For("last", 1, block(variable("last") + whole * size, rest)),)
     return Proc(p.name, (x, ends.result, _weights(p), *ends.tables), body)
+
+
+def _windows_at_a_time(p: DotProblem) -> int:
+    """Returns the pixels whose windows are in scratch together: parts of a row of about the same size."""
+    parts = -(-p.pixels * p.kernel_rows * p.length // _WINDOWS_BYTES)
+    return min(p.pixels, -(-p.pixels // parts // PIXELS) * PIXELS)
 
 
 def _one_row(p: DotProblem) -> DotProblem:
@@ -206,7 +212,7 @@ def _scheduled_at(site: Site, p: DotProblem, requant: Requant | None) -> tuple[P
     straight = 0 if site.optimize is Optimize.SIZE else _UNROLLED_PAIRS
     if not is_thin(p):
         return _scheduled(nest(p, requant), p, requant, p.x_aligned, straight)
-    size = min(p.pixels, _WINDOWS)
+    size = _windows_at_a_time(p)
     copies = [copy_windows(n, p.kernel_rows, p.length, p.x_step) for n in (size, p.pixels % size) if n]
     proc = tensorize(nest_of_thin_rows(p, requant), "i", copies)
     return _scheduled(proc, _one_row(p), requant, False, straight)

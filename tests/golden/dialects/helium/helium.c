@@ -351,13 +351,13 @@ static inline __attribute__((always_inline)) void depthwise_3x3_stride_1_padded_
 #endif
 }
 
-/* Rows of 5 outputs of 1 times four channels:
+/* Rows of 5 outputs of several times four channels:
    3x3 windows, stride 1, results 4 apart, planes of 6 pixels; zero point -128, -128 .. 22, before that in 16 bits. */
-static __attribute__((noinline)) void depthwise_3x3_stride_1_padded_inlined_4x5_of_planes_6_by_4_zero_m128_m128_22_short_by_1_fours(
+static __attribute__((noinline)) void depthwise_3x3_stride_1_padded_inlined_4x5_of_planes_6_by_4_zero_m128_m128_22_short_by_fours(
     int8_t *y, const int8_t *lines, const int8_t *w,
-    const int32_t *bias, const int32_t *mult, const int8_t *right)
+    const int32_t *bias, const int32_t *mult, const int8_t *right, int32_t fours)
 {
-    for (int32_t four = 0; four < 1; ++four) {
+    for (int32_t four = 0; four < fours; ++four) {
         depthwise_3x3_stride_1_padded_inlined_4x5_of_planes_6_by_4_zero_m128_m128_22_short(
             y, lines, w, vldrwq_s32(bias), vldrwq_s32(mult), vldrbq_s32(right));
         y += 4;
@@ -555,14 +555,14 @@ static inline __attribute__((always_inline)) void row_of_5_dot_2x4_1_rows_of_4_s
         "vmladav.s8 %[s11], q1, q2\n\t"
         "vldrb.8 q2, [%[rest]], #4\n\t"
         "vmladav.s8 %[s02], q0, q2\n\t"
-        "vmov q3[2], q3[0], %[s00], %[s02]\n\t"
         "vmladav.s8 %[s12], q1, q2\n\t"
         "vldrb.8 q2, [%[rest]], #4\n\t"
-        "vmov q7[2], q7[0], %[s10], %[s12]\n\t"
         "vmladav.s8 %[s03], q0, q2\n\t"
-        "sub %[rest], %[rest], #16\n\t"
-        "vmov q3[3], q3[1], %[s01], %[s03]\n\t"
+        "vmov q3[2], q3[0], %[s00], %[s02]\n\t"
         "vmladav.s8 %[s13], q1, q2\n\t"
+        "vmov q3[3], q3[1], %[s01], %[s03]\n\t"
+        "sub %[rest], %[rest], #16\n\t"
+        "vmov q7[2], q7[0], %[s10], %[s12]\n\t"
         "vmov q7[3], q7[1], %[s11], %[s13]\n\t"
         "vpst\n\t"
         "vldrbt.8 q0, [%[p0]], #8\n\t"
@@ -571,9 +571,9 @@ static inline __attribute__((always_inline)) void row_of_5_dot_2x4_1_rows_of_4_s
         "vqrdmulh.s32 q3, q3, %q[scale]\n\t"
         "vpst\n\t"
         "vldrbt.8 q1, [%[p0], #-4]\n\t"
+        "vmladav.s8 %[s00], q0, q2\n\t"
         "vadd.i32 q7, q7, %q[start]\n\t"
         "vqrdmulh.s32 q7, q7, %q[scale]\n\t"
-        "vmladav.s8 %[s00], q0, q2\n\t"
         "vmladav.s8 %[s10], q1, q2\n\t"
         "vldrb.8 q2, [%[rest]], #4\n\t"
         "vmladav.s8 %[s01], q0, q2\n\t"
@@ -671,7 +671,7 @@ static KERNEL void depthwise_conv2d_3x3_4_by_5(
     int8_t *restrict lines)
 {
     interleave_3_rows(lines, x[0], x[1], x[2], 2);
-    depthwise_3x3_stride_1_padded_inlined_4x5_of_planes_6_by_4_zero_m128_m128_22_short_by_1_fours(y, lines, w, bias, mult, right);
+    depthwise_3x3_stride_1_padded_inlined_4x5_of_planes_6_by_4_zero_m128_m128_22_short_by_fours(y, lines, w, bias, mult, right, 1);
 }
 
 /* One row of a convolution: 1x1, 4 -> 8 channels, 5 pixels. */
