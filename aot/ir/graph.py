@@ -73,6 +73,7 @@ class Graph:
     constants: Mapping[str, Array] = field(default_factory=dict)
     states: tuple[State, ...] = ()
     window: Window | None = None  # None if each run is complete
+    unrolled: Mapping[str, str] = field(default_factory=dict, compare=False)  # loop of the file -> why it is
 
     @property
     def given(self) -> tuple[str, ...]:

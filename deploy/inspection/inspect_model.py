@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aot.errors import BoardError, InputError, did_you_mean
+from aot.ir.graph import Graph
 from aot.passes.pipeline import PassStep
 from aot.target import Feature, Target
 from artifact.archive import is_archive
@@ -111,7 +112,11 @@ class Inspection:
     def page(self, layers: bool = False, memory: bool = False, steps: Sequence[PassStep] = ()) -> str:
         """Returns the page, optionally with a table of layers, a map of the arena, and the passes' steps."""
         model = self.job.model if self.job else None
-        opened = (*open_batch_lines(model), *count_lines(model.graph)) if model else ()
+        opened = (
+            (*open_batch_lines(model), *count_lines(model.graph), *_unrolled_lines(model.graph))
+            if model
+            else ()
+        )
         time = time_lines(self._cycles, self._clock_hz) if self._cycles else ""
         parts = ["\n".join((summary(self.report, self.board.name if self.board else None, time), *opened))]
         if layers:
@@ -126,6 +131,8 @@ class Inspection:
         """Returns the same facts as JSON data, optionally with the arena and the passes' steps."""
         facts = report_facts(self.report, self.board.name if self.board else None)
         facts["time"] = time_facts(self._cycles, self._clock_hz) if self._cycles else None
+        if self.job and self.job.model.graph.unrolled:
+            facts["unrolled"] = dict(self.job.model.graph.unrolled)
         if memory:
             facts["arena"] = arena_facts(self.report.facts.memory)
         if steps:
@@ -146,6 +153,11 @@ class Inspection:
         self._compiled("the speed of other budgets")
         assert self.job is not None  # set together with the compiled model
         return offers_for(self.job)
+
+
+def _unrolled_lines(graph: Graph) -> list[str]:
+    """Returns a line for each loop of the file that is not one layer."""
+    return [f"  unrolled   {loop}: {reason}" for loop, reason in graph.unrolled.items()]
 
 
 def _is_svg(path: Path) -> bool:

@@ -12,6 +12,7 @@ from model_checks import DSP, MVE, PLAIN, VECTORS, compiled
 from onnx_oracle import run_onnx
 from row_machine import run_lowered
 
+import deploy
 from aot.errors import ModelError
 from aot.frontend.onnx.importers.step_loop import OPS_IN_LOOPS
 from aot.frontend.onnx.read import read_onnx
@@ -44,6 +45,7 @@ CONSTANTS: Outputs = {
     "image": np.array([1, 3, 2, 2]),
     "lines": np.array([1, 4, 1, 3]),
     "turns": np.array([[1, 2, 3], [4, 5, 6]] * 2, np.float32).reshape(1, 4, 1, 3),
+    "six": np.array(6),
     "seven": np.array(7),
     "twenty": np.array(20.0, np.float32),
     "true": np.array(True),
@@ -210,8 +212,35 @@ def test_a_scan_whose_body_lacks_a_state_is_refused() -> None:
         read_onnx(file.SerializeToString(), "net.onnx")
 
 
-def test_two_steps_are_unrolled() -> None:
-    assert not loops_of(read_onnx(scan(BODIES["diagonal"], steps=2), "net.onnx"))
+UNROLLED = {
+    "it has 2 steps, and only 3 or more become a loop": scan(BODIES["diagonal"], steps=2),
+    'its body needs the operator cumulate ("': scan("k = CumSum(h, last) hn = Add(k, x) y = Relu(hn)"),
+    'its body pads the image of conv2d ("': scan(
+        "r = Reshape(h, row) v = Conv<pads=[1,1]>(r, wide) k = Reshape(v, back) hn = Add(k, x) y = Relu(hn)"
+    ),
+    "its states must be float32, one is int64": model("""net (int64[3] h0, int64[7,3] u) => (int64[3] end) {
+        end = Scan<num_scan_inputs=1, body = b (int64[3] h, int64[3] x) => (int64[3] hn) {
+            hn = Add(h, x) }>(h0, u) }"""),
+    "it has no trip count of at most 4,096": loop(
+        "go = Less(i, six) x = Gather(u, i) hn = Add(h, x)", trips="", outputs="float[3,4] end", more=""
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", UNROLLED)
+def test_a_loop_that_is_unrolled_says_why(reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(UNROLLED[reason])
+    found = deploy.inspect(path)
+    (line,) = [line for line in found.page().splitlines() if line.startswith("  unrolled")]
+    assert reason in line
+    assert not loops_of(found.job.model.graph)
+    (told,) = found.as_json()["unrolled"].items()
+    assert line == f"  unrolled   {told[0]}: {told[1]}"
+
+
+def test_a_loop_that_is_one_layer_needs_no_reason() -> None:
+    assert not read_onnx(LOOPS["matrix"], "net.onnx").unrolled
 
 
 def test_a_loop_is_the_same_after_its_text() -> None:

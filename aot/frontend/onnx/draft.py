@@ -108,6 +108,7 @@ class OnnxDraft(GraphBuilder):
 
     integers: dict[str, Stored] = field(default_factory=dict)  # of constants that were integers
     counts: Counts[Value] = field(default_factory=Counts)
+    unrolled: dict[str, str] = field(default_factory=dict)  # loop of the file -> why it is not one layer
     _moved: dict[tuple[str, Order, Order], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -258,7 +259,15 @@ class OnnxDraft(GraphBuilder):
                 self._rename(wanted, free)
                 made = {name: free if value == wanted else value for name, value in made.items()}
             self._name_output(wanted, made[wanted], inputs, made)
-        whole = Graph(name, tuple(inputs), tuple(outputs), tuple(self.nodes), self.types, self.constants)
+        whole = Graph(
+            name,
+            tuple(inputs),
+            tuple(outputs),
+            tuple(self.nodes),
+            self.types,
+            self.constants,
+            unrolled=self.unrolled,
+        )
         return whole.with_nodes(whole.nodes)
 
     def _name_output(self, wanted: str, made: str, inputs: Sequence[str], outputs: Mapping[str, str]) -> None:

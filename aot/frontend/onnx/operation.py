@@ -26,7 +26,8 @@ _AGAIN = "get or export the file again"
 # Runs other nodes on behalf of one: expansions, and unrolled bodies.
 RunNode = Callable[[NodeProto, Sequence[Item | None], NodePlace], tuple[Item | None, ...]]
 RunGraph = Callable[[onnx.GraphProto, Sequence[Item], NodePlace], tuple[Item, ...]]
-# Returns what a function returns; None if it cannot read a node, and then removes what it has added.
+# Returns what a function returns. If that is a text, or it cannot read a node, returns the reason and removes
+# what it has added.
 Attempt = Callable[[Callable[[], Any]], Any]
 
 

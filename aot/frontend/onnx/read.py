@@ -392,17 +392,19 @@ class _FileReader:
             self.in_bfloat16 = outer
 
     def attempt(self, read: Callable[[], Any]) -> Any:
-        """Returns what the function returns; None if it cannot read a node. Then nothing of it remains."""
+        """Returns what the function returns, or why it cannot read a node.
+
+        If the result is a text, nothing that was added remains.
+        """
         undo, refused = self.draft.checkpoint(), self.refused
         self.refused = Refused(self.file_name)
-        made = None
         try:
             made = read()
-        except ModelError:
-            pass
+        except ModelError as error:
+            made = error.what
         finally:
             self.refused = refused
-        if made is None:
+        if isinstance(made, str):
             undo()
         return made
 

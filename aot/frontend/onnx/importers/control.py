@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,9 +52,9 @@ def _loop(node: OnnxOperator) -> Results:
     turns = int(node.known_scalar(0, "trip count")) if node.has(0) else MAX_TURNS + 1
     stacks: list[list[Value]] = [[] for _ in body.output[1 + len(carried) :]]
     may_end = node.has(0) and not stacks  # depends on the run
-    whole = node.attempt(lambda: _whole_loop(node, turns, carried)) if node.has(0) else None
+    whole = _in_one_layer(node, lambda: _whole_loop(node, turns, carried))
     if whole is not None:
-        return list(whole)
+        return whole
     goes_on = node.operand(1) if node.has(1) else node.number(True, TensorProto.BOOL)
     for turn in range(turns):
         if (node.draft.array(goes_on) is not None or not may_end) and not _known(node, goes_on):
@@ -70,8 +70,19 @@ def _loop(node: OnnxOperator) -> Results:
     return [*carried, *(_stacked(node, stack, 0) for stack in stacks)]
 
 
-def _whole_loop(node: OnnxOperator, turns: int, carried: Sequence[Item]) -> list[Value | None] | None:
-    """Returns the results of the loop as one op; None if that is not possible.
+def _in_one_layer(
+    node: OnnxOperator, read: Callable[[], list[Value | None] | str]
+) -> list[Value | None] | None:
+    """Returns the results of a loop as one op; None if that is not possible, and records the reason."""
+    made: list[Value | None] | str = node.attempt(read)
+    if isinstance(made, str):
+        node.draft.unrolled[f'{node.proto.op_type} "{node.place.label}"'] = made
+        return None
+    return made
+
+
+def _whole_loop(node: OnnxOperator, turns: int, carried: Sequence[Item]) -> list[Value | None] | str:
+    """Returns the results of the loop as one op, or the reason if that is not possible.
 
     If the run may end the loop, a state is 1 until then, and the others keep their values afterwards.
     """
@@ -79,12 +90,16 @@ def _whole_loop(node: OnnxOperator, turns: int, carried: Sequence[Item]) -> list
     goes_on = node.operand(1) if node.has(1) else node.number(True, TensorProto.BOOL)
     states = [item for item in carried if isinstance(item, Value)]
     known = node.draft.array(goes_on)
-    if len(states) < count or turns > MAX_TURNS or known is None or not known.all():
-        return None
+    if not node.has(0) or turns > MAX_TURNS:
+        return f"it has no trip count of at most {MAX_TURNS:,}"
+    if len(states) < count:
+        return "a state is a sequence of tensors"
+    if known is None or not known.all():
+        return "whether it begins depends on the run" if known is None else "it has no iterations"
     numbers = node.number(np.arange(turns), TensorProto.INT64)
     are_all_run = _ends_by_count(body)
     if not are_all_run and len(body.output) > 1 + count:
-        return None  # the number of results depends on the run
+        return "the run may end it, so the number of its results depends on the data"
     flag = [] if are_all_run else [node.number(1.0, TensorProto.FLOAT)]
 
     def read(rows: Sequence[Value], before: Sequence[Value]) -> list[Value]:
@@ -102,7 +117,7 @@ def _whole_loop(node: OnnxOperator, turns: int, carried: Sequence[Item]) -> list
     keeps = [node.is_read(position) for position in range(count)] + [False] * len(flag)
     loop = LoopBody(turns, [numbers], [*states, *flag], read, keeps)
     made = as_step_loop(node, loop)
-    return None if made is None else [*made[:count], *made[count + len(flag) :]]
+    return made if isinstance(made, str) else [*made[:count], *made[count + len(flag) :]]
 
 
 def _ends_by_count(body: GraphProto) -> bool:
@@ -200,9 +215,9 @@ def _scanned(node: OnnxOperator, ways: _Scan, operands: list[Value]) -> list[Val
         raise node.fail(f"scans over {sorted(sizes)} steps are not supported")
     stacks: list[list[Value]] = [[] for _ in ways.places]
     (steps,) = sizes
-    whole = node.attempt(lambda: _whole_scan(node, ways, state, scanned, steps))
+    whole = _in_one_layer(node, lambda: _whole_scan(node, ways, state, scanned, steps))
     if whole is not None:
-        return list(whole)
+        return whole
     for step in range(steps):
         rows = [
             _row(node, v, a, steps - 1 - step if b else step)
@@ -220,8 +235,8 @@ def _scanned(node: OnnxOperator, ways: _Scan, operands: list[Value]) -> list[Val
 
 def _whole_scan(
     node: OnnxOperator, ways: _Scan, states: list[Value], scanned: list[Value], steps: int
-) -> list[Value | None] | None:
-    """Returns the results of the scan as one op; None if that is not possible."""
+) -> list[Value | None] | str:
+    """Returns the results of the scan as one op, or the reason if that is not possible."""
     body, count = node.graph("body"), len(states)
     rows = [
         _turned(node, _moved(node, v, a, 0), b)
@@ -233,8 +248,8 @@ def _whole_scan(
 
     keeps = [node.is_read(position) for position in range(count)]
     made = as_step_loop(node, LoopBody(steps, rows, states, read, keeps))
-    if made is None:
-        return None
+    if isinstance(made, str):
+        return made
     stacks = zip(made[count:], ways.places, ways.turned, strict=True)
     return [*made[:count], *(_moved(node, _turned(node, v, t), 0, a) for v, a, t in stacks if v is not None)]
 

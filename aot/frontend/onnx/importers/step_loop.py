@@ -9,12 +9,14 @@ from math import prod
 from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.elements import element_name
 from aot.frontend.onnx.importers.moving import sliced
 from aot.frontend.onnx.operation import OnnxOperator
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, TensorType
 from aot.ops.rearrange import Rearrange
 from aot.ops.step_loop import StepLoop
+from aot.wording import counted
 
 _LEAST_STEPS = 3  # fewer are computed one by one
 # The ops of a body: their kernels are loops over values in one piece.
@@ -41,15 +43,18 @@ class LoopBody:
     keeps: Sequence[bool]  # whether the last value of each state is read
 
 
-def as_step_loop(node: OnnxOperator, body: LoopBody) -> list[Value | None] | None:
+def as_step_loop(node: OnnxOperator, body: LoopBody) -> list[Value | None] | str:
     """Returns the last states that are read, and the results of all steps with a first dimension of steps.
 
-    Returns None if one kernel cannot compute the body. Call it in an attempt.
+    Returns the reason if one kernel cannot compute the body. Call it in an attempt.
     """
-    elements = {value.element for value in body.states} | {TensorProto.FLOAT}
-    sizes = [prod(node.shape(value)) for value in (*body.rows, *body.states)]
-    if body.steps < _LEAST_STEPS or len(elements) > 1 or 0 in sizes:
-        return None
+    if body.steps < _LEAST_STEPS:
+        return f"it has {counted(body.steps, 'step')}, and only {_LEAST_STEPS} or more become a loop"
+    others = sorted({element_name(v.element) for v in body.states if v.element != TensorProto.FLOAT})
+    if others:
+        return f"its states must be float32, one is {others[0]}"
+    if 0 in [prod(node.shape(value)) for value in (*body.rows, *body.states)]:
+        return "a state, or an input of a step, has no elements"
     draft, mark = node.draft, len(node.draft.nodes)
     rows = [_inside(node, value, node.shape(value)[1:]) for value in body.rows]
     states = [_inside(node, value, node.shape(value)) for value in body.states]
@@ -65,8 +70,9 @@ def as_step_loop(node: OnnxOperator, body: LoopBody) -> list[Value | None] | Non
     local = {*given, *(name for each in inner for name in each.outputs)}
     read = dict.fromkeys((*(name for each in inner for name in each.reads), *outputs))
     shared = [name for name in read if name not in local]
-    if not results or not _fits(node, inner, shared, list(zip(states, following, strict=True)), results):
-        return None
+    obstacle = _obstacle(node, inner, shared, list(zip(states, following, strict=True)), results)
+    if obstacle:
+        return obstacle
     inputs = [*given[: len(rows)], *shared, *given[len(rows) :]]
     types = {name: draft.types[name] for name in (*inputs, *local)}
     graph = Graph(node.place.label, tuple(inputs), tuple(outputs), tuple(inner), types)
@@ -106,23 +112,33 @@ def _read_by(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
     return kept[::-1]
 
 
-def _fits(
+def _obstacle(
     node: OnnxOperator,
     inner: Sequence[Node],
     shared: Sequence[str],
     states: Sequence[tuple[Value, Value]],
     results: Sequence[Value],
-) -> bool:
+) -> str:
+    """Returns why one kernel cannot compute the body, or ""."""
     draft = node.draft
-    are_floats = all(name in draft.constants or draft.types[name].dtype is DType.F32 for name in shared)
-    are_kept = all(node.shape(before) == node.shape(after) for before, after in states)
-    made = [draft.types[value.name] for value in (*results, *(after for _, after in states))]
-    return (
-        are_floats
-        and are_kept
-        and all(kind.dtype is DType.F32 and kind.elements for kind in made)
-        and all(each.op.name in OPS_IN_LOOPS and not _has_padding(each) for each in inner)
-    )
+    if not results:
+        return "nothing reads its results"
+    for name in shared:
+        if name not in draft.constants and draft.types[name].dtype is not DType.F32:
+            return f'its body reads "{name}", which must be float32 or constant: {draft.types[name]}'
+    for before, after in states:
+        if node.shape(before) != node.shape(after):
+            return f"its body changes the shape of a state: {node.shape(before)}, {node.shape(after)}"
+    for value in (*results, *(after for _, after in states)):
+        kind = draft.types[value.name]
+        if kind.dtype is not DType.F32 or not kind.elements:
+            return f'its body computes "{value.name}", which must be float32 and not empty: {kind}'
+    for each in inner:
+        if each.op.name not in OPS_IN_LOOPS:
+            return f'its body needs the operator {each.op.name} ("{each.name}"), which loops cannot compute'
+        if _has_padding(each):
+            return f'its body pads the image of {each.op.name} ("{each.name}"), which loops cannot'
+    return ""
 
 
 def _has_padding(node: Node) -> bool:
