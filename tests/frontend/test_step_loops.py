@@ -234,6 +234,7 @@ def test_a_loop_that_is_unrolled_says_why(reason: str, tmp_path: Path) -> None:
     found = deploy.inspect(path)
     (line,) = [line for line in found.page().splitlines() if line.startswith("  unrolled")]
     assert reason in line
+    assert found.job is not None
     assert not loops_of(found.job.model.graph)
     (told,) = found.as_json()["unrolled"].items()
     assert line == f"  unrolled   {told[0]}: {told[1]}"

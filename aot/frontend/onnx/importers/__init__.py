@@ -81,7 +81,9 @@ FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
                 "QLinearGlobalAveragePool, QLinearLeakyRelu, QLinearMul, QLinearReduceMean, "
                 "QLinearSigmoid, QLinearSoftmax, QuantizeLinear"
             ),
-            "transformer.MICROSOFT": "SkipSimplifiedLayerNormalization",
+            "transformer.MICROSOFT": (
+                "GroupQueryAttention, RotaryEmbedding, SkipSimplifiedLayerNormalization"
+            ),
         },
     }
 )
