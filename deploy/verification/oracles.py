@@ -15,8 +15,10 @@ import numpy as np
 from aot.distribution import pip_install
 from aot.errors import InputError, ModelError, ToolError, did_you_mean
 from aot.frontend.load import is_tflite
+from aot.frontend.tflite.importers.lstm import FROM_INTEGERS
 from aot.ir.graph import Graph
 from aot.ir.types import Array
+from aot.ops.recurrent import Recurrent
 from codegen.axis_sizes import is_open
 from codegen.job import ImportedModel
 from codegen.options import CompileOptions, Rounding
@@ -83,6 +85,8 @@ def ask_usual_oracle(model: ImportedModel, options: CompileOptions, samples: Sam
         return "the model has several sizes"
     if options.states and is_tflite(model.file):
         return "states of .tflite files are declared by the user"
+    if (reason := _no_reference(model.graph)) and is_tflite(model.file):
+        return reason
     usual = _usual(model, options)
     if usual is None:
         return f"none supports --rounding {options.rounding.value} for such files"
@@ -93,6 +97,18 @@ def ask_usual_oracle(model: ImportedModel, options: CompileOptions, samples: Sam
         return replace(ask_oracle(usual, model, options, samples), tolerance=USUAL_TOLERANCE)
     except ModelError as error:
         return ": ".join([error.what, *error.where.splitlines()[1:]])
+
+
+def _no_reference(graph: Graph) -> str:
+    """Returns why LiteRT's results of a recurrent layer are none to compare with; "" for other models."""
+    for node in graph.nodes:
+        if node.op.name != Recurrent.name:
+            continue
+        if node.origin.startswith("BIDIRECTIONAL_SEQUENCE_LSTM"):
+            return "LiteRT's results of BIDIRECTIONAL_SEQUENCE_LSTM change from run to run"
+        if any(name and name.endswith(FROM_INTEGERS) for name in node.inputs):
+            return f"LiteRT quantizes inputs of {node.origin}, whose weights are integers; here not"
+    return ""
 
 
 def _usual(model: ImportedModel, options: CompileOptions) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -215,3 +217,227 @@ def test_the_steps_of_one_sequence_are_two_layers_and_what_is_cut_out_of_them() 
     made = ops(read_tflite(LSTM_FILES["one sequence"], "lstm.tflite", "tflm"))
     assert made[:2] == ["conv2d", "recurrent"]
     assert set(made[2:]) == {"rearrange"}
+
+
+# Other recurrent operators, which TensorFlow 1 and older converters write.
+
+
+class Parts:
+    """Constants and states of a recurrent operator, by name."""
+
+    def __init__(self, build: ModelBuilder, is_hybrid: bool = False) -> None:
+        self.build, self.is_hybrid, self.count, self.rng = build, is_hybrid, 0, RNG
+
+    def constant(self, *sizes: int, factor: float = 1.0) -> str:
+        self.count += 1
+        array = (factor * self.rng.standard_normal(sizes)).astype(np.float32)
+        if not self.is_hybrid or len(sizes) < 2:
+            return self.build.constant(f"k{self.count}", array)
+        scale = float(np.abs(array).max()) / 127
+        steps = np.round(array / scale).astype(np.int8)
+        return self.build.constant(f"k{self.count}", steps, (scale,))
+
+    def state(self, count: int, units: int) -> str:
+        self.count += 1
+        tensor = FileTensor(f"s{self.count}", (count, units), "float32", is_variable=True)
+        return self.build._add(tensor)
+
+
+def gates(parts: Parts, form: str, seed: int) -> list[str | None]:
+    """Returns the inputs of one direction: weights, peepholes, biases, projection."""
+    parts.rng = np.random.default_rng(seed)
+    tied, size = "tied" in form, UNITS - 1 if "projection" in form else UNITS
+    first = [None] if tied else []
+    count = 4 - tied
+    weights = [*first, *(parts.constant(UNITS, DEPTH) for _ in range(count))]
+    hidden = [*first, *(parts.constant(UNITS, size) for _ in range(count))]
+    holes: list[str | None] = [None] * 3
+    if "peepholes" in form:
+        holes = [*first, *(parts.constant(UNITS) for _ in range(3 - tied))]
+    biases = [*first, *(parts.constant(UNITS) for _ in range(count))]
+    projection = parts.constant(size, UNITS) if "projection" in form else None
+    return [*weights, *hidden, *holes, *biases, projection, None]
+
+
+def lstm_of(form: str, count: int = 2, activation: int = 4, seed: int = 7) -> bytes:
+    build = ModelBuilder()
+    parts, size = Parts(build, "int8" in form), UNITS - 1 if "projection" in form else UNITS
+    is_step, is_both = form.startswith("step"), form.startswith("both")
+    shape = (count,) if is_step else (count, STEPS)
+    x = build.input("x", (*shape, DEPTH), dtype="float32")
+    ways = [gates(parts, form, seed + way) for way in range(1 + is_both)]
+    states = [(parts.state(count, size), parts.state(count, UNITS)) for _ in ways]
+    inputs = [x, *(each for way in ways for each in way), *(each for pair in states for each in pair)]
+    inputs += [None] * (9 if is_both else 4)
+    is_merged = "merged" in form
+    outputs = [FileTensor("y", (*shape, size * (1 + is_merged)), "float32")]
+    outputs += [FileTensor("z", (*shape, size), "float32")] if is_both and not is_merged else []
+    code = "LSTM" if is_step else "BIDIRECTIONAL_SEQUENCE_LSTM" if is_both else "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    name = {"LSTM": "LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM": "BidirectionalSequenceLSTM"}
+    options = f"{name.get(code, 'UnidirectionalSequenceLSTM')}Options"
+    more = {"MergeOutputs": is_merged, "TimeMajor": False} if is_both else {}
+    build.operator(code, 1, inputs, outputs, options, FusedActivationFunction=activation, **more)
+    return build.finish(*(output.name for output in outputs))
+
+
+def rnn_of(form: str, activation: int = 4) -> bytes:
+    build, count = ModelBuilder(), 2
+    parts, is_step, is_both = Parts(build, "int8" in form), form.startswith("step"), form.startswith("both")
+    is_major = "time" in form
+    shape = (count,) if is_step else (STEPS, count) if is_major else (count, STEPS)
+    x = build.input("x", (*shape, DEPTH), dtype="float32")
+    inputs: list[str | None] = [x]
+    for _ in range(1 + is_both):
+        weights = (
+            parts.constant(UNITS, DEPTH),
+            parts.constant(UNITS, UNITS, factor=0.5),
+            parts.constant(UNITS),
+        )
+        inputs += [*weights, parts.state(count, UNITS)]
+    inputs += [None] * (3 if is_both else 0)
+    is_merged = "merged" in form
+    outputs = [FileTensor("y", (*shape, UNITS * (1 + is_merged)), "float32")]
+    outputs += [FileTensor("z", (*shape, UNITS), "float32")] if is_both and not is_merged else []
+    code = "RNN" if is_step else "BIDIRECTIONAL_SEQUENCE_RNN" if is_both else "UNIDIRECTIONAL_SEQUENCE_RNN"
+    options = (
+        "RNNOptions" if is_step else "BidirectionalSequenceRNNOptions" if is_both else "SequenceRNNOptions"
+    )
+    more = {} if is_step else {"TimeMajor": is_major}
+    more |= {"MergeOutputs": is_merged} if is_both else {}
+    build.operator(code, 1, inputs, outputs, options, FusedActivationFunction=activation, **more)
+    return build.finish(*(output.name for output in outputs))
+
+
+OTHERS: dict[str, Callable[[], bytes]] = {
+    "peepholes": lambda: lstm_of("peepholes"),
+    "tied": lambda: lstm_of("tied"),
+    "tied with peepholes": lambda: lstm_of("tied peepholes"),
+    "projection": lambda: lstm_of("projection"),
+    "projection with peepholes": lambda: lstm_of("projection peepholes"),
+    "relu": lambda: lstm_of("relu", activation=1),
+    "step": lambda: lstm_of("step"),
+    "step with all": lambda: lstm_of("step tied peepholes projection", activation=4),
+    "rnn": lambda: rnn_of("rnn"),
+    "rnn by time": lambda: rnn_of("rnn time"),
+    "rnn relu": lambda: rnn_of("rnn", activation=1),
+    "rnn linear": lambda: rnn_of("rnn", activation=0),
+    "rnn step": lambda: rnn_of("step"),
+    "rnn both ways": lambda: rnn_of("both time"),
+    "rnn both ways merged": lambda: rnn_of("both merged"),
+}
+HYBRID: dict[str, Callable[[], bytes]] = {
+    "lstm": lambda: lstm_of("int8"),
+    "tied": lambda: lstm_of("int8 tied"),
+    "rnn": lambda: rnn_of("rnn int8"),
+}
+
+
+def outputs_of(data: bytes, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    graph = run_meaning(read_tflite(data, "rnn.tflite", "tflm")).graph
+    made = [values["y"] for values in run_series(graph, ({"x": x} for x in inputs))]
+    return np.stack(made), run_litert(data, inputs)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_recurrent_operators_give_what_litert_gives_from_run_to_run(name: str) -> None:
+    data = OTHERS[name]()
+    shape = read_tflite(data, "rnn.tflite", "tflm").types["x"].shape
+    inputs = (RNG.standard_normal((3, *shape)) + 1.5).astype(np.float32)
+    ours, theirs = outputs_of(data, inputs)
+    assert np.abs(ours - theirs).max() <= 1e-5 * np.abs(theirs).max()
+
+
+@pytest.mark.parametrize("name", HYBRID)
+def test_int8_weights_of_float_layers_are_as_near_as_litert_rounds_their_inputs(name: str) -> None:
+    """LiteRT quantizes each row of inputs and hidden values to 8 bits; here they stay float."""
+    data = HYBRID[name]()
+    shape = read_tflite(data, "rnn.tflite", "tflm").types["x"].shape
+    ours, theirs = outputs_of(data, RNG.standard_normal((3, *shape)).astype(np.float32))
+    assert np.abs(ours - theirs).max() < 0.05
+
+
+@pytest.mark.parametrize("form", ["", "projection peepholes", "tied"])
+def test_both_directions_give_what_litert_gives_for_each(form: str) -> None:
+    """LiteRT's kernel of both reads memory that it has not set, and results change from run to run."""
+    inputs = (RNG.standard_normal((3, 2, STEPS, DEPTH)) + 1.5).astype(np.float32)
+    forward = run_litert(lstm_of(form), inputs)
+    backward = run_litert(lstm_of(form, seed=8), inputs[:, :, ::-1])[:, :, ::-1]
+    for is_merged in (True, False):
+        data = lstm_of(f"both {form}{' merged' if is_merged else ''}")
+        graph = run_meaning(read_tflite(data, "lstm.tflite", "tflm")).graph
+        made = [values.values() for values in run_series(graph, ({"x": x} for x in inputs))]
+        ours = np.stack([np.concatenate([*each], axis=-1) for each in made])
+        assert np.abs(ours - np.concatenate([forward, backward], axis=-1)).max() <= 1e-5
+
+
+def misfit(change: str) -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", (1, STEPS, DEPTH), dtype="int8" if change == "int8" else "float32")
+    weights, hidden, bias = (RNG.standard_normal(s).astype(np.float32) for s in ((4, 3), (4, 4), (4,)))
+    if change == "depth":
+        weights = weights[:, :2]
+    if change == "hidden":
+        hidden = hidden[:3]
+    names = [build.constant(n, a) for n, a in (("w", weights), ("r", hidden), ("b", bias))]
+    sizes = (1, 5) if change == "state" else (1, 4)
+    names.append(build._add(FileTensor("h", sizes, "float32", is_variable=True)))
+    if change == "missing":
+        names[2] = None
+    output = FileTensor("y", (1, STEPS, 4), "float32")
+    code, options = "UNIDIRECTIONAL_SEQUENCE_RNN", "SequenceRNNOptions"
+    number = 3 if change == "activation" else 4
+    return build.finish(
+        build.operator(code, 1, [x, *names], [output], options, FusedActivationFunction=number)
+    )
+
+
+MISFITS = {
+    "int8": "supported for f32 only",
+    "depth": "do not fit rows of 3 elements",
+    "hidden": "vectors that fit the units: r has shape",
+    "state": "vectors that fit the units: h has shape",
+    "missing": "its input 3 .* is missing",
+    "activation": "activation RELU6 is not supported",
+}
+
+
+@pytest.mark.parametrize("change", MISFITS)
+def test_recurrent_operators_that_do_not_fit_are_refused(change: str) -> None:
+    with pytest.raises(ModelError, match=MISFITS[change]):
+        read_tflite(misfit(change), "rnn.tflite", "tflm")
+
+
+def fake_quant(low: float = -0.7, high: float = 2.3, bits: int = 8, is_narrow: bool = False) -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", (1, 300), dtype="float32")
+    fields = {"Min": low, "Max": high, "NumBits": bits, "NarrowRange": is_narrow}
+    output = FileTensor("y", (1, 300), "float32")
+    return build.finish(build.operator("FAKE_QUANT", 1, [x], [output], "FakeQuantOptions", **fields))
+
+
+@pytest.mark.parametrize("bits", [4, 8, 16])
+def test_fake_quantization_rounds_as_litert_does(bits: int) -> None:
+    data = fake_quant(bits=bits)
+    inputs = (2 * RNG.standard_normal((2, 1, 300))).astype(np.float32)
+    ours, theirs = outputs_of(data, inputs)
+    assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"low": 1.0, "high": 0.0}, {"low": 0.5}, {"high": np.inf}, {"bits": 0}, {"is_narrow": True}]
+)
+def test_fake_quantization_without_a_range_is_refused(fields: dict[str, float]) -> None:
+    with pytest.raises(ModelError, match=r"range .* in .* bits"):
+        read_tflite(fake_quant(**fields), "fake.tflite", "tflm")  # type: ignore[arg-type]
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("form", ["int8 tied", "both merged projection peepholes"])
+def test_the_c_of_other_forms_is_verified_without_an_oracle_that_differs(
+    form: str, tmp_path: Path, run_deploy: Callable[..., Any]
+) -> None:
+    (tmp_path / "m.tflite").write_bytes(lstm_of(form))
+    outcome = run_deploy("verify", tmp_path / "m.tflite", "--board", "host")
+    assert outcome.status == 0, outcome.err
+    assert "equal to the reference within 1e-05" in outcome.out
+    assert "not compared with another runtime: LiteRT" in outcome.out

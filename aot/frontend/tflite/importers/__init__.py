@@ -19,7 +19,7 @@ FILES: Mapping[str, str] = MappingProxyType(
         ),
         "batch_matmul": "BATCH_MATMUL",
         "choosing": "BUCKETIZE, MATRIX_DIAG, MATRIX_SET_DIAG, ONE_HOT, TOPK_V2, UNIQUE, WHERE",
-        "composed": "L2_POOL_2D, LOCAL_RESPONSE_NORMALIZATION",
+        "composed": "FAKE_QUANT, L2_POOL_2D, LOCAL_RESPONSE_NORMALIZATION",
         "control_flow": "CALL, IF, STABLEHLO_COMPOSITE, WHILE",
         "convolution": "CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED",
         "detection": ("CUSTOM TFLite_Detection_PostProcess, NON_MAX_SUPPRESSION_V4, NON_MAX_SUPPRESSION_V5"),
@@ -29,12 +29,13 @@ FILES: Mapping[str, str] = MappingProxyType(
             "RESIZE_NEAREST_NEIGHBOR"
         ),
         "known": "DENSIFY, FILL, RANGE, RANK, SHAPE, ZEROS_LIKE",
-        "lstm": "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        "lstm": "BIDIRECTIONAL_SEQUENCE_LSTM, LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM",
         "pooling": "AVERAGE_POOL_2D, MAX_POOL_2D",
         "reductions": (
             "ARG_MAX, ARG_MIN, CUMSUM, MEAN, REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, SUM"
         ),
         "reversed_sequences": "REVERSE_SEQUENCE",
+        "rnn": "BIDIRECTIONAL_SEQUENCE_RNN, RNN, UNIDIRECTIONAL_SEQUENCE_RNN",
         "scattering": (
             "SCATTER_ND, SEGMENT_SUM, SPARSE_TO_DENSE, UNSORTED_SEGMENT_MAX, UNSORTED_SEGMENT_MIN, "
             "UNSORTED_SEGMENT_PROD, UNSORTED_SEGMENT_SUM"

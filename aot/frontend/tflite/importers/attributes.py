@@ -121,7 +121,7 @@ def constant_weights(
     name = constant(draft, operator, 1, "weights")
     with_rank(draft, operator, name, rank)
     if draft.types[operand(operator, met, "the data")].dtype is DType.F32:
-        return name if may_be_steps and are_steps(draft, name, axis) else _as_reals(draft, name)
+        return name if may_be_steps and are_steps(draft, name, axis) else as_floats(draft, name)
     if name not in draft.unsigned:
         return name
     tensor, data = centred_weights(draft.types[name], draft.constants[name])
@@ -136,7 +136,7 @@ def are_steps(draft: TfliteDraft, name: str, axis: int = 0) -> bool:
     return not any(weights.quant.zero_points) and weights.quant.axis in (None, axis)
 
 
-def _as_reals(draft: TfliteDraft, name: str) -> str:
+def as_floats(draft: TfliteDraft, name: str) -> str:
     """Dequantizes the weights of a layer on floats, whose sums are floats, too.
 
     LiteRT also rounds the layer's input to 8 bits, each of its kernels differently; this is the result that
@@ -150,7 +150,7 @@ def _as_reals(draft: TfliteDraft, name: str) -> str:
         shape[tensor.quant.axis] = -1
     scales, zeros = (np.array(v).reshape(shape) for v in (tensor.quant.scales, tensor.quant.zero_points))
     floats = ((data.astype(np.float64) - zeros) * scales).astype(np.float32)
-    return draft.add_value(f"{name}/reals", TensorType(DType.F32, tensor.shape), floats)
+    return draft.add_value(f"{name}/floats", TensorType(DType.F32, tensor.shape), floats)
 
 
 def constant_bias(draft: TfliteDraft, operator: TfliteOperator, channels: int, number: int = 2) -> str | None:

@@ -1,4 +1,4 @@
-"""L2_POOL_2D and LOCAL_RESPONSE_NORMALIZATION, composed of simpler operators."""
+"""FAKE_QUANT, L2_POOL_2D and LOCAL_RESPONSE_NORMALIZATION, composed of simpler operators."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from aot.frontend.tflite.importers.rearranging import by_images
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
-from aot.ops.binary import Mul
+from aot.ops.binary import Add, Mul, Sub
 from aot.ops.combine import Combination, Combine
 from aot.ops.conv2d import Conv2d
 from aot.ops.unary import Clamp
 from aot.ops.unary_math import MathFunction, UnaryMath
+
+_MOST_BITS = 16
 
 
 def _reals(draft: TfliteDraft, operator: TfliteOperator) -> str:
@@ -68,7 +70,38 @@ def _import_local_response(draft: TfliteDraft, operator: TfliteOperator) -> None
     draft.add_node(operator, Mul(), (x, factors), read.the_output(operator))
 
 
+def _import_fake_quant(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Rounds floats to the steps that integers have, as in training with quantization."""
+    options, x = operator.options(tflite.FakeQuantOptions), _reals(draft, operator)
+    low, high, bits = options.Min(), options.Max(), options.NumBits()
+    is_range = low < high and low <= 0 <= high and np.isfinite([low, high]).all()
+    if not is_range or options.NarrowRange() or not 2 <= bits <= _MOST_BITS:
+        raise operator.fail(
+            f"range {low:g} to {high:g} in {bits} bits{', narrow,' if options.NarrowRange() else ''} "
+            f"is not supported: it must contain 0, be whole, and have 2 to {_MOST_BITS} bits"
+        )
+    most = np.float32((1 << bits) - 1)
+    step = (np.float32(high) - np.float32(low)) / most
+    zero = np.floor(np.clip(-np.float32(low) / step, 0, most) + np.float32(0.5))
+
+    def number(name: str, value: np.floating) -> str:
+        numbers = np.full((1,) * draft.types[x].rank, value, np.float32)
+        return draft.add_value(f"{operator.label}/{name}", TensorType(DType.F32, numbers.shape), numbers)
+
+    least = number("low", -zero * step)
+    inside = read.made(draft, operator, Combine(Combination.MAXIMUM), x, least)
+    most_end = number("high", (most - zero) * step)
+    inside = read.made(draft, operator, Combine(Combination.MINIMUM), inside, most_end)
+    steps = read.made(draft, operator, Sub(), inside, least)
+    steps = read.made(draft, operator, Mul(), steps, number("inverse", 1 / step))
+    steps = read.made(draft, operator, Add(), steps, number("half", np.float32(0.5)))
+    steps = read.made(draft, operator, UnaryMath(MathFunction.FLOOR), steps)
+    above = read.made(draft, operator, Mul(), steps, number("step", step))
+    draft.add_node(operator, Add(), (above, least), read.the_output(operator))
+
+
 COMPOSED: dict[str, Importer] = {
+    "FAKE_QUANT": _import_fake_quant,
     "L2_POOL_2D": _import_l2_pool,
     "LOCAL_RESPONSE_NORMALIZATION": _import_local_response,
 }

@@ -1,16 +1,24 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM in the plain form that TFLite Micro runs; states persist between runs."""
+"""LSTMs of one step, of a sequence, and of both directions; states persist between runs.
+
+Integers have the plain form that TFLite Micro runs. Floats may also have peepholes, a forget gate that is
+tied to the input gate, a projection, and integer weights, which become floats.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import tflite
 
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.importers.gathering import gathered
 from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, Quant, TensorType
+from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.convert import Convert
 from aot.ops.integer_lstm import GATE_QUANT
@@ -20,45 +28,206 @@ from aot.ops.recurrent import Cell, Recurrent
 from aot.ops.reshape import Reshape
 from aot.ops.rounding import HIDDEN_NARROW, rounding_of
 
-_INPUT_WEIGHTS, _HIDDEN_WEIGHTS, _BIASES = 1, 5, 12  # the first of four: input, forget, cell, output gate
-_OUR_ORDER = (0, 3, 1, 2)
-_HIDDEN, _CELL = 18, 19
-_OTHERS = (9, 10, 11, 16, 17, 20, 21, 22, 23)  # peepholes, projection, layer normalization
+_OUR_ORDER = (0, 3, 1, 2)  # of the file's gates: input, forget, cell, output
+FROM_INTEGERS = "/floats"
+_INPUT, _FORGET, _OUTPUT = 0, 1, 2  # peepholes in the file's order
+_NORMALIZATION = (20, 21, 22, 23)
+_AUXILIARY = range(39, 48)  # a second input and its weights
 
 
-def import_lstm(draft: TfliteDraft, operator: TfliteOperator) -> None:
+@dataclass(frozen=True)
+class _Inputs:
+    """The numbers of one direction's inputs; the first of each gate."""
+
+    weights: int = 1
+    hidden_weights: int = 5
+    peepholes: int = 9
+    biases: int = 12
+    projection: int = 16
+    hidden: int = 18
+    cell: int = 19
+
+
+_ONE_WAY = _Inputs()
+_BOTH_WAYS = (_Inputs(hidden=35, cell=36), _Inputs(18, 22, 26, 29, 33, 37, 38))
+
+
+def import_sequence(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.UnidirectionalSequenceLSTMOptions)
-    _refuse_other_forms(operator, options)
-    x = read.operand(operator, 0, "the sequence")
-    first, second, depth = read.with_rank(draft, operator, x, 3).shape
-    layer = _Layer(draft, operator, bool(options.TimeMajor()))
-    steps, count = (first, second) if layer.is_time_major else (second, first)
-    gates = layer.from_input(layer.image(x, steps, count, depth))
-    hidden, cell = (layer.state(number) for number in (_HIDDEN, _CELL))
-    weights = layer.joined(_HIDDEN_WEIGHTS, "r")
+    _refuse(operator, _NORMALIZATION, "layer normalization")
+    layer = Layer(draft, operator, bool(options.TimeMajor()))
+    layer.deliver(_lstm(layer, _ONE_WAY, layer.sequence(), options), read.the_output(operator))
+
+
+def import_step(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Imports LSTM, which computes one step of each sequence."""
+    options = operator.options(tflite.LSTMOptions)
+    if options.KernelType() != tflite.LSTMKernelType.FULL:
+        raise operator.fail("the kernel BASIC is not supported", "convert the model with a newer TensorFlow")
+    _refuse(operator, _NORMALIZATION, "layer normalization")
+    layer = Layer(draft, operator, is_time_major=True)
+    layer.deliver(_lstm(layer, _ONE_WAY, layer.one_step(), options), read.the_output(operator))
+
+
+def import_both_ways(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    options = operator.options(tflite.BidirectionalSequenceLSTMOptions)
+    _refuse(operator, _AUXILIARY, "an auxiliary input")
+    layer = Layer(draft, operator, bool(options.TimeMajor()))
+    x = layer.sequence()
+    forward, backward = _BOTH_WAYS
+    made = [_lstm(layer, forward, x, options)]
+    made.append(layer.reversed(_lstm(layer, backward, layer.reversed(x), options)))
+    layer.deliver_ways(made, bool(options.MergeOutputs()))
+
+
+_Options: TypeAlias = (
+    tflite.UnidirectionalSequenceLSTMOptions | tflite.LSTMOptions | tflite.BidirectionalSequenceLSTMOptions
+)
+
+
+def _lstm(layer: Layer, at: _Inputs, x: str, options: _Options) -> str:
+    """Returns the hidden values of one direction, [1, steps, sequences, units]."""
+    draft, operator = layer.draft, layer.operator
+    activation = layer.activation(options.FusedActivationFunction())
+    _require_plain_integers(layer, at, x, activation)
+    tied = read.optional_operand(operator, at.weights) is None
+    gates = layer.from_input(x, layer.joined(at.weights, "w", tied), layer.joined(at.biases, "b", tied))
+    weights, projection = layer.joined(at.hidden_weights, "r", tied), _projection(layer, at, options)
+    cell = layer.state(at.cell)
+    hidden = layer.state(at.hidden) if projection is None else layer.own_state(cell)
+    if projection is not None:
+        weights = layer.through(weights, projection)
     narrow = "i16" if draft.types[hidden].dtype is DType.I16 else HIDDEN_NARROW
+    kind, alpha = activation
     op = Recurrent(
         Cell.LSTM,
         gives_cell=True,
         cell_clip=float(options.CellClip()),
         rounding=rounding_of(Recurrent.name, draft.rounding, narrow),
+        activations=() if kind == "tanh" else ("sigmoid", kind, kind),
+        alphas=() if kind == "tanh" else (0.0, alpha, alpha),
+        betas=() if kind == "tanh" else (0.0, 0.0, 0.0),
+        input_forget=tied,
     )
-    made = layer.made(op, (gates, weights, None, None, hidden, cell), "steps", draft.types[hidden].quant)
-    units = draft.types[made].shape[3] // 2
-    last = layer.picked(made, (1, 1, count, 2 * units), (steps - 1) * count * 2 * units)
+    inputs = (gates, weights, None, _peepholes(layer, at, tied), hidden, cell)
+    made = layer.made(op, inputs, "steps", draft.types[hidden].quant)
+    _, steps, count, both = draft.types[made].shape
+    units = both // 2
+    last = layer.picked(made, (1, 1, count, both), (steps - 1) * count * both)
     for number, state in enumerate((hidden, cell)):
         part = layer.picked(last, (1, 1, count, units), number * units)
         draft.keep_state(state, layer.like(part, draft.types[state]))
-    layer.deliver(layer.picked(made, (1, steps, count, units), 0))
+    result = layer.picked(made, (1, steps, count, units), 0)
+    return result if projection is None else layer.from_input(result, projection, None)
+
+
+def _projection(layer: Layer, at: _Inputs, options: _Options) -> str | None:
+    """Returns the weights of the projection, or None. The next step's gates use their product with these."""
+    operator = layer.operator
+    if read.optional_operand(operator, at.projection) is None:
+        return None
+    if options.ProjClip():
+        raise operator.fail("a clipped projection is not supported")
+    bias = at.projection + 1
+    if read.optional_operand(operator, bias) is not None and layer.values(bias, "bias").any():
+        raise operator.fail("the bias of a projection is not supported", "add the bias after the layer")
+    return layer.constant("projection", layer.values(at.projection, "projection"))
+
+
+def _peepholes(layer: Layer, at: _Inputs, tied: bool) -> str | None:
+    """Returns the peepholes of the input, output and forget gate as one vector, or None."""
+    numbers = [at.peepholes + gate for gate in (_FORGET, _OUTPUT)]
+    if all(read.optional_operand(layer.operator, number) is None for number in numbers):
+        return None
+    forget, output = (layer.values(number, "peepholes") for number in numbers)
+    first = np.negative(forget) if tied else layer.values(at.peepholes + _INPUT, "peepholes")
+    if len({each.shape for each in (first, output, forget)}) != 1:
+        raise layer.operator.fail("its peepholes have different sizes")
+    return layer.constant("p", np.concatenate([first, output, forget]).reshape(1, -1))
+
+
+def _require_plain_integers(layer: Layer, at: _Inputs, x: str, activation: tuple[str, float]) -> None:
+    """Raises ModelError if integers have a part that only floats may have."""
+    if layer.draft.types[x].dtype is DType.F32:
+        return
+    numbers = (*range(at.peepholes, at.peepholes + 3), at.projection, at.projection + 1)
+    has_more = any(read.optional_operand(layer.operator, number) is not None for number in numbers)
+    if has_more or activation[0] != "tanh" or read.optional_operand(layer.operator, at.weights) is None:
+        raise layer.operator.fail(
+            "integers with peepholes, a projection, tied gates or another activation are not supported",
+            "convert this layer as float, or a Keras LSTM layer with its default options",
+        )
+
+
+def _refuse(operator: TfliteOperator, numbers: Iterable[int], what: str) -> None:
+    if any(read.optional_operand(operator, n) is not None for n in numbers):
+        raise operator.fail(f"{what} is not supported", "convert a Keras layer with its default options")
 
 
 @dataclass(frozen=True)
-class _Layer:
+class Layer:
     """The operator, and the parts that its nodes share."""
 
     draft: TfliteDraft
     operator: TfliteOperator
     is_time_major: bool
+
+    def sequence(self) -> str:
+        """Returns the operator's input as [1, steps, sequences, inputs]."""
+        x = read.operand(self.operator, 0, "the sequence")
+        first, second, depth = read.with_rank(self.draft, self.operator, x, 3).shape
+        return self.image(x, *((first, second) if self.is_time_major else (second, first)), depth)
+
+    def one_step(self) -> str:
+        """Returns the operator's input, a row of each sequence, as [1, 1, sequences, inputs]."""
+        x = read.operand(self.operator, 0, "the data")
+        count, depth = read.with_rank(self.draft, self.operator, x, 2).shape
+        return self.image(x, 1, count, depth)
+
+    def activation(self, number: int) -> tuple[str, float]:
+        """Returns the name of an activation, and its factor."""
+        known = {
+            tflite.ActivationFunctionType.NONE: ("affine", 1.0),
+            tflite.ActivationFunctionType.RELU: ("relu", 0.0),
+            tflite.ActivationFunctionType.TANH: ("tanh", 0.0),
+        }
+        if number not in known:
+            name = {3: "RELU6", 2: "RELU_N1_TO_1"}.get(number, f"number {number}")
+            raise self.operator.fail(f"activation {name} is not supported", "supported: NONE, RELU, TANH")
+        return known[number]
+
+    def values(self, number: int, what: str) -> Array:
+        """Returns a constant input as float; integers are multiplied by their scales."""
+        return self.draft.constants[
+            read.as_floats(self.draft, read.constant(self.draft, self.operator, number, what))
+        ]
+
+    def named(self, number: int, what: str) -> str:
+        """Returns the name for weights; that of integers which become float ends with FROM_INTEGERS."""
+        stored = self.draft.types[read.constant(self.draft, self.operator, number, "weights")]
+        return what if stored.dtype is DType.F32 else what + FROM_INTEGERS
+
+    def constant(self, what: str, array: Array) -> str:
+        tensor = TensorType(DType.F32, array.shape)
+        return self.draft.add_value(f"{self.operator.label}/{what}", tensor, array.astype(np.float32))
+
+    def reversed(self, image: str) -> str:
+        """Returns the steps in reverse order."""
+        tensor = self.draft.types[image]
+        if tensor.shape[1] == 1:
+            return image
+        made = read.value_like(self.draft, f"{self.operator.label}/reversed", tensor, tensor.shape)
+        gathered(self.draft, self.operator, image, {1: np.arange(tensor.shape[1])[::-1]}, made)
+        return made
+
+    def through(self, weights: str, projection: str) -> str:
+        """Returns the hidden weights for values before the projection: both are linear."""
+        of_gates, projected = self.draft.constants[weights], self.draft.constants[projection]
+        if of_gates.ndim != 2 or projected.ndim != 2 or of_gates.shape[1] != projected.shape[0]:
+            raise self.operator.fail(
+                f"its projection {list(projected.shape)} does not fit weights {list(of_gates.shape)}"
+            )
+        return self.constant("r", of_gates.astype(np.float64) @ projected.astype(np.float64))
 
     def made(self, op: Op, inputs: tuple[str | None, ...], name_hint: str, quant: Quant | None) -> str:
         """Adds a node and returns its result."""
@@ -85,11 +254,14 @@ class _Layer:
         op = Rearrange(shape, shape, (before, along, down, deep))
         return self.made(op, (image,), "turned", tensor.quant)
 
-    def from_input(self, image: str) -> str:
-        """Returns the input's part of the gates of each step."""
+    def from_input(self, image: str, weights: str, bias: str | None) -> str:
+        """Returns the product of each row with the weights: the input's part of the gates of each step."""
         types, known = self.draft.types, self.draft.constants
-        weights, bias = self.joined(_INPUT_WEIGHTS, "w"), self.joined(_BIASES, "b")
         kind, data = types[weights], known[weights]
+        if kind.rank != 2 or kind.shape[1] != types[image].shape[3]:
+            raise self.operator.fail(
+                f"its weights {list(kind.shape)} do not fit rows of {types[image].shape[3]} elements"
+            )
         rows, depth = kind.shape
         filters = self.draft.add_value(
             f"{self.operator.label}/filters",
@@ -103,10 +275,20 @@ class _Layer:
         op = Conv2d(rounding=rounding, result=DType.I16)
         return self.made(op, (image, filters, bias), "gates", GATE_QUANT)
 
-    def joined(self, first: int, what: str) -> str:
-        """Returns the constants of the four gates as one, with a scale for each row."""
+    def joined(self, first: int, what: str, tied: bool = False) -> str:
+        """Returns the constants of the four gates as one, with a scale for each row.
+
+        With `tied` gates, the input gate is 1 minus the forget gate: the same sum with the other sign.
+        """
         draft, operator = self.draft, self.operator
-        names = [read.constant(draft, operator, first + gate, "weights") for gate in range(len(_OUR_ORDER))]
+        numbers = [first + gate for gate in range(len(_OUR_ORDER))]
+        if draft.types[read.operand(operator, 0, "the data")].dtype is DType.F32:
+            floats = [self.values(number, "weights") for number in numbers[tied:]]
+            floats = [np.negative(floats[0]), *floats] if tied else floats
+            names = [self.constant("gate", array) for array in floats]
+            what = self.named(numbers[-1], what)
+        else:
+            names = [read.constant(draft, operator, number, "weights") for number in numbers]
         arrays = [draft.constants[name] for name in names]
         if len({(array.shape, array.dtype) for array in arrays}) != 1:
             found = ", ".join(f"{array.dtype}{list(array.shape)}" for array in arrays)
@@ -119,6 +301,10 @@ class _Layer:
     def state(self, number: int) -> str:
         name = read.operand(self.operator, number, "a state")
         return self.draft.add_state(name, (1, self.draft.types[name].elements))
+
+    def own_state(self, like: str) -> str:
+        """Adds a state of that type which the file does not have."""
+        return self.draft.add_state_of(f"{self.operator.label}/before", self.draft.types[like])
 
     def picked(self, image: str, shape: tuple[int, int, int, int], first: int) -> str:
         """Returns a part of an image."""
@@ -136,9 +322,17 @@ class _Layer:
             image = self.made(Convert(wanted.dtype), (image,), "narrow", wanted.quant)
         return read.reshaped(self.draft, self.operator, image, wanted.shape)
 
-    def deliver(self, hidden: str) -> None:
-        """Sets the result to the hidden values, in the file's order."""
-        output = read.the_output(self.operator)
+    def deliver_ways(self, made: list[str], is_merged: bool) -> None:
+        """Sets the results to the hidden values of both directions, joined or one by one."""
+        if not is_merged:
+            for hidden, output in zip(made, read.outputs(self.operator, 2), strict=True):
+                self.deliver(hidden, output)
+            return
+        tensor = self.draft.types[made[0]]
+        self.deliver(self.made(Concat(3), tuple(made), "both", tensor.quant), read.the_output(self.operator))
+
+    def deliver(self, hidden: str, output: str) -> None:
+        """Sets a result to the hidden values, in the file's order."""
         wanted, (_, _, count, _) = self.draft.types[output], self.draft.types[hidden].shape
         narrow = self.like(hidden, replace(wanted, shape=self.draft.types[hidden].shape))
         turned = narrow if self.is_time_major or count == 1 else self._turned(narrow)
@@ -155,12 +349,8 @@ def _quant(types: list[TensorType]) -> Quant | None:
     return Quant(scales, (0,) * len(scales), 0)
 
 
-def _refuse_other_forms(operator: TfliteOperator, options: tflite.UnidirectionalSequenceLSTMOptions) -> None:
-    hint = "convert a Keras LSTM layer with its default options"
-    if any(read.optional_operand(operator, n) is not None for n in _OTHERS):
-        raise operator.fail("peepholes, projections and layer normalization are not supported", hint)
-    if options.FusedActivationFunction() != tflite.ActivationFunctionType.TANH:
-        raise operator.fail("an activation other than tanh is not supported", hint)
-
-
-LSTM: dict[str, Importer] = {"UNIDIRECTIONAL_SEQUENCE_LSTM": import_lstm}
+LSTM: dict[str, Importer] = {
+    "BIDIRECTIONAL_SEQUENCE_LSTM": import_both_ways,
+    "LSTM": import_step,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": import_sequence,
+}
