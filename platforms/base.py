@@ -166,13 +166,14 @@ def platform_of(board: Board, name: str | None = None) -> Platform:
     return platform
 
 
-def compiler_platform_of(board: Board) -> CompilerPlatform:
-    """Returns the board's first platform that compiles firmware file by file, which tuning needs."""
-    known = [platform_of(board, name) for name in board.platforms if name in PLATFORMS]
+def compiler_platform_of(board: Board, name: str | None = None) -> CompilerPlatform:
+    """Returns the board's named or first platform that compiles firmware file by file, which tuning needs."""
+    names = [known for known in board.platforms if known in PLATFORMS] if name is None else [name]
+    known = [platform_of(board, each) for each in names]
     found = next((platform for platform in known if isinstance(platform, CompilerPlatform)), None)
     if found is None:
         raise BoardError(
-            f"kernels cannot be tuned on {board.name}",
+            f"kernels cannot be tuned on {board.name}{f' with the platform {name}' if name else ''}",
             f"platforms: {', '.join(board.platforms) or 'none'}",
             "tune on an emulated board with the same core: its records apply to this board too",
         )

@@ -28,6 +28,7 @@ from deploy.devices.firmware import (
     Prepared,
     build,
     build_source,
+    moved_to,
     prepare,
     prepare_compiled,
     ready_for,
@@ -158,7 +159,7 @@ def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
     An archive is measured without compiling.
     """
     if is_archive(path) or path.is_dir():
-        return measure(replace(prepare(path, board.name, choices.options), board=board), None, choices)
+        return measure(moved_to(prepare(path, board.name, choices.options), board), None, choices)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         compiled = compile_for_firmware(import_model(path, choices.options), board, choices.options)
@@ -170,7 +171,7 @@ def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
 def measure(prepared: Prepared, compile_s: float | None, choices: BenchChoices) -> BoardCost:
     """Runs the model on random inputs in newly built or running firmware; the median run counts."""
     if isinstance(prepared.source, Path):
-        prepared = replace(prepared, artifact=require_archive(prepared.source, "bench"))
+        prepared = replace(prepared, artifact=require_archive(prepared.source))
     board, artifact = prepared.board, prepared.artifact
     assert artifact is not None  # of all other sources
     require_clock(board)

@@ -63,8 +63,10 @@ def add_model_or_archive(parser: argparse.ArgumentParser, dest: str = "model") -
     parser.add_argument(dest, metavar="MODEL|ARCHIVE", type=Path, help=help_text)
 
 
-def add_model_archive_or_project(parser: argparse.ArgumentParser, dest: str = "model", **more: Any) -> None:
-    help_text = "A model file, or a result of 'deploy compile' or 'new'"
+def add_model_archive_or_project(
+    parser: argparse.ArgumentParser, dest: str = "model", more_help: str = "", **more: Any
+) -> None:
+    help_text = f"A model file, or a result of 'deploy compile' or 'new'{more_help}"
     parser.add_argument(dest, metavar=ANY_MODEL, type=Path, help=help_text, **more)
 
 

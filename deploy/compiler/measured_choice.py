@@ -43,7 +43,7 @@ class Trials:
     job: Job
     board: Board
     line: LineOptions
-    toolchain: str | None
+    build: BuildChoices
     repeat: int
 
     def cost(self, points: Mapping[str, Point]) -> int:
@@ -53,7 +53,7 @@ class Trials:
         """
         compiled = compile_on(self.board, replace(self.job, tuned=points))
         samples = random_samples(compiled.artifact.facts.inputs, 1)
-        firmware = build(prepare_compiled(compiled), BuildChoices(self.toolchain))
+        firmware = build(prepare_compiled(compiled), self.build)
         with open_device(firmware, self.line) as device:
             measured = run_series(device, samples, self.repeat, keep_quiet)
         expected = reference_outputs(self.job.model.graph, samples)

@@ -27,7 +27,7 @@ from deploy.compiler.fit import require_core, require_fit
 from deploy.compiler.several_sizes import together
 from deploy.devices.build_cache import cached
 from deploy.devices.buildable_boards import platform_for, platform_here
-from deploy.devices.project_archive import archive_of
+from deploy.devices.project_archive import archive_of, require_archive
 from platforms.base import BuildChoices, Firmware, Platform
 from platforms.board_files import load_board
 from platforms.folder import ProjectInfo, is_project, read_project
@@ -156,14 +156,28 @@ def with_archive(prepared: Prepared) -> Prepared:
 
 
 def on_emulator(prepared: Prepared, clock_hz: int | None = None) -> Prepared:
-    """Returns the model for an emulated board with the same core. Raises InputError for projects."""
-    if isinstance(prepared.source, Path):
+    """Returns the model for an emulated board with the same core."""
+    return moved_to(prepared, emulated_board(prepared.board, clock_hz))
+
+
+def moved_to(prepared: Prepared, board: Board) -> Prepared:
+    """Returns the model for another board with the same core.
+
+    A project's firmware is for its own board alone, so firmware of its archive replaces it. Raises InputError
+    if the archive is not there, or if the project's app is not the server.
+    """
+    folder = prepared.source
+    if not isinstance(folder, Path) or board == prepared.board:
+        return replace(prepared, board=board)
+    app = read_project(folder).app
+    if app is not App.RPC:
         raise InputError(
-            f"--emulated builds its own firmware, but this project is for {prepared.board.name}",
-            str(prepared.source),
-            "give the model or the archive instead of the project",
+            f'this project has the app "{app.value}" for {prepared.board.name}, which is not emulated',
+            str(folder),
+            f"deploy new ARCHIVE DIR --app {app.value} --board B makes one for an emulated board B",
         )
-    return replace(prepared, board=emulated_board(prepared.board, clock_hz))
+    artifact = require_archive(folder)
+    return replace(prepared, board=board, source=source_for(artifact, board), artifact=artifact)
 
 
 def prepare_compiled(compiled: Compiled) -> Prepared:
@@ -210,7 +224,7 @@ def build(prepared: Prepared, choices: BuildChoices) -> Ready:
 
 def build_source(source: ProjectSource, board: Board, choices: BuildChoices, app: App = App.RPC) -> Ready:
     """Creates and builds a project in the cache, unless it is cached."""
-    platform = platform_for(board, choices.platform) if choices.platform else platform_here(board)
+    platform = _chosen_platform(board, choices)
     files = platform.files(source, board, app)
 
     def make(folder: Path) -> None:
@@ -237,15 +251,40 @@ def _build_project(directory: Path, board: Board, choices: BuildChoices) -> Read
             str(directory),
             "create a project with deploy new --app rpc; deploy monitor shows the output of this one",
         )
+    platform = _platform_of_project(directory, board, choices)
+    firmware = build_project(platform, directory, board, choices)
+    return Ready(firmware, platform, board, _expected(info))
+
+
+def _platform_of_project(directory: Path, board: Board, choices: BuildChoices) -> Platform:
+    """Returns a project's platform. Raises InputError if another one is asked for."""
+    info = read_project(directory)
     if choices.platform not in (None, info.platform):
         raise InputError(
             f"the project is for platform {info.platform}, not {choices.platform}",
             str(directory),
             f"deploy new OUT.tar DIR --board {board.name} --platform {choices.platform} creates one for it",
         )
-    platform = platform_for(board, info.platform)
-    firmware = build_project(platform, directory, board, choices)
-    return Ready(firmware, platform, board, _expected(info))
+    return platform_for(board, info.platform)
+
+
+def platform_used(prepared: Prepared, choices: BuildChoices) -> Platform:
+    """Returns the platform that firmware_of() builds for."""
+    if isinstance(prepared.source, Path):
+        return _platform_of_project(prepared.source, prepared.board, choices)
+    return _chosen_platform(prepared.board, choices)
+
+
+def _chosen_platform(board: Board, choices: BuildChoices) -> Platform:
+    return platform_for(board, choices.platform) if choices.platform else platform_here(board)
+
+
+def firmware_of(prepared: Prepared, choices: BuildChoices) -> Firmware:
+    """Builds the firmware of a project, whatever its app is, or firmware with the server for a model."""
+    if not isinstance(prepared.source, Path):
+        return build(prepared, choices).built
+    platform = platform_used(prepared, choices)
+    return build_project(platform, prepared.source, prepared.board, choices)
 
 
 def _expected(info: ProjectInfo) -> Expected:

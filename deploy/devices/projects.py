@@ -10,22 +10,30 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
-from artifact.archive import is_archive
+from artifact.archive import is_archive, write_archive
 from artifact.artifact import Artifact
 from boards.board import Board
 from codegen.job import import_model
-from codegen.option_entry import read_given
-from codegen.options import CompileOptions
+from codegen.options import OPTIONS, CompileOptions
 from deploy.cli.command_result import Answer
 from deploy.cli.renamed import renamed
 from deploy.compiler.compile_model import Compiled, compile_for_firmware
 from deploy.devices.buildable_boards import passed_over, platform_for, platform_here
 from deploy.devices.cartridge_slots import with_slots
 from deploy.devices.chat_step import chat_model
-from deploy.devices.connection_options import LINE, LineOptions
-from deploy.devices.firmware import build_project, named_board, project_board, source_for
+from deploy.devices.firmware import (
+    build_project,
+    firmware_of,
+    named_board,
+    on_emulator,
+    platform_used,
+    project_board,
+    source_for,
+)
 from deploy.devices.function_files import source_with
-from deploy.python_api.model import model_path, read_artifact
+from deploy.devices.project_archive import archive_name
+from deploy.python_api.board_arguments import line_arguments, prepared_of
+from deploy.python_api.model import Model, model_path, read_artifact
 from deploy.python_api.option_keywords import accepts_options
 from deploy.sensors.sensor_apps import SensorChoices, with_pipeline
 from platforms.base import BuildChoices, Firmware, Platform
@@ -34,8 +42,9 @@ from platforms.cartridge.header import identity
 from platforms.cartridge.in_firmware import OWN_VERIFIER
 from platforms.elf import ProgramSizes, sizes
 from platforms.folder import read_project
+from platforms.layout import build_id_of
 from platforms.mlperf_tiny import benchmark_of
-from platforms.project import App, ProjectSource, share_firmware
+from platforms.project import App, ProjectSource, project_source, share_firmware
 from platforms.rpc.line_key import read_line_key
 from platforms.runners.runner import choose_dry, choose_runner, emulator_named, flash_commands, run_all
 from platforms.stack_depth import StackDepth, run_stack
@@ -111,8 +120,10 @@ def new(
         source = replace(source, chat=chat_model(source, first, builder.name, tokenizer))
     elif tokenizer is not None:
         raise InputError(f"the app {app} has no tokenizer", str(tokenizer), "--app chat")
-    source = replace(source, archive=_way_to(model, Path(directory)))
+    source = replace(source, archive=_way_to(model, first, source, Path(directory)))
     builder.generate(source, Path(directory), place, App(app))
+    if source.archive == archive_name(first):
+        write_archive(first, Path(directory) / source.archive)
     facts = {
         "directory": str(directory),
         "model": first.name,
@@ -129,10 +140,11 @@ def new(
     return Answer(facts, page)
 
 
-def _way_to(model: str | Path | Compiled, directory: Path) -> str:
-    """Returns the path of an archive relative to the project's folder; "" for other models."""
+def _way_to(model: str | Path | Compiled, artifact: Artifact, source: ProjectSource, directory: Path) -> str:
+    """Returns the path of the project's archive relative to its folder; "" if no archive has the same C."""
     if isinstance(model, Compiled) or not is_archive(model_path(model)):
-        return ""
+        is_same = build_id_of(source) == build_id_of(project_source(artifact))
+        return archive_name(artifact) if is_same else ""
     try:
         return Path(os.path.relpath(model_path(model).resolve(), directory.resolve())).as_posix()
     except ValueError:  # on another drive of Windows
@@ -182,23 +194,38 @@ def build(directory: str | Path, toolchain: str | None = None, dry_run: bool = F
     return Answer(_built_facts(firmware, taken, stack), _built_page(firmware, taken, stack))
 
 
-@accepts_options(("runner", "serial", "port"))
+@accepts_options([*OPTIONS, "runner", "serial", "port"])
+@renamed(directory="model")
 def flash(
-    directory: str | Path, toolchain: str | None = None, dry_run: bool = False, **line: object
+    model: str | Path | Model | Compiled,
+    board: str | None = None,
+    toolchain: str | None = None,
+    dry_run: bool = False,
+    platform: str | None = None,
+    emulated: bool = False,
+    **options: Any,
 ) -> Answer:
-    """Writes a project's firmware to its board. Emulated boards load it at startup instead."""
-    folder, chosen = Path(directory), read_given(LineOptions(), LINE, line)
-    board, platform = project_board(folder)
-    name = (choose_dry if dry_run else choose_runner)(board, chosen.runner, platform.name)
-    elf = platform.program(folder)
-    if not dry_run:
-        elf = build_project(platform, folder, board, BuildChoices(toolchain)).elf
-    commands = flash_commands(name, elf if dry_run else elf.resolve(), board, chosen.where)
+    """Writes firmware to a board: that of a project, or firmware with the server for a model.
+
+    Compiles and builds what is missing. `dry_run` returns the commands and builds no project. `emulated` is
+    for a board that is not here; emulated boards load firmware at startup instead.
+    """
+    chosen = line_arguments(options)
+    prepared = prepared_of(model, board, options)
+    prepared = on_emulator(prepared) if emulated else prepared
+    choices, place = BuildChoices(toolchain, platform=platform), prepared.board
+    builder = platform_used(prepared, choices)
+    name = (choose_dry if dry_run else choose_runner)(place, chosen.runner, builder.name)
+    if dry_run and isinstance(prepared.source, Path):
+        elf = builder.program(prepared.source)
+    else:
+        elf = firmware_of(prepared, choices).elf
+    commands = flash_commands(name, elf if dry_run else elf.resolve(), place, chosen.where)
     if not dry_run:
         run_all(commands, elf.resolve().parent)
     lines = [shlex.join(argv) for argv in commands]
     facts = {"firmware": str(elf), "runner": name, "commands": lines, "dry_run": dry_run}
-    return Answer(facts, "\n".join(lines) or _loads_itself(name, elf, board))
+    return Answer(facts, "\n".join(lines) or _loads_itself(name, elf, place))
 
 
 def _loads_itself(emulator: str, elf: Path, board: Board) -> str:

@@ -181,7 +181,7 @@ def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> In
     from deploy.devices.project_archive import require_archive
 
     require_no_options(options, path)
-    facts = (require_archive(path, "inspect") if is_project(path) else read_archive(path)).facts
+    facts = (require_archive(path) if is_project(path) else read_archive(path)).facts
     if board:
         require_core(facts, board)
     board = board or _own_board(facts)

@@ -17,6 +17,7 @@ from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.compiler.fit import require_core
 from deploy.devices.buildable_boards import platform_for
 from deploy.devices.firmware import source_for
+from deploy.devices.project_archive import archive_name
 from deploy.proving.rebuilding.strangers import (
     BUILD_FOLDER,
     ForeignFile,
@@ -148,6 +149,9 @@ def _with_project(subject: Subject, directory: Path | None) -> Subject:
     board = load_board(info.board)
     source = replace(source_for(subject.artifact, board), archive=info.archive)
     files = platform_for(board, info.platform).files(source, board, info.app)
-    foreign_files = *subject.foreign_files, *foreign_files_in_project(directory, files)
+    foreign_files = (
+        *subject.foreign_files,
+        *foreign_files_in_project(directory, files, archive_name(subject.artifact)),
+    )
     project = Project(info, files, (directory / BUILD_FOLDER).exists())
     return replace(subject, board=board, project=project, foreign_files=foreign_files)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from aot.ir.types import Array
-from codegen.job import Job
 from codegen.option_entry import read_given
 from codegen.options import OPTIONS, CompileOptions
 from deploy.benchmark.baseline_changes import (
@@ -20,11 +19,10 @@ from deploy.benchmark.baseline_changes import (
 )
 from deploy.benchmark.bench_model import BenchChoices, Modelled, measure
 from deploy.benchmark.bench_page import bench_page
-from deploy.benchmark.meter import Meter, Spread, spread
+from deploy.benchmark.meter import Meter, Spread, emulated_board, spread
 from deploy.benchmark.run_series import Measured, keep_quiet, run_series
 from deploy.cli.command_result import Answer, Paged
 from deploy.cli.renamed import renamed
-from deploy.compiler.board_or_target import options_on
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LINE, LineOptions
 from deploy.devices.firmware import Prepared, on_emulator, ready_for, with_archive
@@ -34,15 +32,14 @@ from deploy.inputs.input_options import DATA, Fill, make_data
 from deploy.inputs.quantized_values import dequantized
 from deploy.inputs.samples import RANDOM_RUNS, RANDOM_SAMPLES, Samples
 from deploy.inputs.size_choice import at_size_of
-from deploy.python_api.board_arguments import data_arguments, line_arguments, prepared_of
-from deploy.python_api.model import Model, imported_with, options_with
+from deploy.python_api.board_arguments import data_arguments, job_of, line_arguments, prepared_of
+from deploy.python_api.model import Model
 from deploy.python_api.option_keywords import TUNING, accepts_options
 from deploy.tuner.tune_model import TuneChoices, Tuning, tune_model
 from deploy.verification.oracles import known_oracle
 from deploy.verification.quality import Truth
 from deploy.verification.verify_model import Verdict, verify_model, verify_sizes
 from platforms.base import BuildChoices
-from platforms.board_files import load_board
 from platforms.tuning.search import OnTrial, keep_silent
 
 
@@ -125,12 +122,12 @@ def verify(
 ) -> Verdict:
     """Compares a board's outputs with the reference bit for bit.
 
-    The model may be a file, an archive or a compiled model. `layers` also finds the first layer that differs.
-    Without inputs, uses random ones, the same each time; a model with states runs a sequence of them. With
-    `labels`, the classes of the samples, next to the inputs or among them, the verdict has accuracy and
-    confusion; with `expected`, outputs by name, their distance. An `oracle` ("litert", "tflm", "ort" or
-    "none") is another runtime to compare with, by default the installed one that has the model's rounding.
-    `emulated` emulates the core of a board that is not here.
+    The model may be a file, an archive, a project or a compiled model. `layers` also finds the first layer
+    that differs. Without inputs, uses random ones, the same each time; a model with states runs a sequence of
+    them. With `labels`, the classes of the samples, next to the inputs or among them, the verdict has
+    accuracy and confusion; with `expected`, outputs by name, their distance. An `oracle` ("litert", "tflm",
+    "ort" or "none") is another runtime to compare with, by default the installed one that has the model's
+    rounding. `emulated` emulates the core of a board that is not here.
     """
     line, data = line_arguments(options), data_arguments(options)
     arrays = None if inputs is None else by_name(inputs)
@@ -168,7 +165,8 @@ def bench(
 ) -> Answer:
     """Measures a model on a board: instructions, cycles, time, RAM, stack and flash; with `layers`, of each.
 
-    The model may be a file, an archive or a compiled model. Each time is the median of `median_of` runs.
+    The model may be a file, an archive, a project or a compiled model. Each time is the median of `median_of`
+    runs.
     `emulated` emulates a board that is not here, at `clock` Hz if given, and estimates its cycles. `compare`
     shows how far the cycle model is off for a measured board. With a `baseline`, earlier facts or a file of
     them, the result's "changes" list what differs and what is more than `worse` percent worse.
@@ -196,8 +194,8 @@ def bench(
 @accepts_options([*TUNING, "runner", "serial", "port"])
 @renamed(repeat="median_of")
 def tune(
-    model: str | Path | Model,
-    board: str,
+    model: str | Path | Model | Compiled,
+    board: str | None,
     records: str | Path,
     trials: int = 300,
     tuner: str | None = None,
@@ -214,9 +212,14 @@ def tune(
     on_trial: OnTrial = keep_silent,
     keep_constants: bool = False,
     objective: str | None = None,
+    platform: str | None = None,
+    emulated: bool = False,
     **options: Any,
 ) -> Tuning:
     """Measures the model's kernels with other knobs on the board; every trial is kept in `records`.
+
+    The model may be a file, an archive, a project or a compiled model; all but a file have a board, and then
+    `board` may be None. `emulated` emulates the core of a board that is not here.
 
     `on_trial(progress, record)` is called after each trial. With `keep_constants`, candidates that need more
     flash for constants than the default are skipped. `candidates_in` selects how candidates are loaded: into
@@ -224,14 +227,8 @@ def tune(
     "size".
     """
     line = read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
-    known, found = options_with(model, options, TUNING), load_board(board)
-    job = Job(
-        imported_with(model, known),
-        found.target,
-        options_on(found, known),
-        board=found.name,
-        firmware=found.base_firmware,
-    )
+    job, found = job_of(model, board, options)
+    found = emulated_board(found) if emulated else found
     how = TuneChoices(
         trials=trials,
         tuner=tuner,
@@ -243,6 +240,7 @@ def tune(
         prior=None if prior is None else Path(prior),
         seed=seed,
         toolchain=toolchain,
+        platform=platform,
         runner=line.runner,
         where=line.where,
         candidates_in=candidates_in,

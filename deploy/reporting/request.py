@@ -51,7 +51,7 @@ class Asked:
 def read_subject(path: Path, options: CompileOptions) -> ImportedModel | Artifact:
     """Reads a model file, an archive, or that of a project. Raises DeployError."""
     if is_project(path):
-        return require_archive(path, "report")
+        return require_archive(path)
     return read_archive(path) if is_archive(path) else import_model(path, options)
 
 

@@ -29,7 +29,7 @@ from deploy.devices.build_cache import cache_folder
 from deploy.devices.connection_options import LineOptions
 from deploy.inputs.samples import random_samples
 from deploy.tuner.objectives import cost_unit_for
-from platforms.base import compiler_platform_of
+from platforms.base import BuildChoices, compiler_platform_of
 from platforms.runners import EMULATORS
 from platforms.runners.runner import ANY_BOARD, ATTACH, BoardSelector, choose_runner
 from platforms.toolchains import find_toolchain
@@ -61,6 +61,7 @@ class TuneChoices:
     prior: Path | None = None
     seed: int = 0
     toolchain: str | None = None
+    platform: str | None = None  # None: the board's first one that compiles file by file
     runner: str | None = None
     where: BoardSelector = ANY_BOARD  # selects one of several equal boards
     candidates_in: str = "auto"  # "auto", "ram" or "image"
@@ -127,7 +128,8 @@ def _choose_devices(job: Job, board: Board, choices: TuneChoices, records: Path)
     if cost_unit_for(board, choices.objective).bench is not None:
         return 0  # whole runs are measured with the board's counter
     setting, line = _setting(board, choices), LineOptions(choices.runner, *astuple(choices.where))
-    trials = Trials(job, board, line, choices.toolchain, _measure(board, choices).repeat)
+    how = BuildChoices(choices.toolchain, platform=choices.platform)
+    trials = Trials(job, board, line, how, _measure(board, choices).repeat)
     with ExitStack() as stack:
         file = RecordFile(records)
         stack.callback(file.close)
@@ -188,7 +190,7 @@ def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
     in_image = choices.candidates_in == "image" or (choices.candidates_in == "auto" and starts_free)
     return (own or (ImageBench if in_image else LoadedBench))(
         board,
-        compiler_platform_of(board),
+        compiler_platform_of(board, choices.platform),
         folder,
         _measure(board, choices),
         choices.toolchain,

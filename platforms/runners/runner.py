@@ -113,7 +113,7 @@ def _emulated_instead(board: Board, names: Sequence[str]) -> str:
     can_emulate = board.core.unicorn or board.core.stand_in
     if not can_emulate or not EMULATORS.keys().isdisjoint(names):
         return ""
-    return "without the board: deploy run, verify and bench emulate its core with --emulated"
+    return "without the board: run, verify, bench, tune and monitor emulate its core with --emulated"
 
 
 def reaches_memory(board: Board) -> bool:

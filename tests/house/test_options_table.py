@@ -87,6 +87,8 @@ COMPILING = {  # words of a command that compiles, and of those the options it d
     "run": (["m", "--board", "host", "--inputs", "i.npz"], set()),
     "verify": (["m", "--board", "host"], set()),
     "bench": (["m", "--board", "host"], set()),
+    "flash": (["m", "--board", "host"], set()),
+    "monitor": (["m", "--board", "host"], set()),
     "tune": (["m", "--board", "host"], {"tuning_records"}),  # it makes them
     "boards": (
         ["--fits", "m"],
@@ -105,6 +107,7 @@ FUNCTIONS = {
     "verify": set(),
     "bench": set(),
     "in_process": set(),
+    "flash": set(),
     "tune": {"tuning_records"},
     "export": set(),
     "report": set(),
@@ -279,6 +282,7 @@ CALLS: dict[str, Callable[[Any, dict[str, Any]], object]] = {
     "verify": lambda model, given: deploy.verify(model, "host", **given),
     "bench": lambda model, given: deploy.bench(model, "host", **given),
     "in_process": lambda model, given: deploy.in_process(model, **given),
+    "flash": lambda model, given: deploy.flash(model, "host", **given),
     "export": lambda model, given: deploy.export(model, "cmake", model.path.parent / "out", "host", **given),
     "report": lambda model, given: deploy.report(model, "host", **given),
     "evidence": lambda model, given: deploy.evidence(model, "host", **given),

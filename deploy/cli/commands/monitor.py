@@ -1,4 +1,4 @@
-"""`deploy monitor` starts a project's firmware and shows its output, until it ends or Ctrl-C."""
+"""`deploy monitor` starts firmware and shows its output, until it ends or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from pathlib import Path
 
 from aot.errors import InputError
 from aot.wording import printable
+from artifact.archive import is_archive
 from deploy.benchmark.field_statistics import observed_text, read_observed
 from deploy.benchmark.meter import Meter
 from deploy.cli import options
-from deploy.devices.firmware import Prepared, build, build_project, project_board
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import Prepared, build, firmware_of, on_emulator, platform_used, prepare
 from deploy.devices.session import open_device
+from deploy.inspection.model_operators import is_model_file
 from deploy.sensors.sensor_log_page import LogReader, explain, explain_file
 from platforms.base import BuildChoices
 from platforms.chat_app import PROMPT_SIGN
@@ -27,6 +30,7 @@ from platforms.transport.base import LineClosedError, Transport
 
 EXAMPLE = """
 deploy monitor kws-firmware
+deploy monitor kws.tflite --board mps2-an386 --observe --decode
 deploy monitor listener --decode
 deploy monitor log.txt --decode
 """
@@ -36,11 +40,8 @@ _READ_S = 1.0  # maximum duration of one read; monitoring continues after it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "directory",
-        metavar="PROJECT",
-        type=Path,
-        help="A folder made by 'deploy new'. With --decode also a file with a program's log, or -",
+    options.add_model_archive_or_project(
+        parser, more_help=". With --decode also a file with a program's log, or -"
     )
     parser.add_argument(
         "--decode",
@@ -48,27 +49,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Explain the log: decisions, latency, losses of a sensor program. For firmware with the server: "
         "statistics of a model compiled with --observe",
     )
-    options.add_toolchain(parser)
+    options.add_board(parser, required=False, instead=". An archive or a project has its own")
+    options.add_emulated(parser)
     options.add_line(parser, ("runner", "serial", "port"))
+    options.add_build(parser)
+    options.add_compile_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if arguments.decode and (str(arguments.directory) == "-" or arguments.directory.is_file()):
-        explain_file(arguments.directory)
+    source, choices = arguments.model, options.build_choices(arguments)
+    if arguments.decode and _is_log(source):
+        explain_file(source)
         return
-    board, platform = project_board(arguments.directory)
-    app = read_project(arguments.directory).app
+    prepared = prepare(source, arguments.board, options.compile_options(arguments))
+    prepared = on_emulator(prepared) if arguments.emulated else prepared
+    app = read_project(source).app if source.is_dir() else App.RPC
     if arguments.decode and app is App.RPC:
-        _show_counters(arguments)
+        _show_counters(prepared, choices, options.line_options(arguments))
         return
     if arguments.decode and app not in SENSOR_APPS:
         raise InputError(
             f"the app {app.value} of this project writes no log to decode",
-            str(arguments.directory),
+            str(source),
             f"deploy new --app {', '.join(each.value for each in SENSOR_APPS)}",
         )
-    firmware = build_project(platform, arguments.directory, board, BuildChoices(arguments.toolchain))
-    chosen = options.line_options(arguments)
+    board, platform = prepared.board, platform_used(prepared, choices)
+    firmware, chosen = firmware_of(prepared, choices), options.line_options(arguments)
     line = platform.open_line(firmware, board, chosen.runner, chosen.where)
     print(f"{line.name} is connected; Ctrl-C ends", file=sys.stderr)
     if arguments.decode:
@@ -84,18 +90,19 @@ def run(arguments: argparse.Namespace) -> None:
             break
 
 
-def _show_counters(arguments: argparse.Namespace) -> None:
+def _is_log(path: Path) -> bool:
+    """Returns whether the path names a program's log, and not a model or an archive."""
+    return str(path) == "-" or (path.is_file() and not is_archive(path) and not is_model_file(path.name))
+
+
+def _show_counters(prepared: Prepared, choices: BuildChoices, line: LineOptions) -> None:
     """Shows the counters of a model's runs, read from firmware with the server."""
-    ready = build(
-        Prepared(project_board(arguments.directory)[0], arguments.directory),
-        BuildChoices(arguments.toolchain),
-    )
-    with open_device(ready, options.line_options(arguments)) as device:
+    with open_device(build(prepared, choices), line) as device:
         counters = device.session.observed(device.model)
     if counters is None:
         raise InputError(
             f"{device.model.name} counts no statistics",
-            str(arguments.directory),
+            str(prepared.source) if isinstance(prepared.source, Path) else prepared.source.name,
             "compile the model with --observe",
         )
     print(observed_text(read_observed(counters), Meter(device.board)))

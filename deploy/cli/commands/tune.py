@@ -10,16 +10,17 @@ from typing import Any
 from aot.errors import InputError
 from aot.wording import counted
 from boards.board import Board
-from codegen.job import Job, read_job
+from codegen.job import Job
 from codegen.kernels.tuning_records import read_records
+from deploy.benchmark.meter import emulated_board
 from deploy.cli import options
 from deploy.cli.console import print_result
 from deploy.cli.help_page import as_details
-from deploy.python_api.option_keywords import NOT_FOR_TUNING
+from deploy.python_api.board_arguments import job_of
+from deploy.python_api.option_keywords import NOT_FOR_TUNING, TUNING
 from deploy.tuner.objectives import BYTES, OBJECTIVES
 from deploy.tuner.tune_model import TuneChoices, Tuning, begin, constants_before_and_after, tune_model
 from deploy.tuner.tuning_table import devices_text, live, text
-from platforms.board_files import load_board
 from platforms.tuning.auto import schedule_text
 from platforms.tuning.search import OnTrial, TaskProgress
 from platforms.tuning.tuners import TUNERS
@@ -32,7 +33,7 @@ _ENOUGH = "1 if instructions are counted, else 5"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_model(parser)
+    options.add_model_archive_or_project(parser)
     options.add_output(parser, "FILE.jsonl", "File of records. An existing one is continued", dest="records")
     search = options.group(parser, "Search")
     search.add_argument("--list", action="store_true", help="List the tasks; measure nothing")
@@ -89,9 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Load candidates into RAM, or flash many in one image [auto]",
     )
     measuring.add_argument("--farm", metavar="ADDRESS", help="Measure on the boards of 'deploy farm'")
-    options.add_board(parser)
+    options.add_board(parser, required=False, instead=". An archive or a project has its own")
+    options.add_emulated(parser)
     options.add_line(parser, ("runner", "serial", "port"))
-    options.add_toolchain(parser)
+    options.add_build(parser)
     options.add_compile_options(parser, without=NOT_FOR_TUNING)
     options.add_json(parser)
     as_details(
@@ -101,10 +103,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    board = load_board(arguments.board)
     choices = _choices(arguments)
     file = arguments.records if arguments.list else _records(arguments)
-    job = read_job(arguments.model, board.target, options.compile_options(arguments), board=board.name)
+    job, board = job_of(arguments.model, arguments.board, options.given_options(arguments, TUNING))
+    board = emulated_board(board) if arguments.emulated else board
     if arguments.list:
         records = read_records(file) if file is not None and file.exists() else ()
         tuning = begin(job, board, choices, records)
@@ -163,6 +165,7 @@ def _choices(arguments: argparse.Namespace) -> TuneChoices:
         prior=arguments.prior,
         seed=arguments.seed,
         toolchain=arguments.toolchain,
+        platform=arguments.platform,
         runner=line.runner,
         where=line.where,
         candidates_in=arguments.candidates_in,

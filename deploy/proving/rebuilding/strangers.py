@@ -50,10 +50,14 @@ def foreign_files_in_archive(artifact: Artifact, outside: CompileOptions) -> Ite
         yield ForeignFile(f"metadata.json differs from what Solder makes, in {', '.join(keys)}", _OF_MODEL)
 
 
-def foreign_files_in_project(directory: Path, files: Mapping[str, str]) -> Iterator[ForeignFile]:
-    """Compares all files of a project, except build results, with the generated ones."""
+def foreign_files_in_project(
+    directory: Path, files: Mapping[str, str], own_archive: str
+) -> Iterator[ForeignFile]:
+    """Compares all files of a project with the generated ones, except build results and its own archive."""
     made = {name: text.encode() for name, text in files.items()}
-    for reason in _files(_files_below(directory), made):
+    found = _files_below(directory)
+    found.pop(own_archive, None)
+    for reason in _files(found, made):
         yield ForeignFile(reason, (Ground.PROJECT,))
 
 
