@@ -371,11 +371,10 @@ def test_the_firmware_of_a_sensor_program_is_emulated_by_its_own_project_alone(
     archive: Path, tmp_path: Path, run_deploy: Run
 ) -> None:
     words = ("new", archive, tmp_path / "p", "--board", "nucleo-f446re", "--app", "standalone")
-    words = (*words, "--platform", "baremetal")
     assert (
         run_deploy("compile", archive.with_suffix(".tflite"), "--board", words[4], "-o", archive).status == 0
     )
-    assert run_deploy(*words).status == 0
+    assert run_deploy(*words, "--platform", "baremetal").status == 0
     outcome = run_deploy("monitor", tmp_path / "p", "--emulated")
     assert outcome.status == 1
     assert 'this project has the app "standalone" for nucleo-f446re' in outcome.err

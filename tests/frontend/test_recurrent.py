@@ -378,7 +378,7 @@ def misfit(change: str) -> bytes:
         weights = weights[:, :2]
     if change == "hidden":
         hidden = hidden[:3]
-    names = [build.constant(n, a) for n, a in (("w", weights), ("r", hidden), ("b", bias))]
+    names: list[str | None] = [build.constant(n, a) for n, a in (("w", weights), ("r", hidden), ("b", bias))]
     sizes = (1, 5) if change == "state" else (1, 4)
     names.append(build._add(FileTensor("h", sizes, "float32", is_variable=True)))
     if change == "missing":
