@@ -52,18 +52,18 @@ def test_operators_limits_values_and_open_sizes_are_named_together() -> None:
         MAKE("StringConcat", ["x", "x"], ["d"]),
         MAKE("Reshape", ["x", "shape"], ["e"]),
         MAKE("Transpose", ["z"], ["f"], perm=[0, 0]),
-        MAKE("GroupQueryAttention", ["x", "x"], ["g"], domain="com.microsoft"),
+        MAKE("MultiHeadAttention", ["x", "x"], ["g"], domain="com.microsoft"),
     ]
     inputs = [info("x", "frames", 3), info("z", "rows", 5), info("shape", 2, element=7)]
     assert refusal(file_of(nodes, inputs, ["c", "d", "e", "f", "g"])) == [
-        "error: ONNX operators MaxRoiPool, StringConcat, com.microsoft.GroupQueryAttention are not supported",
+        "error: ONNX operators MaxRoiPool, StringConcat, com.microsoft.MultiHeadAttention are not supported",
         "  net.onnx",
         "  MaxRoiPool, the size of its regions depends on the data; RoiAlign uses a fixed number of pixels: "
         '"crop", "c"',
         "    end the model before it and do this in the application",
         '  StringConcat, it works on texts, only numbers are supported: "d"',
         "    end the model before it and do this in the application",
-        '  com.microsoft.GroupQueryAttention, it is a fused operator of ONNX Runtime\'s optimizer: "g"',
+        '  com.microsoft.MultiHeadAttention, it is a fused operator of ONNX Runtime\'s optimizer: "g"',
         "    give the model before ONNX Runtime optimized it",
         '  input "x" has the shape [frames, 3] and "z" has the shape [rows, 5]: '
         "all their sizes must be known",
