@@ -101,7 +101,7 @@ def _read_state(given: object) -> str:
 
 
 def _gather_states(pairs: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-    """Raises WrongValueError if a name without an output is no word for all pairs."""
+    """Raises WrongValueError if a name without an output is not one of STATE_WORDS."""
     alone = next((name for name, becomes in pairs if not becomes and name not in STATE_WORDS), None)
     if alone is not None:
         raise WrongValueError(f'"{alone}" is not {STATES.meant}')

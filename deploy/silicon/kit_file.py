@@ -97,7 +97,7 @@ def write_kit(kit: KitFile) -> None:
 
 
 def read_kit(path: Path) -> KitFile:
-    """Reads a result file. Raises InputError if it is none."""
+    """Reads a result file. Raises InputError if it is not one."""
     try:
         with zipfile.ZipFile(path) as file:
             sizes = {info.filename: info.file_size for info in file.infolist()}

@@ -92,7 +92,7 @@ def as_bytes(groups: Groups, r: Requant) -> Instruction:
         f"    vint{words}_t v, vint{words}_t scale, vint{halves}_t shift, size_t vl)",
         "{",
     ]
-    least = int(r.is_rounded_once)  # shift to the right: only one that is none need not round
+    least = int(r.is_rounded_once)  # shifts to the right round, except one by zero
     if r.rights[0] < least:
         lines += _saturated_left(groups) if r.is_rounded_once else _shifted_left(groups)
     lines.append(
