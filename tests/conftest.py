@@ -1,16 +1,12 @@
 """Fixtures every test may ask for: shared models, tools and packages by name, golden files, a browser."""
 
-from __future__ import annotations
-
 import gc
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import pytest
@@ -56,12 +52,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def repo_root() -> Path:
+def repo_root():
     return ROOT
 
 
 @pytest.fixture(scope="session")
-def shared_dir() -> Path:
+def shared_dir():
     """Third-party models beside the repository. They are not part of it, so CI may lack them too."""
     if not (SHARED / "models").is_dir():
         pytest.skip("needs ../shared/models, which is not beside this repository")
@@ -69,19 +65,19 @@ def shared_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def require_tool() -> Callable[..., None]:
+def require_tool():
     """require_tool("clang", "ninja"): programs that must be on PATH, besides those of markers."""
     return require_programs
 
 
 @pytest.fixture(scope="session")
-def require_package() -> Callable[..., None]:
+def require_package():
     """require_package("unicorn"): optional Python packages that must be importable."""
     return require_packages
 
 
 @pytest.fixture(scope="session")
-def pseudo_terminals() -> None:
+def pseudo_terminals():
     """A bare root without devpts has none."""
     pty = pytest.importorskip("pty", exc_type=ImportError)  # else no POSIX: nothing is missing
     try:
@@ -92,7 +88,7 @@ def pseudo_terminals() -> None:
 
 
 @pytest.fixture(scope="session")
-def require_capstone_of_helium(require_package: Callable[..., None]) -> None:
+def require_capstone_of_helium(require_package):
     """The disassembler in a version that knows Helium."""
     require_package("capstone")
     if int(version("capstone").partition(".")[0]) < 6:
@@ -100,7 +96,7 @@ def require_capstone_of_helium(require_package: Callable[..., None]) -> None:
 
 
 @pytest.fixture
-def generated(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+def generated(request):
     """generated(path, text): a file of the repository must hold exactly what the code gives now."""
     update = request.config.getoption("--update-golden")
 
@@ -116,9 +112,7 @@ def generated(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 
 
 @pytest.fixture
-def golden(
-    request: pytest.FixtureRequest, generated: Callable[[Path, str], None]
-) -> Callable[[str, str], None]:
+def golden(request, generated):
     """golden(name, text): text must equal tests/golden/<test module>/<name>."""
     folder = GOLDEN / request.path.stem.removeprefix("test_")
     return lambda name, text: generated(folder / name, text)
@@ -135,13 +129,13 @@ class Outcome:
 
 
 @pytest.fixture(scope="session")
-def built_firmware(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built_firmware(tmp_path_factory):
     """Where commands keep what they have built: once for all tests."""
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture
-def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, built_firmware: Path) -> None:
+def own_folders(monkeypatch, tmp_path, built_firmware):
     """Neither the user's boards nor the user's cache, and help as wide as in the golden files."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(built_firmware))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -150,7 +144,7 @@ def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, built_firmware:
 
 
 @pytest.fixture
-def run_deploy(own_folders: None, capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+def run_deploy(own_folders, capfd):
     """run_deploy("inspect", path, "--json"): the command line, in this process."""
     from deploy.__main__ import main
 
@@ -167,7 +161,7 @@ def run_deploy(own_folders: None, capfd: pytest.CaptureFixture[str]) -> Callable
 
 
 @pytest.fixture(scope="module")  # its dozen processes would be asked for their time before each later test
-def browser(require_tool: Callable[..., None], require_package: Callable[..., None]) -> Iterator[Any]:
+def browser(require_tool, require_package):
     require_package("playwright")
     require_tool("chromium")
     from playwright.sync_api import sync_playwright

@@ -74,7 +74,7 @@ def _resolved(graph: Graph, pairs: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def open_question(graph: Graph, pairs: Mapping[str, str]) -> str:
-    """Returns the question whether inputs with usual names are states; empty if answered or without such names."""
+    """Returns the question whether inputs with usual names are states; empty if answered or not needed."""
     found = () if pairs else tuple(usual_pairs(graph))
     if not found:
         return ""

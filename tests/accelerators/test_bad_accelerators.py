@@ -1,8 +1,6 @@
 """A faulty accelerator is one error that names it and the node: never wrong bits, never silence."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +28,6 @@ from extensions.vanilla.accelerator import ACCELERATOR as VANILLA
 
 DIGITS = Path("deploy/demo/digits.tflite")
 Add = Callable[[str, Accelerator], None]
-Run = Callable[..., Any]
 CHAIN = parse_graph(
     """graph "net"
 input "x": f32[1,4]
@@ -43,7 +40,7 @@ output "y"
 
 
 @pytest.fixture
-def add() -> Iterator[Add]:
+def add():
     names: list[str] = []
 
     def one(name: str, value: Accelerator) -> None:
@@ -97,7 +94,7 @@ def compiled(name: str) -> None:
     ],
     ids=["overlapping", "twice", "unknown", "empty"],
 )
-def test_claims_that_cannot_be_are_refused(regions: Any, text: str, add: Add) -> None:
+def test_claims_that_cannot_be_are_refused(regions, text, add):
     add("npu", claiming(*regions))
     with pytest.raises(DeployError) as caught:
         compiled("npu")
@@ -123,7 +120,7 @@ def fails(*_given: object) -> Any:
     ],
     ids=["fails", "nothing"],
 )
-def test_claims_in_python_that_fail_are_reported(claims: Any, said: str, add: Add) -> None:
+def test_claims_in_python_that_fail_are_reported(claims, said, add):
     assert SUMS.regions is not None
     add("npu", Accelerator("claims", regions=Regions(claims, SUMS.regions.strategies)))
     with pytest.raises(DeployError) as caught:
@@ -144,7 +141,7 @@ def test_claims_in_python_that_fail_are_reported(claims: Any, said: str, add: Ad
     ],
     ids=["lower", "another kind", "requests", "refuses"],
 )
-def test_strategies_in_python_that_fail_name_the_node(change: Any, said: str, add: Add) -> None:
+def test_strategies_in_python_that_fail_name_the_node(change, said, add):
     assert SUMS.regions is not None
     (known, *_) = SUMS.regions.strategies
     regions = Regions(lambda owner, _: Claims(owner, (("one",),)), (replace(known, **change),))
@@ -154,7 +151,7 @@ def test_strategies_in_python_that_fail_name_the_node(change: Any, said: str, ad
     assert caught.value.what.startswith(said)
 
 
-def test_a_region_around_what_stays_is_not_a_region(add: Add) -> None:
+def test_a_region_around_what_stays_is_not_a_region(add):
     """The node between would wait for the region, and the region for it."""
     add("npu", claiming(("one", "three")))
     model = ImportedModel(CHAIN, "net.tflite", "00" * 32, "net")
@@ -163,9 +160,7 @@ def test_a_region_around_what_stays_is_not_a_region(add: Add) -> None:
     assert [layer.stays for layer in made.layers] == [(why,), (), (why,)]
 
 
-def test_memory_that_does_not_exist_is_named_with_what_there_is(
-    add: Add, run_deploy: Run, repo_root: Path
-) -> None:
+def test_memory_that_does_not_exist_is_named_with_what_there_is(add, run_deploy, repo_root):
     add(
         "nowhere", with_c("int32_t sum = 0;", "int32_t sum = 0;", MemoryDemand(memories=frozenset({"SRAM9"})))
     )
@@ -176,9 +171,7 @@ def test_memory_that_does_not_exist_is_named_with_what_there_is(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_c_that_does_not_compile_is_said_to_be_the_accelerators(
-    add: Add, run_deploy: Run, repo_root: Path
-) -> None:
+def test_c_that_does_not_compile_is_said_to_be_the_accelerators(add, run_deploy, repo_root):
     add("broken", with_c("int32_t sum = 0;", "int32_t sum = nothing;"))
     done = run_deploy("verify", repo_root / DIGITS, "--board", "host", "--accelerator", "broken")
     assert done.status == 1
@@ -192,9 +185,7 @@ def test_c_that_does_not_compile_is_said_to_be_the_accelerators(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_a_device_that_never_finishes_is_ended_at_the_deadline_and_named(
-    add: Add, run_deploy: Run, repo_root: Path
-) -> None:
+def test_a_device_that_never_finishes_is_ended_at_the_deadline_and_named(add, run_deploy, repo_root):
     forever = "for (volatile int32_t wait = 1; wait;) {\n    }\n    const int32_t filter ="
     add("forever", with_c("const int32_t filter =", forever))
     words = ("verify", repo_root / DIGITS, "--board", "host", "--accelerator", "forever", "--deadline", "0.5")
@@ -219,8 +210,8 @@ def test_a_device_that_never_finishes_is_ended_at_the_deadline_and_named(
     ids=["in the arena", "beside it"],
 )
 def test_writing_outside_its_buffers_is_found_by_a_poisoned_run(
-    place: str, node: str, where: str, add: Add, run_deploy: Run, repo_root: Path
-) -> None:
+    place, node, where, add, run_deploy, repo_root
+):
     """The byte is nobody's at that moment, and no output shows it."""
     add("outside", with_c("const int32_t filter =", f"{place} = 77;\n    const int32_t filter ="))
     model = import_model(repo_root / DIGITS, CompileOptions())
@@ -234,7 +225,7 @@ def test_writing_outside_its_buffers_is_found_by_a_poisoned_run(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_verify_looks_for_it_on_request(add: Add, run_deploy: Run, repo_root: Path) -> None:
+def test_verify_looks_for_it_on_request(add, run_deploy, repo_root):
     behind = "y[s->y_rows * s->y_columns * s->channels] = 77;"
     add("outside", with_c("const int32_t filter =", f"{behind}\n    const int32_t filter ="))
     words = ("verify", repo_root / DIGITS, "--board", "host", "--accelerator", "outside", "--check")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ from codegen.options import read_options
 from platforms.poisoned import Poisoned
 
 DIGITS = Path("deploy/demo/digits.tflite")
-Run = Callable[..., Any]
 
 
 def made_of(graph: Graph, word: str, **options: Any) -> CompiledModel:
@@ -47,7 +46,7 @@ def some(cases: Sequence[OpCase]) -> list[OpCase]:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", [CONVOLUTIONS, DENSE], ids=["conv2d", "dense"])
-def test_layers_of_all_shapes_keep_their_bits(cases: Sequence[OpCase], tmp_path: Path) -> None:
+def test_layers_of_all_shapes_keep_their_bits(cases, tmp_path):
     rng, taken = np.random.default_rng(2), some(cases)
     assert len(taken) == 6
     for case in taken:
@@ -57,7 +56,7 @@ def test_layers_of_all_shapes_keep_their_bits(cases: Sequence[OpCase], tmp_path:
         assert np.array_equal(outputs["y"], run_graph(case.graph, inputs)["y"]), case.name
 
 
-def test_weights_arrive_while_other_layers_run(repo_root: Path) -> None:
+def test_weights_arrive_while_other_layers_run(repo_root):
     made = made_of(parse_model((repo_root / DIGITS).read_bytes(), "digits.tflite"), "chocolate:tile=64")
     numbers = {layer.index for layer in made.layers if layer.device == "chocolate"}
     starts = [made.plan.order.index(number) for number in sorted(numbers)]
@@ -67,7 +66,7 @@ def test_weights_arrive_while_other_layers_run(repo_root: Path) -> None:
     assert any(start < end for (_, end), (start, _) in pairwise(zip(starts, ends, strict=True)))
 
 
-def test_where_memory_is_short_a_transfer_starts_early_only_where_that_is_free(repo_root: Path) -> None:
+def test_where_memory_is_short_a_transfer_starts_early_only_where_that_is_free(repo_root):
     graph = parse_model((repo_root / DIGITS).read_bytes(), "digits.tflite")
     free, large = (made_of(graph, "chocolate:tile=64", **more) for more in ({"ram": "2200"}, {}))
     assert (free.plan.arena_bytes, large.plan.arena_bytes) == (2176, 2944)
@@ -75,7 +74,7 @@ def test_where_memory_is_short_a_transfer_starts_early_only_where_that_is_free(r
 
 
 @pytest.mark.slow
-def test_tiles_fill_lines_of_the_cache() -> None:
+def test_tiles_fill_lines_of_the_cache():
     case = some(CONVOLUTIONS)[0]
     made = made_of(case.graph, "chocolate:tile=32")
     (stage,) = (stage for stage in made.request.stages if stage.starts)
@@ -89,13 +88,8 @@ def test_tiles_fill_lines_of_the_cache() -> None:
     ("board", "runner"), [("host", ""), ("mps2-an386", "qemu"), ("mps2-an386", "unicorn")]
 )
 def test_every_layer_is_verified_on_host_qemu_and_unicorn(
-    board: str,
-    runner: str,
-    repo_root: Path,
-    run_deploy: Run,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-) -> None:
+    board, runner, repo_root, run_deploy, require_tool, require_package
+):
     """Beside another device, so that two of them and the core compute one model."""
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("unicorn")
@@ -106,7 +100,7 @@ def test_every_layer_is_verified_on_host_qemu_and_unicorn(
 
 
 @pytest.fixture
-def halves() -> Iterator[None]:
+def halves():
     register(ACCELERATORS, "halves", HALVES)
     yield
     unregister(ACCELERATORS, "halves")
@@ -127,9 +121,7 @@ output "y"
 
 @pytest.mark.cc
 @pytest.mark.parametrize("optimize", ["speed", "ram"])
-def test_the_core_computes_while_a_device_has_its_inputs_and_its_result(
-    optimize: str, halves: None, tmp_path: Path
-) -> None:
+def test_the_core_computes_while_a_device_has_its_inputs_and_its_result(optimize, halves, tmp_path):
     made = made_of(BESIDE, "halves", optimize=optimize)
     names = [made.layers[number].name for number in made.plan.order]
     start, wait = names.index("sum"), len(names) - names[::-1].index("sum") - 1

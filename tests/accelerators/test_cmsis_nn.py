@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -81,7 +79,6 @@ DECLARED, SUPPORT = (
     for name in ("cmsis_nn_declared.h", "cmsis_nn_support_declared.h")
 )
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only")
-Run = Callable[..., Any]
 WIDE_PAIRS = [
     op_case(f"{op.name}_{number}", op, [int16(*shape), int16(*shape, scale=0.0003)], int16(scale=scale))
     for number, (shape, scale) in enumerate([((3, 7), 0.001), ((1, 16), 0.00002)])
@@ -138,7 +135,7 @@ def function(name: str, body: str = "") -> str:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A library with the functions that are called, none of which computes anything."""
     path = tmp_path / "library"
     files = {
@@ -166,7 +163,7 @@ def taken(model: CompiledModel) -> bool:
     return any(layer.kernel == "cmsis-nn" for layer in model.layers)
 
 
-def test_files_are_taken_that_a_function_reaches_and_no_others(folder: Path) -> None:
+def test_files_are_taken_that_a_function_reaches_and_no_others(folder):
     assert cmsis_nn(str(folder)).needed_for("arm_convolve_wrapper_s8") == (
         "arm_convolve_wrapper_s8.c",
         "arm_inner.h",
@@ -180,9 +177,7 @@ def test_files_are_taken_that_a_function_reaches_and_no_others(folder: Path) -> 
     )
 
 
-def test_the_c_says_which_library_it_comes_with(
-    folder: Path, run_deploy: Run, repo_root: Path, tmp_path: Path
-) -> None:
+def test_the_c_says_which_library_it_comes_with(folder, run_deploy, repo_root, tmp_path):
     made = tmp_path / "made"
     asked = ("--board", "host", "--accelerator", f"cmsis-nn:path={folder}")
     done = run_deploy("compile", repo_root / DIGITS, *asked, "-o", made)
@@ -195,9 +190,7 @@ def test_the_c_says_which_library_it_comes_with(
     assert not (made / "arm_not_called.c").exists()
 
 
-def test_inspect_says_what_is_taken_and_why_the_rest_is_not(
-    folder: Path, run_deploy: Run, repo_root: Path
-) -> None:
+def test_inspect_says_what_is_taken_and_why_the_rest_is_not(folder, run_deploy, repo_root):
     asked = ("--board", "mps2-an386", "--accelerator", f"cmsis-nn:path={folder}", "--layers")
     text = run_deploy("inspect", repo_root / DIGITS, *asked, "--rounding", "litert-ref").out
     why = "cmsis-nn: only for results that are rounded twice, as by --rounding tflm"
@@ -229,8 +222,8 @@ def quantized_onnx(path: Path) -> Path:
 
 @pytest.mark.parametrize("accelerator", ["cmsis-nn", "gemm-npu"])
 def test_a_quantized_onnx_model_is_taken_with_the_rounding_that_inspect_names(
-    accelerator: str, folder: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+    accelerator, folder, tmp_path, run_deploy
+):
     model = quantized_onnx(tmp_path / "net.onnx")
     option = f"cmsis-nn:path={folder}" if accelerator == "cmsis-nn" else accelerator
     asked = ("inspect", model, "--board", "mps2-an386", "--accelerator", option, "--layers")
@@ -256,14 +249,14 @@ def test_a_quantized_onnx_model_is_taken_with_the_rounding_that_inspect_names(
         ("recurrent_lstm", "gates and hidden values of 16 bits"),
     ],
 )
-def test_what_the_library_does_not_compute_says_why_it_stays(case: str, why: str, folder: Path) -> None:
+def test_what_the_library_does_not_compute_says_why_it_stays(case, why, folder):
     known = {each.name: each for each in (*BINARY_CASES, *SOFTMAX_CASES, *RECURRENT_CASES)}
     (layer,) = (layer for layer in compiled(known[case], folder, Target("host")).layers if layer.stays)
     assert f"cmsis-nn: only for {why}" in layer.stays
     assert layer.kernel != "cmsis-nn"
 
 
-def test_a_softmax_of_2_to_8_elements_needs_no_saturation() -> None:
+def test_a_softmax_of_2_to_8_elements_needs_no_saturation():
     """The library's own arithmetic, from the sum on, without the places where it wraps."""
     least, largest = (int(exp_16(np.array(x), (1 << 30, 1))) for x in (-70000, 0))
     for elements, saturates in ((1, True), (2, False), (8, False), (9, True)):
@@ -275,7 +268,7 @@ def test_a_softmax_of_2_to_8_elements_needs_no_saturation() -> None:
 
 
 @pytest.mark.parametrize(("width", "rank"), [("int8", 1), ("int16", 2)])
-def test_the_nodes_of_an_svdf_are_one_call(width: str, rank: int, folder: Path) -> None:
+def test_the_nodes_of_an_svdf_are_one_call(width, rank, folder):
     made = of_svdf(folder, svdf(width, rank))
     (region,) = [layer for layer in made.layers if layer.device]
     ops = {part.op for part in region.parts}
@@ -283,14 +276,14 @@ def test_the_nodes_of_an_svdf_are_one_call(width: str, rank: int, folder: Path) 
     assert f"arm_svdf_{'s8' if width == 'int8' else 'state_s16_s8'} of CMSIS-NN" in region.why
 
 
-def test_an_svdf_that_the_library_has_not_says_why_it_stays(folder: Path) -> None:
+def test_an_svdf_that_the_library_has_not_says_why_it_stays(folder):
     made = of_svdf(folder, svdf("int8", zero=3))
     said = {why for layer in made.layers for why in layer.stays}
     assert "cmsis-nn: only for a memory whose zero point is 0" in said
     assert not any(layer.op == "region" for layer in made.layers)
 
 
-def test_the_calls_are_those_of_the_golden_file(folder: Path, golden: Callable[[str, str], None]) -> None:
+def test_the_calls_are_those_of_the_golden_file(folder, golden):
     model = ImportedModel(
         read_tflite(each_layer(), "each_layer.tflite"), "each_layer.tflite", "0" * 64, "net"
     )
@@ -300,7 +293,7 @@ def test_the_calls_are_those_of_the_golden_file(folder: Path, golden: Callable[[
 
 
 @pytest.mark.cc
-def test_what_the_library_is_told_is_c_without_a_warning(folder: Path) -> None:
+def test_what_the_library_is_told_is_c_without_a_warning(folder):
     own = Path("extensions/cmsis_nn").resolve()
     sources = sorted(own.glob("*.c"))
     asked = ("gcc", *STRICT, f"-I{own}", f"-I{folder}/Include", *map(str, sources))
@@ -327,8 +320,8 @@ def test_what_the_library_is_told_is_c_without_a_warning(folder: Path) -> None:
     ],
 )
 def test_a_library_that_is_not_whole_is_refused_before_anything_is_compiled(
-    damage: str, text: str, folder: Path, run_deploy: Run, repo_root: Path
-) -> None:
+    damage, text, folder, run_deploy, repo_root
+):
     (folder / damage).unlink()
     done = run_deploy("inspect", repo_root / DIGITS, "--accelerator", f"cmsis-nn:path={folder}")
     assert done.status == 2
@@ -336,7 +329,7 @@ def test_a_library_that_is_not_whole_is_refused_before_anything_is_compiled(
     assert f"  hint: {HINT}\n" in done.err
 
 
-def test_without_a_path_the_way_to_one_is_reported(run_deploy: Run, repo_root: Path) -> None:
+def test_without_a_path_the_way_to_one_is_reported(run_deploy, repo_root):
     done = run_deploy("inspect", repo_root / DIGITS, "--accelerator", "cmsis-nn")
     assert done.status == 2
     assert '"cmsis-nn" needs path=FOLDER, the folder of your CMSIS-NN' in done.err
@@ -347,7 +340,7 @@ def test_without_a_path_the_way_to_one_is_reported(run_deploy: Run, repo_root: P
 
 
 @pytest.fixture
-def library() -> Path:
+def library():
     given = os.environ.get("CMSIS_NN_PATH")
     if not given:
         pytest.skip("CMSIS_NN_PATH does not say where CMSIS-NN is")
@@ -381,9 +374,7 @@ def library() -> Path:
         "lstm",
     ],
 )
-def test_layers_of_all_shapes_keep_their_bits(
-    cases: Sequence[OpCase], least: int, library: Path, tmp_path: Path
-) -> None:
+def test_layers_of_all_shapes_keep_their_bits(cases, least, library, tmp_path):
     rng, names = np.random.default_rng(2), []
     for case in cases:
         made = compiled(case, library, Target("host", pointer_bytes=8))
@@ -407,8 +398,8 @@ def test_layers_of_all_shapes_keep_their_bits(
     ],
 )
 def test_layers_of_16_bits_have_the_bits_of_the_reference_on_boards(
-    name: str, board: str, library: Path, run_deploy: Run, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+    name, board, library, run_deploy, tmp_path, require_tool
+):
     require_tool("arm-none-eabi-gcc")
     cases = (CASES, DEPTHWISE_CASES, DENSE_CASES, WIDE_POOLS, SOFTMAX_CASES, WIDE_PAIRS)
     known = {each.name: each for each in chain(*cases)}
@@ -423,9 +414,7 @@ def test_layers_of_16_bits_have_the_bits_of_the_reference_on_boards(
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
-def test_an_lstm_of_16_bits_has_the_bits_of_the_reference_on_boards(
-    board: str, library: Path, require_tool: Callable[..., None]
-) -> None:
+def test_an_lstm_of_16_bits_has_the_bits_of_the_reference_on_boards(board, library, require_tool):
     """No file has such a layer alone; the library adds with SMLAD and with Helium here."""
     require_tool("arm-none-eabi-gcc")
     case, rng = recurrent_integers("wide", 2, 2, 17, True), np.random.default_rng(3)
@@ -444,7 +433,7 @@ def test_an_lstm_of_16_bits_has_the_bits_of_the_reference_on_boards(
 @pytest.mark.slow
 @pytest.mark.parametrize("width", ["int8", "int16"])
 @pytest.mark.parametrize("rank", [1, 3])
-def test_an_svdf_keeps_its_bits_and_its_memory(width: str, rank: int, library: Path, tmp_path: Path) -> None:
+def test_an_svdf_keeps_its_bits_and_its_memory(width, rank, library, tmp_path):
     """With 16 bits, sums of its filters leave 32 bits and wrap."""
     made = of_svdf(library, svdf(width, rank))
     graph = read_tflite(svdf(width, rank), "net.tflite")
@@ -459,8 +448,8 @@ def test_an_svdf_keeps_its_bits_and_its_memory(width: str, rank: int, library: P
 @pytest.mark.slow
 @pytest.mark.parametrize("board", ["host", "mps2-an386", "mps3-an547"])
 def test_each_layer_of_a_model_has_the_bits_of_the_reference(
-    board: str, library: Path, run_deploy: Run, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+    board, library, run_deploy, tmp_path, require_tool
+):
     require_tool("arm-none-eabi-gcc")
     file = tmp_path / "each_layer.tflite"
     file.write_bytes(each_layer())

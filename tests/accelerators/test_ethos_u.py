@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,17 +30,16 @@ from extensions.ethos_u.program import program_of
 from extensions.ethos_u.vela import named
 from platforms.poisoned import Poisoned
 
-Run = Callable[..., Any]
 U55 = CONFIGS["u55-128"]
 
 
 @pytest.fixture
-def needs_vela(require_package: Callable[..., None]) -> None:
+def needs_vela(require_package):
     require_package("ethosu")
 
 
 @pytest.fixture
-def no_memory_of_runs() -> None:
+def no_memory_of_runs():
     vela._ran.cache_clear()
 
 
@@ -56,7 +54,7 @@ def compiled(name: str, word: str = "ethos-u") -> CompiledModel:
     ("name", "word"),
     [("classifier", "ethos-u"), ("residual", "ethos-u:config=u55-32"), ("pools", "ethos-u:config=u65-256")],
 )
-def test_whole_networks_run_there_bit_for_bit(name: str, word: str, needs_vela: None, tmp_path: Path) -> None:
+def test_whole_networks_run_there_bit_for_bit(name, word, needs_vela, tmp_path):
     made, rng = compiled(name, word), np.random.default_rng(5)
     graph = read_tflite(TINY[name](), f"{name}.tflite")
     (region,) = [layer for layer in made.layers if layer.device]
@@ -80,9 +78,7 @@ output "y"
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["u55-32", "u55-128", "u55-256"])
-def test_depthwise_layers_whose_last_block_of_channels_is_smaller(
-    config: str, needs_vela: None, tmp_path: Path
-) -> None:
+def test_depthwise_layers_whose_last_block_of_channels_is_smaller(config, needs_vela, tmp_path):
     """Weights and sums of a block of channels lie together, and the last block has fewer."""
     rng = np.random.default_rng(8)
     for channels in (3, 20, 70, 131):
@@ -112,7 +108,7 @@ output "flat"
 
 
 @pytest.mark.cc
-def test_weights_that_were_unsigned_have_nine_bits_there(needs_vela: None, tmp_path: Path) -> None:
+def test_weights_that_were_unsigned_have_nine_bits_there(needs_vela, tmp_path):
     rng = np.random.default_rng(6)
     w = (rng.integers(0, 256, (8, 1, 1, 3)) - 156).astype(np.int16)
     assert np.abs(w).max() > 128
@@ -136,9 +132,7 @@ def test_weights_that_were_unsigned_have_nine_bits_there(needs_vela: None, tmp_p
         ("tiny_kws_dscnn_int8", "mps2-an386"),
     ],
 )
-def test_models_are_verified_layer_by_layer(
-    name: str, board: str, shared_dir: Path, needs_vela: None, run_deploy: Run, require_tool: Run
-) -> None:
+def test_models_are_verified_layer_by_layer(name, board, shared_dir, needs_vela, run_deploy, require_tool):
     require_tool(*(("gcc",) if board == "host" else ("arm-none-eabi-gcc", "qemu-system-arm")))
     model = shared_dir / "models" / name / "model.tflite"
     done = run_deploy("verify", model, "--board", board, "--layers", "--accelerator", "ethos-u")
@@ -147,9 +141,7 @@ def test_models_are_verified_layer_by_layer(
 
 
 @pytest.mark.slow
-def test_inspect_says_where_nodes_run_and_what_vela_estimates(
-    needs_vela: None, run_deploy: Run, tmp_path: Path
-) -> None:
+def test_inspect_says_where_nodes_run_and_what_vela_estimates(needs_vela, run_deploy, tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(TINY["classifier"]())
     done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u55-64", "--layer", "1")
@@ -159,7 +151,7 @@ def test_inspect_says_where_nodes_run_and_what_vela_estimates(
 
 
 @pytest.mark.slow
-def test_offsets_of_inputs_and_results_are_in_the_order_of_the_region(needs_vela: None) -> None:
+def test_offsets_of_inputs_and_results_are_in_the_order_of_the_region(needs_vela):
     graph = parse_graph(
         """graph "net"
 input "a": i8[1,4,4,16] {0.5, 3}
@@ -178,9 +170,7 @@ output "c"
 
 
 @pytest.mark.slow
-def test_the_scratch_lies_in_the_memory_that_the_npu_reaches(
-    needs_vela: None, run_deploy: Run, tmp_path: Path
-) -> None:
+def test_the_scratch_lies_in_the_memory_that_the_npu_reaches(needs_vela, run_deploy, tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(TINY["classifier"]())
     words = ("inspect", path, "--board", "mps3-an547", "--accelerator")
@@ -216,13 +206,13 @@ STAYS = {
 
 
 @pytest.mark.parametrize(("text", "because"), STAYS.items(), ids=[str(n) for n in range(len(STAYS))])
-def test_what_has_other_bits_there_stays_on_the_cpu(text: str, because: str) -> None:
+def test_what_has_other_bits_there_stays_on_the_cpu(text, because):
     graph = parse_graph(f'graph "net"\n{text}\noutput "y"\n')
     assert misfit(graph, graph.nodes[0]) == because
 
 
 @pytest.mark.slow
-def test_what_only_moves_elements_is_not_carried_there_and_back(needs_vela: None) -> None:
+def test_what_only_moves_elements_is_not_carried_there_and_back(needs_vela):
     graph = parse_graph(
         'graph "net"\ninput "x": i8[1,4] {0.5, 0}\n"n" = reshape(shape=[4, 1]) "x" -> "y": i8[4,1] {0.5, 0}\n'
         'output "y"\n'
@@ -233,7 +223,7 @@ def test_what_only_moves_elements_is_not_carried_there_and_back(needs_vela: None
 
 
 @pytest.mark.slow
-def test_vela_is_asked_about_the_others_and_its_reason_is_reported(needs_vela: None) -> None:
+def test_vela_is_asked_about_the_others_and_its_reason_is_reported(needs_vela):
     graph = parse_graph(
         """graph "net"
 input "x": i8[1,4,4,8] {0.5, 0}
@@ -264,9 +254,7 @@ def error_of(run: Callable[[], object]) -> str:
     return str(caught.value)
 
 
-def test_vela_that_is_not_installed_is_said_with_the_way_out(
-    no_memory_of_runs: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vela_that_is_not_installed_is_said_with_the_way_out(no_memory_of_runs, monkeypatch):
     monkeypatch.setattr(vela, "find_spec", lambda _: None)
     require_facts(
         error_of(lambda: compiled("conv")),
@@ -274,9 +262,7 @@ def test_vela_that_is_not_installed_is_said_with_the_way_out(
     )
 
 
-def test_vela_that_crashes_is_named_with_its_last_words(
-    no_memory_of_runs: None, needs_vela: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vela_that_crashes_is_named_with_its_last_words(no_memory_of_runs, needs_vela, monkeypatch):
     monkeypatch.setattr(vela, "vela_argv", failing_with("raise MemoryError('no more')"))
     require_facts(
         error_of(lambda: compiled("conv")),
@@ -284,18 +270,14 @@ def test_vela_that_crashes_is_named_with_its_last_words(
     )
 
 
-def test_vela_that_does_not_end_is_ended(
-    no_memory_of_runs: None, needs_vela: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vela_that_does_not_end_is_ended(no_memory_of_runs, needs_vela, monkeypatch):
     monkeypatch.setattr(vela, "vela_argv", failing_with("import time; time.sleep(100)"))
     monkeypatch.setattr(vela, "DEADLINE_S", 0.2)
     require_facts(error_of(lambda: compiled("conv")), f"ethos-u Vela 0 {CONV} finish within ethos-u55-128")
 
 
 @pytest.mark.slow
-def test_the_node_on_which_vela_crashes_is_found_among_many(
-    no_memory_of_runs: None, needs_vela: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_node_on_which_vela_crashes_is_found_among_many(no_memory_of_runs, needs_vela, monkeypatch):
     """A Vela that fails on every file with a softmax."""
     graph = read_tflite(TINY["classifier"](), "classifier.tflite")
     wrong = next(node for node in graph.nodes if node.op.name == "softmax")
@@ -310,9 +292,7 @@ def test_the_node_on_which_vela_crashes_is_found_among_many(
     assert said.startswith(f'error: ethos-u: Vela failed on "{wrong.name}"\n')
 
 
-def test_a_region_that_vela_gives_up_names_it(
-    no_memory_of_runs: None, needs_vela: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_region_that_vela_gives_up_names_it(no_memory_of_runs, needs_vela, monkeypatch):
     graph = read_tflite(TINY["conv"](), "conv.tflite")
     broken = failing_with("raise RuntimeError('Compilation failed: Error: it is too hot')")
     monkeypatch.setattr(vela, "vela_argv", broken)
@@ -321,7 +301,7 @@ def test_a_region_that_vela_gives_up_names_it(
     assert "RuntimeError: Compilation failed: Error: it is too hot" in said
 
 
-def test_a_configuration_that_does_not_exist_is_refused(run_deploy: Run, tmp_path: Path) -> None:
+def test_a_configuration_that_does_not_exist_is_refused(run_deploy, tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(TINY["conv"]())
     done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u55-127")
@@ -333,7 +313,7 @@ def test_a_configuration_that_does_not_exist_is_refused(run_deploy: Run, tmp_pat
     )
 
 
-def test_two_cores_are_refused_with_the_reason(run_deploy: Run, tmp_path: Path) -> None:
+def test_two_cores_are_refused_with_the_reason(run_deploy, tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(TINY["conv"]())
     done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u65-512")
@@ -345,7 +325,7 @@ def test_two_cores_are_refused_with_the_reason(run_deploy: Run, tmp_path: Path) 
     )
 
 
-def test_a_model_with_nothing_for_the_device_stays_and_says_why(run_deploy: Run, tmp_path: Path) -> None:
+def test_a_model_with_nothing_for_the_device_stays_and_says_why(run_deploy, tmp_path):
     from aot.frontend.tflite.write import write_model
 
     graph = parse_graph('graph "net"\ninput "x": f32[1,4]\n"n" = tanh() "x" -> "y": f32[1,4]\noutput "y"\n')

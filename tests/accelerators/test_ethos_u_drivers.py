@@ -1,13 +1,10 @@
 """An Ethos-U behind its registers: our driver, Arm's, and the device that emulated boards have."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,8 +25,6 @@ from extensions.ethos_u.library import by_registers
 from platforms.board_files import load_board
 from platforms.native_code import loaded
 
-Run = Callable[..., Any]
-RequireTool = Callable[..., None]
 OURS = MODEL.parent
 U55 = CONFIGS["u55-128"]
 ADDRESS = "0x4F000000"
@@ -64,7 +59,7 @@ def built(folder: Path, *sources: Path, flags: Sequence[str] = ()) -> Path:
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def driver(tmp_path_factory):
     """The driver in one thread, a device in another."""
     folder = tmp_path_factory.mktemp("npu")
     place = by_registers(U55, ADDRESS).files[0]
@@ -91,9 +86,7 @@ ENDS = (  # (CONFIG, STATUS before, STATUS when it is started, the end)
 
 @pytest.mark.cc
 @pytest.mark.parametrize(("config", "before", "answer", "end"), ENDS, ids=[str(n) for n in range(len(ENDS))])
-def test_the_driver_says_how_the_device_ended(
-    config: int, before: int, answer: int, end: End, driver: Path
-) -> None:
+def test_the_driver_says_how_the_device_ended(config, before, answer, end, driver):
     words = [str(driver), hex(config), hex(before), hex(answer)]
     ran = subprocess.run(words, capture_output=True, text=True, check=True)
     said, position, is_copied, command = ran.stdout.split()
@@ -103,7 +96,7 @@ def test_the_driver_says_how_the_device_ended(
     assert command == "0xe"  # the interrupt is cleared, clock and power may stop
 
 
-def test_each_end_traps_in_a_function_of_its_own() -> None:
+def test_each_end_traps_in_a_function_of_its_own():
     text = (OURS / "ethos_u_invoke.c").read_text(encoding="utf-8")
     stops = re.findall(r"^STOP\((\w+), ETHOS_U_(\w+)\)$", text, re.MULTILINE)
     declared = re.search(r"enum ethos_u_end \{(.*?)\};", (OURS / "ethos_u_invoke.h").read_text(), re.DOTALL)
@@ -116,8 +109,8 @@ def test_each_end_traps_in_a_function_of_its_own() -> None:
 
 @pytest.mark.slow
 def test_a_device_that_is_not_there_is_a_fault_that_names_the_cause(
-    run_deploy: Run, require_tool: RequireTool, require_package: Run, tmp_path: Path
-) -> None:
+    run_deploy, require_tool, require_package, tmp_path
+):
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("ethosu")
     (tmp_path / "net.tflite").write_bytes(TINY["conv"]())
@@ -129,7 +122,7 @@ def test_a_device_that_is_not_there_is_a_fault_that_names_the_cause(
     assert '  ethos_u_invoke.c belongs to the accelerator "ethos-u", which computes region ' in done.err
 
 
-def test_registers_without_an_address_are_refused(run_deploy: Run, tmp_path: Path) -> None:
+def test_registers_without_an_address_are_refused(run_deploy, tmp_path):
     (tmp_path / "net.tflite").write_bytes(TINY["conv"]())
     words = ("inspect", tmp_path / "net.tflite", "--board", "mps2-an386", "--accelerator")
     done = run_deploy(*words, "ethos-u:device=registers")
@@ -156,11 +149,11 @@ def offset_of(name: str) -> int:
     "name",
     ["STATUS", "CMD", "RESET", "QBASE", "QREAD", "QSIZE", "PROT", "CONFIG", "REGIONCFG", "BASEP"],
 )
-def test_the_driver_and_the_emulated_device_have_the_same_registers(name: str) -> None:
+def test_the_driver_and_the_emulated_device_have_the_same_registers(name):
     assert offset_of(name) == getattr(device, name)
 
 
-def test_registers_lie_where_vela_has_them(require_package: Run) -> None:
+def test_registers_lie_where_vela_has_them(require_package):
     """Vela's description of the device is Arm's own word for it."""
     require_package("ethosu")
     from ethosu.vela.ethos_u55_regs import ethos_u55_regs as arm
@@ -227,7 +220,7 @@ def run_on(board: LittleBoard, commands: Sequence[int], regions: int = 3) -> Npu
 
 
 @pytest.mark.cc
-def test_the_emulated_device_executes_commands_in_the_boards_memory() -> None:
+def test_the_emulated_device_executes_commands_in_the_boards_memory():
     board = LittleBoard()
     npu = run_on(board, [*COPY, *STOP])
     assert npu.read(device.STATUS) == DONE
@@ -249,9 +242,7 @@ def test_the_emulated_device_executes_commands_in_the_boards_memory() -> None:
     ],
     ids=["unknown", "endless", "nowhere", "read-only"],
 )
-def test_the_emulated_device_raises_the_bit_of_an_error(
-    commands: Sequence[int], regions: int, bit: int
-) -> None:
+def test_the_emulated_device_raises_the_bit_of_an_error(commands, regions, bit):
     board = LittleBoard()
     npu = run_on(board, commands, regions)
     assert npu.read(device.STATUS) & (IRQ | bit) == IRQ | bit
@@ -261,9 +252,7 @@ def test_the_emulated_device_raises_the_bit_of_an_error(
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["u55-32", "u55-256", "u65-256"])
-def test_layers_are_verified_behind_registers(
-    config: str, run_deploy: Run, require_tool: RequireTool, require_package: Run, tmp_path: Path
-) -> None:
+def test_layers_are_verified_behind_registers(config, run_deploy, require_tool, require_package, tmp_path):
     require_tool("arm-none-eabi-gcc")
     require_package("ethosu")
     require_package("unicorn")
@@ -278,16 +267,14 @@ def test_layers_are_verified_behind_registers(
 
 
 @pytest.mark.cc
-def test_arms_driver_gets_what_the_model_gets(tmp_path: Path) -> None:
+def test_arms_driver_gets_what_the_model_gets(tmp_path):
     program = built(tmp_path, OURS / "ethos_u_by_driver.c", DEVICE / "npu_driver.c")
     ran = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 
 @pytest.mark.slow
-def test_arms_driver_comes_with_the_model_where_its_folder_is_given(
-    run_deploy: Run, require_package: Run, tmp_path: Path
-) -> None:
+def test_arms_driver_comes_with_the_model_where_its_folder_is_given(run_deploy, require_package, tmp_path):
     require_package("ethosu")
     folder, out = tmp_path / "arm", tmp_path / "made"
     (tmp_path / "net.tflite").write_bytes(TINY["conv"]())
@@ -319,7 +306,7 @@ def test_arms_driver_comes_with_the_model_where_its_folder_is_given(
 
 
 @pytest.mark.slow
-def test_a_board_says_which_npu_it_has(run_deploy: Run, require_package: Run, tmp_path: Path) -> None:
+def test_a_board_says_which_npu_it_has(run_deploy, require_package, tmp_path):
     require_package("ethosu")
     (tmp_path / "net.tflite").write_bytes(TINY["classifier"]())
     words = ("inspect", tmp_path / "net.tflite", "--board", "alif-e7-devkit", "--accelerator")
@@ -330,7 +317,7 @@ def test_a_board_says_which_npu_it_has(run_deploy: Run, require_package: Run, tm
     assert "accelerator ethos-u: config=u55-256, memory=SRAM0, address=0x400E1000\n" in shown
 
 
-def test_what_boards_say_of_accelerators_can_be_asked_for() -> None:
+def test_what_boards_say_of_accelerators_can_be_asked_for():
     boards = [board for board in map(load_board, board_names()) if board.accelerators]
     assert {"alif-e7-devkit", "mps3-an547"} <= {board.name for board in boards}
     for board in boards:

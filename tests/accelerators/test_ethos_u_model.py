@@ -1,7 +1,5 @@
 """The model of Ethos-U computes what its registers say, bit by bit, and answers damage with a fault."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +34,7 @@ TABLES_AT = 22 * 1024  # in the shared RAM of 128 MACs
 
 
 @pytest.fixture(scope="module")
-def runner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runner(tmp_path_factory):
     return build_runner(tmp_path_factory.mktemp("npu"))
 
 
@@ -69,7 +67,7 @@ def product_case(factor: int, shift: int, rounding: int, values: Ints) -> Case:
     return Case(f"{factor} >> {shift}, mode {rounding}", job, ofm, expected.reshape(1, 1, -1))
 
 
-def test_results_are_rounded_as_each_mode_says(runner: Path) -> None:
+def test_results_are_rounded_as_each_mode_says(runner):
     rng = np.random.default_rng(1)
     edges = [-32768, -32767, -4096, -3, -2, -1, 0, 1, 2, 3, 4096, 32767]
     values = np.array([*edges, *rng.integers(-32768, 32768, 52)])
@@ -115,7 +113,7 @@ CONVOLUTIONS = {
 }
 
 
-def test_convolutions_sum_what_their_weights_say(runner: Path, require_package: Callable[..., None]) -> None:
+def test_convolutions_sum_what_their_weights_say(runner, require_package):
     require_package("ethosu")
     check(runner, [conv_case(name, shape, seed) for seed, (name, shape) in enumerate(CONVOLUTIONS.items())])
 
@@ -146,7 +144,7 @@ def pool_case(mode: int, rng: np.random.Generator, dtype: str, padding: tuple[in
     return Case(f"pool {mode} {dtype} {padding}", job_of(words, [(ifm, x), (ofm, None)]), ofm, expected)
 
 
-def test_pools_count_only_pixels(runner: Path) -> None:
+def test_pools_count_only_pixels(runner):
     rng = np.random.default_rng(4)
     check(
         runner,
@@ -159,7 +157,7 @@ def test_pools_count_only_pixels(runner: Path) -> None:
     )
 
 
-def test_sums_of_depth_have_one_channel(runner: Path) -> None:
+def test_sums_of_depth_have_one_channel(runner):
     rng = np.random.default_rng(5)
     ifm = Map((2, 3, 21), "int32")
     ofm = behind(Map((2, 3, 1), "int32"), ifm)
@@ -227,7 +225,7 @@ def as_tflite_scales(value: int, factor: int, shift: int, fraction_bits: int) ->
     return scaled(value << fraction_bits, factor, shift + fraction_bits, TFL)
 
 
-def test_pairs_of_elements(runner: Path) -> None:
+def test_pairs_of_elements(runner):
     out, factor, shift = (1518500250, 50), 1073910000, 13
     sums = [
         pair_case(
@@ -283,7 +281,7 @@ def test_pairs_of_elements(runner: Path) -> None:
     check(runner, sums + others)
 
 
-def test_a_scalar_is_the_second_operand(runner: Path) -> None:
+def test_a_scalar_is_the_second_operand(runner):
     ifm = Map((1, 2, 3), "int8", zero_point=1)
     ofm = behind(ifm, ifm)
     x = ifm.random(np.random.default_rng(3))
@@ -325,7 +323,7 @@ def table_case(dtype: str, table: bytes, slot: int, result: Callable[[int], int]
     return Case(f"table of {dtype}", job_of(words, [(ifm, x), (ifm2, x), (ofm, None)], table), ofm, expected)
 
 
-def test_tables_are_looked_up(runner: Path) -> None:
+def test_tables_are_looked_up(runner):
     rng = np.random.default_rng(8)
     entries = rng.integers(-128, 128, 256).astype(np.int8)
     wide = rng.integers(-(1 << 31), 1 << 31, 256).astype(np.int32)
@@ -389,12 +387,12 @@ BEHIND = 32 + 4 * len(MAP)
         (fault_of([*MAP, *LONG_KERNEL, *short(5)]), Status.TOO_MANY_STEPS, BEHIND + 8),
     ],
 )  # fmt: skip
-def test_damage_is_a_fault_at_its_command(runner: Path, job: NpuJob, status: Status, position: int) -> None:
+def test_damage_is_a_fault_at_its_command(runner, job, status, position):
     (outcome,) = run_jobs(runner, [job])
     assert (outcome.status, outcome.position) == (status, position)
 
 
-def test_no_damage_crashes_the_model(runner: Path, require_package: Callable[..., None]) -> None:
+def test_no_damage_crashes_the_model(runner, require_package):
     """Commands, weights and scales with wrong bits: a result or a fault inside the payload, never more."""
     require_package("ethosu")
     rng = np.random.default_rng(11)

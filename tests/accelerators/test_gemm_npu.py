@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +14,7 @@ from dense_cases import CASES as DENSE
 from depthwise_conv2d_cases import CASES as DEPTHWISE
 from error_facts import refused
 from gemm_npu_programs import FOLDER, in_c, in_python, made_of, model_in_c, outside
-from op_case import OpCase, random_values
+from op_case import random_values
 
 from aot.errors import CheckError
 from aot.interpret import run_graph
@@ -48,8 +45,6 @@ from extensions.gemm_npu.timing import neighbour, timed
 from extensions.gemm_npu.window import Clip, NpuWindow
 from platforms.poisoned import Poisoned
 
-Run = Callable[..., Any]
-RequireTool = Callable[..., None]
 DIGITS = Path("deploy/demo/digits.tflite")
 POOL = 'input "x": i8[1,{0},{1},{2}] {{0.05, 3}}\n"p" = {3}(size=[{0}, {1}], stride=[1, 1]) "x" '
 POOL += '-> "y": i8[1,1,1,{2}] {{0.05, 3}}'
@@ -84,7 +79,7 @@ def is_taken(made: CompiledModel) -> bool:
     return any(layer.device == "gemm-npu" for layer in made.layers)
 
 
-def test_fields_of_an_operation_share_no_bit() -> None:
+def test_fields_of_an_operation_share_no_bit():
     for operation in OPERATIONS:
         taken = [(f.word, bit) for f in fields_of(operation) for bit in range(f.low, f.low + f.bits)]
         assert len(taken) == len(set(taken)), operation
@@ -92,7 +87,7 @@ def test_fields_of_an_operation_share_no_bit() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_instructions_survive_words_and_text(operation: str) -> None:
+def test_instructions_survive_words_and_text(operation):
     known = [each for each in fields_of(operation) if each.name != "operation"]
     most = NpuCommand(operation, {f.name: len(f.names) - 1 if f.names else f.most for f in known})
     least = NpuCommand(operation, {f.name: f.least for f in known if f.least})
@@ -110,40 +105,40 @@ def test_instructions_survive_words_and_text(operation: str) -> None:
         ("ALU alu=6", "line 1: alu of ALU is 6, not from 0 to 5"),
     ],
 )
-def test_wrong_assembly_is_named_with_its_line(text: str, says: str) -> None:
+def test_wrong_assembly_is_named_with_its_line(text, says):
     with pytest.raises(EncodingError, match=f"^{says}$"):
         assembled(text)
 
 
-def test_words_with_bits_beside_the_fields_are_not_an_instruction() -> None:
+def test_words_with_bits_beside_the_fields_are_not_an_instruction():
     with pytest.raises(EncodingError, match="bits beside the fields of GEMM"):
         decode([OPERATIONS.index("GEMM"), 0, 0, 0, 0, 0, 0, 1])
     with pytest.raises(EncodingError, match="no instruction"):
         decode([7, 0, 0, 0, 0, 0, 0, 0])
 
 
-def test_the_page_has_the_table_of_the_code(repo_root: Path) -> None:
+def test_the_page_has_the_table_of_the_code(repo_root):
     assert page_tables() in (repo_root / "docs" / "gemm-npu.md").read_text(encoding="utf-8")
 
 
-def test_the_picture_is_what_the_command_draws(repo_root: Path) -> None:
+def test_the_picture_is_what_the_command_draws(repo_root):
     picture = repo_root / "docs" / "pictures" / "gemm-npu-queues.svg"
     assert picture.read_text(encoding="utf-8") == draw()
 
 
-def test_the_picture_ends_below_its_last_line() -> None:
+def test_the_picture_ends_below_its_last_line():
     lowest = max(float(y) for y in re.findall(r'<text [^>]*y="([0-9.]+)"', draw()))
     (height,) = re.findall(r'<svg [^>]* height="([0-9]+)"', draw())
     assert 0 < int(height) - lowest < 20
 
 
-def test_two_virtual_threads_load_while_they_compute() -> None:
+def test_two_virtual_threads_load_while_they_compute():
     runs = [timed(window_tiles.instructions(LAYER, TILING, threads)) for threads in (1, 2)]
     assert runs[1].cycles < 0.9 * runs[0].cycles
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_every_token_that_is_given_is_taken(threads: int) -> None:
+def test_every_token_that_is_given_is_taken(threads):
     """One that is left over would let an instruction of the next program begin too soon."""
     given, taken = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for one in window_tiles.instructions(LAYER, TILING, threads):
@@ -155,7 +150,7 @@ def test_every_token_that_is_given_is_taken(threads: int) -> None:
     assert +given == +taken
 
 
-def test_a_queue_that_waits_for_ever_is_named() -> None:
+def test_a_queue_that_waits_for_ever_is_named():
     program = assembled(
         """
         LOAD memory=INPUT rows=1 columns=1 bytes=16 push_next
@@ -172,14 +167,14 @@ def test_a_queue_that_waits_for_ever_is_named() -> None:
     )
 
 
-def test_an_instruction_that_leaves_the_memory_is_named() -> None:
+def test_an_instruction_that_leaves_the_memory_is_named():
     (program,) = (assembled("GEMM count=1 outer=2 inner=1 from_base=1023 from_outer=1"),)
     with pytest.raises(CheckError) as caught:
         NpuDevice(outside(lambda _at, size: bytes(size), lambda _at, _data: None)).run(program, [0] * 4)
     assert caught.value.what == "gemm-npu: instruction 0 of queue EXECUTE leaves the device's memory"
 
 
-def test_a_pixel_that_does_not_fit_is_refused_in_numbers() -> None:
+def test_a_pixel_that_does_not_fit_is_refused_in_numbers():
     window = NpuWindow((3, 3, 512), (1, 1, 8), (3, 3))
     assert misfit(window, 2) == (
         "a tile of one pixel needs 288 entries of WEIGHT, which has 128 for each of 2 virtual threads"
@@ -188,7 +183,7 @@ def test_a_pixel_that_does_not_fit_is_refused_in_numbers() -> None:
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> ctypes.CDLL:
+def model(tmp_path_factory, request):
     request.getfixturevalue("require_tool")("gcc")
     return model_in_c(tmp_path_factory.mktemp("model"))
 
@@ -196,7 +191,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 @pytest.mark.cc
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", WINDOWS)
-def test_c_and_python_compute_the_sums_of_a_window(name: str, threads: int, model: ctypes.CDLL) -> None:
+def test_c_and_python_compute_the_sums_of_a_window(name, threads, model):
     """Against a convolution by NumPy alone, whose sums are stored as they are."""
     window, tiling = WINDOWS[name]
     rng = np.random.default_rng(len(name))
@@ -222,7 +217,7 @@ def test_c_and_python_compute_the_sums_of_a_window(name: str, threads: int, mode
 
 
 @pytest.mark.cc
-def test_the_model_in_c_says_where_it_stopped(model: ctypes.CDLL) -> None:
+def test_the_model_in_c_says_where_it_stopped(model):
     arrays = [np.zeros(64, np.int8)] * 4
     waits = assembled("GEMM count=1 outer=1 inner=1\nSTORE base=3 pop_previous")
     leaves = assembled("LOAD memory=INPUT index=1020 rows=5 columns=1 bytes=1")
@@ -254,7 +249,7 @@ int main(void)
 
 
 @pytest.mark.cc
-def test_a_device_that_never_finishes_meets_a_deadline(tmp_path: Path) -> None:
+def test_a_device_that_never_finishes_meets_a_deadline(tmp_path):
     (tmp_path / "late.c").write_text(LATE)
     sources = [str(tmp_path / "late.c"), str(FOLDER / "gemm_npu_registers.c"), f"-I{FOLDER}"]
     options = ["-DGEMM_NPU_MOST_POLLS=1000", "-w", "-o", str(tmp_path / "late")]
@@ -266,7 +261,7 @@ def test_a_device_that_never_finishes_meets_a_deadline(tmp_path: Path) -> None:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", [CONVOLUTIONS, DEPTHWISE, DENSE], ids=["conv2d", "depthwise", "dense"])
-def test_layers_of_all_shapes_keep_their_bits(cases: Sequence[OpCase], tmp_path: Path) -> None:
+def test_layers_of_all_shapes_keep_their_bits(cases, tmp_path):
     rng = np.random.default_rng(2)
     taken = [case for case in cases if is_taken(made_of(case.graph))][:6]
     assert len(taken) == 6
@@ -278,7 +273,7 @@ def test_layers_of_all_shapes_keep_their_bits(cases: Sequence[OpCase], tmp_path:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_pools_and_sums_keep_their_bits(tmp_path: Path) -> None:
+def test_pools_and_sums_keep_their_bits(tmp_path):
     for number, lines in enumerate(SMALL):
         graph = parse_graph(f'graph "net"\n{lines}\noutput "y"\n')
         made, rng = made_of(graph), np.random.default_rng(number)
@@ -299,14 +294,8 @@ def test_pools_and_sums_keep_their_bits(tmp_path: Path) -> None:
     ],
 )
 def test_every_layer_is_verified_on_host_qemu_and_behind_registers(
-    board: str,
-    runner: str,
-    word: str,
-    repo_root: Path,
-    run_deploy: Run,
-    require_tool: RequireTool,
-    require_package: Callable[..., None],
-) -> None:
+    board, runner, word, repo_root, run_deploy, require_tool, require_package
+):
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("unicorn")
     words = ["verify", repo_root / DIGITS, "--board", board, "--layers", "--accelerator", word]
@@ -325,7 +314,7 @@ output "z"
 
 
 @pytest.mark.cc
-def test_the_core_computes_while_the_device_does(tmp_path: Path) -> None:
+def test_the_core_computes_while_the_device_does(tmp_path):
     graph = parse_graph(BESIDE)
     made = made_of(graph)
     names = [made.layers[number].name for number in made.plan.order]
@@ -336,14 +325,14 @@ def test_the_core_computes_while_the_device_does(tmp_path: Path) -> None:
     assert all(np.array_equal(found[name], wanted[name]) for name in graph.outputs)
 
 
-def test_the_driver_and_the_emulated_device_have_the_same_registers() -> None:
+def test_the_driver_and_the_emulated_device_have_the_same_registers():
     text = (FOLDER / "gemm_npu_registers.c").read_text(encoding="utf-8")
     assert "enum { STATUS, PROGRAM, COUNT, START, CYCLES, BASES = 8 }; /* words */" in text
     words = (device.STATUS, device.PROGRAM, device.COUNT, device.START, device.CYCLES, device.BASES)
     assert words == tuple(4 * n for n in (0, 1, 2, 3, 4, 8))
 
 
-def test_a_program_is_the_same_after_its_words() -> None:
+def test_a_program_is_the_same_after_its_words():
     program = window_tiles.instructions(LAYER, TILING, 2)
     assert program_in(binary(program)) == program
     assert {each.name for each in FIELDS} >= {name for one in program for name in one.fields}

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from average_pool2d_cases import CASES as MEANS
@@ -54,7 +49,7 @@ GRAPHS |= {name: parse_graph(text) for name, text in EDGES.items()}
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> ctypes.CDLL:
+def model(tmp_path_factory, request):
     request.getfixturevalue("require_tool")("gcc")
     return model_in_c(tmp_path_factory.mktemp("model"))
 
@@ -67,7 +62,7 @@ def site_of(graph: Graph) -> Site:
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", GRAPHS)
-def test_every_way_to_cut_a_pool_keeps_its_bits(name: str, model: ctypes.CDLL) -> None:
+def test_every_way_to_cut_a_pool_keeps_its_bits(name, model):
     graph, rng = GRAPHS[name], np.random.default_rng(7)
     site, (given,) = site_of(graph), graph.inputs
     window = POOL.window(site)
@@ -85,14 +80,14 @@ def test_every_way_to_cut_a_pool_keeps_its_bits(name: str, model: ctypes.CDLL) -
         assert np.array_equal(found, wanted.reshape(-1)), tiling
 
 
-def test_means_are_cut_where_the_number_of_pixels_changes() -> None:
+def test_means_are_cut_where_the_number_of_pixels_changes():
     window = POOL.window(site_of(GRAPHS["average_pool2d_deep"]))
     assert window.seen == ((2, 4, 5, 3), (2, 3, 4, 4, 3))
     assert window.counts == (4, 6, 8, 9, 10, 12, 15, 16, 20)
     assert window.scale_vectors == 3 * len(window.counts)
 
 
-def test_a_largest_pixel_needs_no_scale_and_no_room_for_one() -> None:
+def test_a_largest_pixel_needs_no_scale_and_no_room_for_one():
     window = POOL.window(site_of(GRAPHS["max_pool2d_deep"]))
     program = window_tiles.instructions(window, fitting_tilings(window, 2)[0], 2)
     loaded = [MEMORY_NAMES[each["memory"]] for each in program if each.operation == "LOAD"]
@@ -100,14 +95,14 @@ def test_a_largest_pixel_needs_no_scale_and_no_room_for_one() -> None:
     assert "ACCUMULATOR" not in loaded
 
 
-def test_the_image_of_a_largest_pixel_must_fit_the_accumulators() -> None:
+def test_the_image_of_a_largest_pixel_must_fit_the_accumulators():
     window = POOL.window(site_of(parse_graph(LINE.format("16,15,8", "max_pool2d(size=[16, 15])", "1,1,8"))))
     assert misfit(window, 1) == ""
     window = POOL.window(site_of(parse_graph(LINE.format("17,16,8", "max_pool2d(size=[17, 16])", "1,1,8"))))
     assert misfit(window, 2) == ROOM
 
 
-def test_means_are_exact_for_all_windows_of_models() -> None:
+def test_means_are_exact_for_all_windows_of_models():
     for halves in (Halves.AWAY, Halves.UP):
         assert all(has_exact_means(pixels, halves) for pixels in (1, 2, 4, 6, 9, 49, 64, 125))
     assert not has_exact_means(2, Halves.TO_EVEN)
@@ -146,7 +141,7 @@ def random_line(rng: np.random.Generator) -> str:
 
 
 @pytest.mark.cc
-def test_both_models_agree_on_programs_that_no_compiler_would_make(model: ctypes.CDLL) -> None:
+def test_both_models_agree_on_programs_that_no_compiler_would_make(model):
     """Operands that are results of turns before, and places that several turns write."""
     rng = np.random.default_rng(11)
     for _ in range(150):
@@ -180,14 +175,8 @@ def padded_pools() -> bytes:
     ],
 )
 def test_padded_pools_are_verified_on_host_qemu_and_behind_registers(
-    board: str,
-    runner: str,
-    word: str,
-    tmp_path: Path,
-    run_deploy: Callable[..., Any],
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-) -> None:
+    board, runner, word, tmp_path, run_deploy, require_tool, require_package
+):
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("unicorn")
     model = tmp_path / "pools.tflite"
@@ -205,6 +194,6 @@ def test_padded_pools_are_verified_on_host_qemu_and_behind_registers(
         (LINE.format("17,16,8", "max_pool2d(size=[17, 16])", "1,1,8"), ROOM),
     ],
 )
-def test_a_pool_that_stays_says_why(line: str, says: str) -> None:
+def test_a_pool_that_stays_says_why(line, says):
     (layer,) = made_of(parse_graph(line)).layers
     assert layer.stays == (f"gemm-npu: {says}",)

@@ -1,11 +1,7 @@
 """Regions: several nodes become one layer on a device, with several inputs and results, bit for bit."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +40,7 @@ output "s"
 
 
 @pytest.fixture(autouse=True)
-def devices() -> Iterator[None]:
+def devices():
     """Two devices as packages would declare them."""
     register(ACCELERATORS, "sums", SUMS)
     register(ACCELERATORS, "others", sums_device.made(MemoryDemand(16), _only_the_last))
@@ -64,7 +60,7 @@ def compiled(*words: str, **options: Any) -> CompiledModel:
     return compile_job(Job(model, Target("host", pointer_bytes=8), chosen))
 
 
-def test_neighbours_are_one_layer_and_no_region_waits_for_itself() -> None:
+def test_neighbours_are_one_layer_and_no_region_waits_for_itself():
     made = compiled("sums")
     assert [(layer.name, layer.device, layer.kernel) for layer in made.layers if layer.op != "relayout"] == [
         ("first..third", "sums", "sums"),
@@ -83,7 +79,7 @@ def test_neighbours_are_one_layer_and_no_region_waits_for_itself() -> None:
 @pytest.mark.parametrize(
     "words", [["sums"], ["sums:align=16"], ["others", "sums"]], ids=["one", "with an option", "two devices"]
 )
-def test_a_model_of_cpu_and_devices_keeps_every_bit(words: list[str], tmp_path: Path) -> None:
+def test_a_model_of_cpu_and_devices_keeps_every_bit(words, tmp_path):
     rng = np.random.default_rng(3)
     inputs = {name: rng.normal(size=(1, 4, 4, 2)).astype(np.float32) for name in ("x", "z")}
     made = compiled(*words)
@@ -93,22 +89,22 @@ def test_a_model_of_cpu_and_devices_keeps_every_bit(words: list[str], tmp_path: 
     assert {layer.device for layer in made.layers} - {""} == {word.partition(":")[0] for word in words}
 
 
-def test_the_option_reaches_the_plan() -> None:
+def test_the_option_reaches_the_plan():
     request = compiled("sums:align=16").request
     assert {stage.align for stage in request.stages if stage.scratch_bytes} == {16}
 
 
-def test_the_first_device_that_is_named_chooses_first() -> None:
+def test_the_first_device_that_is_named_chooses_first():
     made = compiled("others", "sums")
     assert [layer.device for layer in made.layers if layer.parts] == ["sums", "others"]
 
 
 @pytest.mark.parametrize("optimize", ["speed", "ram", "size"])
-def test_a_region_is_verified_by_every_goal(optimize: str) -> None:
+def test_a_region_is_verified_by_every_goal(optimize):
     assert compiled("sums", optimize=optimize, check=True).layers
 
 
-def test_a_region_that_no_strategy_fits_stays_on_the_cpu() -> None:
+def test_a_region_that_no_strategy_fits_stays_on_the_cpu():
     graph = parse_graph(
         """graph "wide"
 input "a": f32[1,4]
@@ -127,7 +123,7 @@ output "y"
     assert [(layer.device, layer.stays) for layer in made.layers] == [("", (why,))] * 3
 
 
-def test_a_graph_with_regions_is_text_and_back() -> None:
+def test_a_graph_with_regions_is_text_and_back():
     graph = compiled("sums").graph
     text = print_graph(graph, 2)
     assert '\n  "second" = mul() "s", "z" -> "p"' in text
@@ -162,17 +158,17 @@ def test_a_graph_with_regions_is_text_and_back() -> None:
         ({"sums": 3}, "accelerator 3 is not a mapping from the options of sums to values"),
     ],
 )
-def test_options_are_checked_by_the_accelerator(word: object, text: str) -> None:
+def test_options_are_checked_by_the_accelerator(word, text):
     with pytest.raises(InputError) as caught:
         read_options({"accelerator": word})
     assert str(caught.value) == f"error: {text}"
 
 
-def test_options_are_given_in_python_as_a_mapping() -> None:
+def test_options_are_given_in_python_as_a_mapping():
     assert read_options({"accelerator": {"sums": {"align": 8}}}).accelerators == ("sums:align=8",)
 
 
-def test_options_are_listed(run_deploy: Callable[..., Any]) -> None:
+def test_options_are_listed(run_deploy):
     facts = {each["name"]: each for each in json.loads(run_deploy("accelerators", "--json").out)}
     assert facts["sums"]["options"] == [{"name": "align", "default": 4, "help": "where its tensors begin"}]
     assert (facts["sums"]["regions"], facts["vanilla"]["regions"]) == (True, False)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +23,6 @@ from codegen.options import CompileOptions
 from extensions.strawberry.packing import packed
 from platforms.poisoned import Poisoned
 
-Run = Callable[..., Any]
 DIGITS = Path("deploy/demo/digits.tflite")
 # Sizes of the image, channels, padding and stride of the convolution, and of a pool: size, stride, padding.
 CASES = {
@@ -83,7 +80,7 @@ def made_of(graph: Graph, *words: str) -> CompiledModel:
 @pytest.mark.cc
 @pytest.mark.parametrize("kind", _TYPES)
 @pytest.mark.parametrize("name", CASES)
-def test_what_it_computes_is_the_reference(name: str, kind: str, tmp_path: Path) -> None:
+def test_what_it_computes_is_the_reference(name, kind, tmp_path):
     graph, rng = graph_of(name, kind), np.random.default_rng(4)
     made = made_of(graph, f"strawberry:lanes={4 if name == 'pool' else 8}")
     assert all(layer.device == "strawberry" for layer in made.layers if layer.op != "relayout")
@@ -97,7 +94,7 @@ def test_what_it_computes_is_the_reference(name: str, kind: str, tmp_path: Path)
 
 
 @pytest.mark.cc
-def test_floats_may_be_infinite(tmp_path: Path) -> None:
+def test_floats_may_be_infinite(tmp_path):
     graph = parse_graph(print_graph(graph_of("pool", "f32"), 1 << 20).replace(", activation=relu", ""))
     inputs = {"x": np.full(graph.types["x"].shape, -3e38, np.float32)}
     found = Poisoned(made_of(graph, "strawberry"), tmp_path).run(inputs)["y"]
@@ -107,7 +104,7 @@ def test_floats_may_be_infinite(tmp_path: Path) -> None:
     assert np.array_equal(found[np.isinf(wanted)], wanted[np.isinf(wanted)])
 
 
-def test_the_image_between_is_nowhere() -> None:
+def test_the_image_between_is_nowhere():
     """One row of windows lies in scratch: 2 x 7 pixels of 5 channels, not 9 x 7."""
     made = made_of(graph_of("pool", "i8"), "strawberry")
     assert "c" not in made.plan.buffers
@@ -115,7 +112,7 @@ def test_the_image_between_is_nowhere() -> None:
     assert made.plan.buffers["conv..pool.scratch"].offset % 8 == 0
 
 
-def test_weights_are_packed_for_the_lanes() -> None:
+def test_weights_are_packed_for_the_lanes():
     w = np.arange(3 * 2).reshape(3, 1, 1, 2)
     assert packed(w, 2).tolist() == [0, 2, 1, 3, 4, 0, 5, 0]
 
@@ -139,9 +136,7 @@ def test_weights_are_packed_for_the_lanes() -> None:
         ("max_pool2d(", "max_pool2d(activation=relu, ", "pool", "only for pools without an activation"),
     ],
 )
-def test_what_it_cannot_do_stays_on_the_cpu_and_says_why(
-    before: str, after: str, node: str, why: str
-) -> None:
+def test_what_it_cannot_do_stays_on_the_cpu_and_says_why(before, after, node, why):
     graph = graph_of("pool", "i8")
     text = print_graph(graph, 0)
     assert before in text
@@ -160,13 +155,8 @@ def test_what_it_cannot_do_stays_on_the_cpu_and_says_why(
     ("board", "runner"), [("host", ""), ("mps2-an386", "qemu"), ("mps2-an386", "unicorn")]
 )
 def test_every_layer_is_verified_on_host_qemu_and_unicorn(
-    board: str,
-    runner: str,
-    repo_root: Path,
-    run_deploy: Run,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-) -> None:
+    board, runner, repo_root, run_deploy, require_tool, require_package
+):
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("unicorn")
     words = ["verify", repo_root / DIGITS, "--board", board, "--accelerator", "strawberry", "--layers"]
@@ -174,7 +164,7 @@ def test_every_layer_is_verified_on_host_qemu_and_unicorn(
     assert "outputs and 7 layers equal to the reference in every bit" in done.out, done.err
 
 
-def test_an_archive_keeps_regions(repo_root: Path, run_deploy: Run, tmp_path: Path) -> None:
+def test_an_archive_keeps_regions(repo_root, run_deploy, tmp_path):
     words = ("compile", repo_root / DIGITS, "--board", "host", "--accelerator", "strawberry:lanes=8")
     assert run_deploy(*words, "-o", tmp_path / "digits.tar").status == 0
     page = run_deploy("inspect", tmp_path / "digits.tar").out

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +27,6 @@ from codegen.options import CompileOptions
 from platforms.poisoned import Poisoned
 
 DIGITS = Path("deploy/demo/digits.tflite")
-Run = Callable[..., Any]
 
 
 def made_of(case: OpCase) -> CompiledModel:
@@ -43,7 +40,7 @@ def taken(model: CompiledModel) -> bool:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_convolutions_of_all_shapes_keep_their_bits(tmp_path: Path) -> None:
+def test_convolutions_of_all_shapes_keep_their_bits(tmp_path):
     rng, names = np.random.default_rng(2), []
     for case in CASES:
         made = made_of(case)
@@ -56,7 +53,7 @@ def test_convolutions_of_all_shapes_keep_their_bits(tmp_path: Path) -> None:
     assert len(names) >= 8
 
 
-def test_what_the_function_cannot_do_stays_on_the_cpu() -> None:
+def test_what_the_function_cannot_do_stays_on_the_cpu():
     others = [case for case in CASES if case.graph.types["x0"].dtype is not DType.I8]
     assert others
     for case in others:
@@ -77,15 +74,15 @@ def test_what_the_function_cannot_do_stays_on_the_cpu() -> None:
     ],
 )
 def test_models_are_verified_on_the_host_and_on_a_cortex_m4(
-    name: str, board: str, shared_dir: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
+    name, board, shared_dir, run_deploy, require_tool
+):
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     model = shared_dir / "models" / name / "model.tflite"
     done = run_deploy("verify", model, "--board", board, "--accelerator", "vanilla")
     assert "outputs equal to the reference in every bit" in done.out, done.err
 
 
-def test_inspect_says_where_each_layer_runs_and_why(run_deploy: Run, repo_root: Path) -> None:
+def test_inspect_says_where_each_layer_runs_and_why(run_deploy, repo_root):
     words = ("inspect", repo_root / DIGITS, "--board", "mps2-an386", "--accelerator", "vanilla")
     layers = json.loads(run_deploy(*words, "--json").out)["layers"]
     assert [layer["op"] for layer in layers if layer["kernel"] == "vanilla"] == ["conv2d", "conv2d"]
@@ -93,7 +90,7 @@ def test_inspect_says_where_each_layer_runs_and_why(run_deploy: Run, repo_root: 
     assert "  vanilla: it does not support depthwise_conv2d (2)\n" in text
 
 
-def test_the_head_of_the_c_repeats_the_option(run_deploy: Run, repo_root: Path, tmp_path: Path) -> None:
+def test_the_head_of_the_c_repeats_the_option(run_deploy, repo_root, tmp_path):
     words = (
         "compile",
         repo_root / DIGITS,
@@ -110,7 +107,7 @@ def test_the_head_of_the_c_repeats_the_option(run_deploy: Run, repo_root: Path, 
     assert (tmp_path / "digits" / "vanilla_conv2d.c").exists()
 
 
-def test_accelerators_are_listed(run_deploy: Run) -> None:
+def test_accelerators_are_listed(run_deploy):
     lines = [line.split() for line in run_deploy("accelerators").out.splitlines()[:4]]  # and those behind
     said = "int8 convolutions as calls of one C function: an example to copy"
     assert lines[:2] == [["accelerator", "computes"], ["vanilla", "conv2d", *said.split()]]
@@ -122,14 +119,14 @@ def test_accelerators_are_listed(run_deploy: Run) -> None:
     assert (facts["name"], facts["ops"]) == ("vanilla", ["conv2d"])
 
 
-def test_an_unknown_one_is_refused_with_the_names_there_are(run_deploy: Run, repo_root: Path) -> None:
+def test_an_unknown_one_is_refused_with_the_names_there_are(run_deploy, repo_root):
     done = run_deploy("inspect", repo_root / DIGITS, "--accelerator", "vanila")
     assert done.status == 2
     assert 'error: --accelerator "vanila" is not an accelerator - did you mean "vanilla"?' in done.err
 
 
 @pytest.mark.parametrize("given", [5, b"vanilla", ["vanilla", 5]])
-def test_what_is_not_a_name_is_refused(given: object) -> None:
+def test_what_is_not_a_name_is_refused(given):
     with pytest.raises(WrongValueError) as caught:
         AcceleratorList().read(given)
     said = given[1] if isinstance(given, list) else given
@@ -137,7 +134,7 @@ def test_what_is_not_a_name_is_refused(given: object) -> None:
 
 
 @pytest.fixture
-def add() -> Iterator[Callable[[str, object], None]]:
+def add():
     """Adds accelerators as a package would, for the time of a test."""
     names: list[str] = []
 
@@ -150,12 +147,12 @@ def add() -> Iterator[Callable[[str, object], None]]:
         unregister(ACCELERATORS, name)
 
 
-def test_those_of_others_come_behind_ours(add: Callable[[str, object], None]) -> None:
+def test_those_of_others_come_behind_ours(add):
     add("theirs", Accelerator("theirs", {}))
     assert list(accelerators()) == [*ACCELERATORS_OF_THE_TREE, "theirs"]
 
 
-def test_the_first_that_is_named_comes_first(add: Callable[[str, object], None]) -> None:
+def test_the_first_that_is_named_comes_first(add):
     add("copy", Accelerator("as vanilla", accelerators()["vanilla"].strategies))
     model = ImportedModel(CASES[0].graph, "net.tflite", "00" * 32, "net")
     options = CompileOptions(accelerators=("copy", "vanilla"))
@@ -178,9 +175,7 @@ def test_the_first_that_is_named_comes_first(add: Callable[[str, object], None])
         ),
     ],
 )
-def test_what_is_none_is_refused_by_name(
-    name: str, value: object, text: str, add: Callable[[str, object], None]
-) -> None:
+def test_what_is_none_is_refused_by_name(name, value, text, add):
     add(name, value)
     with pytest.raises(ExtensionError) as caught:
         accelerators()

@@ -1,10 +1,7 @@
 """Calls by name on an open line: functions of a C file, arrays on the device, awaiting; on all machines."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -30,7 +27,7 @@ pytestmark = [pytest.mark.cc, pytest.mark.usefixtures("own_folders")]
 
 
 @pytest.fixture
-def device() -> Iterator[OpenLine]:
+def device():
     with deploy.connect(DIGITS, board="host", functions=[FUNCTIONS]) as opened:
         yield opened
 
@@ -55,7 +52,7 @@ def exercise(device: OpenLine) -> None:
     assert device.weigh(1, bytes(16)) == 0
 
 
-def test_functions_and_arrays_on_this_machine(device: OpenLine) -> None:
+def test_functions_and_arrays_on_this_machine(device):
     exercise(device)
     assert repr(device.functions).splitlines() == [
         "digits: (int8[1, 8, 8, 1]) -> (int8[1, 10])",
@@ -69,9 +66,7 @@ def test_functions_and_arrays_on_this_machine(device: OpenLine) -> None:
 
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", BOARDS)
-def test_functions_and_arrays_on_emulated_boards(
-    board: str, require_tool: Callable[..., None], require_package: Callable[..., None]
-) -> None:
+def test_functions_and_arrays_on_emulated_boards(board, require_tool, require_package):
     compiler, emulator = BOARDS[board]
     require_tool(compiler)
     (require_package if emulator == "unicorn" else require_tool)(emulator)
@@ -80,13 +75,13 @@ def test_functions_and_arrays_on_emulated_boards(
 
 
 @pytest.mark.qemu
-def test_functions_are_found_in_firmware_that_zig_links(require_package: Callable[..., None]) -> None:
+def test_functions_are_found_in_firmware_that_zig_links(require_package):
     require_package("ziglang")
     with deploy.connect(DIGITS, board="host", functions=[FUNCTIONS], toolchain="zig") as device:
         assert device.weigh(3, np.arange(16, dtype=np.uint8)) == 360
 
 
-def test_a_function_that_is_not_there_is_named_with_those_that_are(device: OpenLine) -> None:
+def test_a_function_that_is_not_there_is_named_with_those_that_are(device):
     refused(
         lambda: device.call("wiegh", 1),
         '"wiegh" "weigh"? firmware function mean digits amplify deploy.connect( functions=["file.c"]) '
@@ -95,7 +90,7 @@ def test_a_function_that_is_not_there_is_named_with_those_that_are(device: OpenL
     assert not hasattr(device, "wiegh")
 
 
-def test_arrays_say_when_they_are_gone(device: OpenLine) -> None:
+def test_arrays_say_when_they_are_gone(device):
     array = device.array(np.arange(600, dtype=np.float32))
     assert repr(array) == "<float32[600] on the device, at 0x0 of the free RAM>"
     with pytest.raises(deploy.DeployError, match="but the data is float32\\[3\\]"):
@@ -117,7 +112,7 @@ def test_arrays_say_when_they_are_gone(device: OpenLine) -> None:
             ask()
 
 
-def test_forgotten_arrays_give_their_memory_back(device: OpenLine) -> None:
+def test_forgotten_arrays_give_their_memory_back(device):
     """As many as the free RAM could not hold together."""
     most = np.ones(1_000_000, np.uint8)
     for _ in range(20):
@@ -127,14 +122,14 @@ def test_forgotten_arrays_give_their_memory_back(device: OpenLine) -> None:
     device.array(most).free()
 
 
-def test_firmware_that_was_made_without_functions_says_so() -> None:
+def test_firmware_that_was_made_without_functions_says_so():
     with deploy.connect(DIGITS, board="host") as device:
         assert list(device.functions) == ["digits"]
         with pytest.raises(deploy.DeployError, match="this firmware was built without functions and arrays"):
             device.array(IMAGE)
 
 
-def test_files_that_are_not_functions_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_not_functions_are_refused(tmp_path):
     for name, said in (("blink.py", "is neither .c nor .h"), ("main.c", "has the name of a project file")):
         (tmp_path / name).touch()
         with pytest.raises(deploy.DeployError, match=f"{name} {said}"):
@@ -153,13 +148,13 @@ def test_files_that_are_not_functions_are_refused(tmp_path: Path) -> None:
         )
 
 
-def test_a_project_is_made_with_functions_and_connected_to(tmp_path: Path) -> None:
+def test_a_project_is_made_with_functions_and_connected_to(tmp_path):
     deploy.new(deploy.compile(DIGITS, board="host"), tmp_path / "made", functions=[FUNCTIONS])
     with deploy.connect(tmp_path / "made") as device:
         assert device.weigh(1, np.arange(16, dtype=np.uint8)) == 120
 
 
-def test_tasks_take_turns_and_a_cancelled_one_leaves_the_line_free(device: OpenLine) -> None:
+def test_tasks_take_turns_and_a_cancelled_one_leaves_the_line_free(device):
     async def talk() -> list[Any]:
         async with device.awaitable as line:
             calls = [line.weigh(n, np.arange(16, dtype=np.uint8)) for n in range(8)]

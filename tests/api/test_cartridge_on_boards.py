@@ -1,9 +1,7 @@
 """Models replaced in running firmware: on this machine and on every core that is emulated."""
 
-from __future__ import annotations
-
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,7 +47,7 @@ pytestmark = [pytest.mark.cc, pytest.mark.usefixtures("own_folders")]
 
 
 @pytest.fixture
-def ask_for(require_tool: Callable[..., None], require_package: Callable[..., None]) -> Callable[[str], None]:
+def ask_for(require_tool, require_package):
     def ask(board: str) -> None:
         if board == "host":
             require_tool("gcc")
@@ -62,7 +60,7 @@ def ask_for(require_tool: Callable[..., None], require_package: Callable[..., No
 
 
 @pytest.fixture
-def opened(ask_for: Callable[[str], None], tmp_path: Path) -> Iterator[Callable[..., OpenLine]]:
+def opened(ask_for, tmp_path):
     """opened(board): firmware with digits built in and slots for others."""
     lines: list[OpenLine] = []
 
@@ -88,9 +86,7 @@ def cartridge(compiled: Compiled, path: Path) -> Path:
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_a_cartridge_takes_the_models_place_and_a_bad_one_does_not(
-    board: str, opened: Callable[..., OpenLine], tmp_path: Path
-) -> None:
+def test_a_cartridge_takes_the_models_place_and_a_bad_one_does_not(board, opened, tmp_path):
     device = opened(board)
     expected = deploy.load(DIGITS).run(IMAGES)["digit"]
     assert np.array_equal(answers(device), expected)
@@ -126,9 +122,7 @@ def require_closed(device: OpenLine, evil: bytes) -> None:
 
 @pytest.mark.parametrize("tables", [False, True], ids=["code", "tables"])
 @pytest.mark.parametrize("board", ["host", pytest.param("mps2-an386", marks=pytest.mark.qemu)])
-def test_a_stranger_writes_nothing_over_the_cartridge_that_runs(
-    board: str, tables: bool, ask_for: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_a_stranger_writes_nothing_over_the_cartridge_that_runs(board, tables, ask_for, tmp_path):
     """Pieces without a beginning: after a swap into each slot, after a refusal, and first after a reset."""
     ask_for(board)
     compiled = deploy.compile(DIGITS, board=board, tables=tables)
@@ -165,9 +159,7 @@ def trained_again(path: Path, seed: int) -> Path:
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_weights_of_another_training_come_alone(
-    board: str, ask_for: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_weights_of_another_training_come_alone(board, ask_for, tmp_path):
     ask_for(board)
     first = deploy.compile(DIGITS, board=board, weights="external")
     again = trained_again(tmp_path / "again.tflite", 1)
@@ -201,9 +193,7 @@ def test_weights_of_another_training_come_alone(
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_a_table_runs_the_kernels_of_the_firmware(
-    board: str, ask_for: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_a_table_runs_the_kernels_of_the_firmware(board, ask_for, tmp_path):
     """Shorter, longer and trained again: the firmware knows none of these models, but their kernels."""
     ask_for(board)
     models = [tmp_path / f"chain{n}.tflite" for n in range(4)]
@@ -235,9 +225,7 @@ def test_a_table_runs_the_kernels_of_the_firmware(
         assert np.array_equal(next(iter(device.run(images).outputs.values())), wanted)
 
 
-def test_firmware_lends_tables_the_kernels_of_other_models(
-    ask_for: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_firmware_lends_tables_the_kernels_of_other_models(ask_for, tmp_path):
     ask_for("host")
     (tmp_path / "chain.tflite").write_bytes(chain(2))
     first, digits = (
@@ -251,9 +239,7 @@ def test_firmware_lends_tables_the_kernels_of_other_models(
         assert np.array_equal(answers(device), deploy.load(DIGITS).run(IMAGES)["digit"])
 
 
-def test_the_command_makes_tables_and_says_what_firmware_is_not_for(
-    ask_for: Callable[[str], None], tmp_path: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_the_command_makes_tables_and_says_what_firmware_is_not_for(ask_for, tmp_path, run_deploy):
     ask_for("host")
     archive, cart, project = (tmp_path / name for name in ("d.tar", "d.cart", "firmware"))
     for words in (
@@ -269,7 +255,7 @@ def test_the_command_makes_tables_and_says_what_firmware_is_not_for(
     assert "--firmware applies to cartridges only" in said
 
 
-def test_what_tables_are_not_for_is_said(tmp_path: Path) -> None:
+def test_what_tables_are_not_for_is_said(tmp_path):
     plain = deploy.compile(DIGITS, board="host")
     tables = deploy.compile(DIGITS, board="host", tables=True, name="lent")
 
@@ -296,7 +282,7 @@ def test_what_tables_are_not_for_is_said(tmp_path: Path) -> None:
     )
 
 
-def test_slots_for_weights_say_what_they_are_not_for(tmp_path: Path) -> None:
+def test_slots_for_weights_say_what_they_are_not_for(tmp_path):
     first = deploy.compile(DIGITS, board="host", weights="external")
     plain = deploy.compile(DIGITS, board="host", name="plain")
 
@@ -315,9 +301,7 @@ def test_slots_for_weights_say_what_they_are_not_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "p256"])
-def test_a_signed_project_links_as_it_is_made(
-    kind: str, ask_for: Callable[[str], None], require_package: Callable[..., None], tmp_path: Path
-) -> None:
+def test_a_signed_project_links_as_it_is_made(kind, ask_for, require_package, tmp_path):
     ask_for("host")
     require_package("cryptography")
     key, other = (write_key(tmp_path / f"{name}.pem", kind) for name in ("key", "other"))
@@ -337,9 +321,7 @@ def test_a_signed_project_links_as_it_is_made(
 
 
 @pytest.mark.qemu
-def test_firmware_that_cannot_verify_refuses_all(
-    ask_for: Callable[[str], None], require_package: Callable[..., None], tmp_path: Path
-) -> None:
+def test_firmware_that_cannot_verify_refuses_all(ask_for, require_package, tmp_path):
     ask_for("mps2-an386")
     require_package("cryptography")
     key = write_key(tmp_path / "key.pem")
@@ -355,9 +337,7 @@ def test_firmware_that_cannot_verify_refuses_all(
         assert "deploy new --verify LIBRARY creates firmware that can" in str(no.value)
 
 
-def test_a_library_for_signatures_needs_a_key_that_it_knows(
-    require_package: Callable[..., None], tmp_path: Path
-) -> None:
+def test_a_library_for_signatures_needs_a_key_that_it_knows(require_package, tmp_path):
     require_package("cryptography")
     compiled = deploy.compile(DIGITS, board="host")
     p256 = write_key(tmp_path / "p256.pem", "p256")
@@ -375,7 +355,7 @@ def test_a_library_for_signatures_needs_a_key_that_it_knows(
     )
 
 
-def test_products_versions_and_the_way_back(ask_for: Callable[[str], None], tmp_path: Path) -> None:
+def test_products_versions_and_the_way_back(ask_for, tmp_path):
     ask_for("host")
     compiled = deploy.compile(DIGITS, board="host")
     project = tmp_path / "project"
@@ -428,9 +408,7 @@ def test_products_versions_and_the_way_back(ask_for: Callable[[str], None], tmp_
             deploy.new(compiled, tmp_path / "wrong", slots=24 * 1024, **wrong)
 
 
-def test_the_command_goes_back_where_firmware_allows_it(
-    ask_for: Callable[[str], None], tmp_path: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_the_command_goes_back_where_firmware_allows_it(ask_for, tmp_path, run_deploy):
     ask_for("host")
     archive, project = tmp_path / "d.tar", tmp_path / "firmware"
     board = ("--board", "host")
@@ -465,9 +443,7 @@ def test_the_command_goes_back_where_firmware_allows_it(
     assert "product and version apply to cartridges and to firmware with slots only" in alone.err
 
 
-def test_what_does_not_fit_is_said_with_both_sides_numbers(
-    opened: Callable[..., OpenLine], tmp_path: Path, ask_for: Callable[[str], None]
-) -> None:
+def test_what_does_not_fit_is_said_with_both_sides_numbers(opened, tmp_path, ask_for):
     device = opened("host")
     compiled = deploy.compile(DIGITS, board="host")
     source = project_source(compiled.artifact)
@@ -500,9 +476,7 @@ def test_what_does_not_fit_is_said_with_both_sides_numbers(
         other.load(packed(image, right, is_signed=False))
 
 
-def test_on_this_machine_a_cartridge_is_there_after_the_next_start(
-    opened: Callable[..., OpenLine], tmp_path: Path
-) -> None:
+def test_on_this_machine_a_cartridge_is_there_after_the_next_start(opened, tmp_path):
     device = opened("host")
     renamed = tmp_path / "renamed.tflite"
     renamed.write_bytes(DIGITS.read_bytes())
@@ -515,9 +489,7 @@ def test_on_this_machine_a_cartridge_is_there_after_the_next_start(
 
 
 @pytest.mark.qemu
-def test_a_cartridge_that_hangs_or_crashes_is_rolled_back_by_the_reset(
-    opened: Callable[..., OpenLine], tmp_path: Path
-) -> None:
+def test_a_cartridge_that_hangs_or_crashes_is_rolled_back_by_the_reset(opened, tmp_path):
     device = opened("mps2-an386", deadline=2)
     before = answers(device)
     compiled = deploy.compile(DIGITS, board="mps2-an386")
@@ -541,9 +513,7 @@ def test_a_cartridge_that_hangs_or_crashes_is_rolled_back_by_the_reset(
 
 
 @pytest.mark.qemu
-def test_commands_make_and_load_cartridges(
-    ask_for: Callable[[str], None], tmp_path: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_commands_make_and_load_cartridges(ask_for, tmp_path, run_deploy):
     ask_for("mps2-an386")
     archive, cart, project, inputs = (tmp_path / name for name in ("d.tar", "d.cart", "firmware", "in.npz"))
     board = ("--board", "mps2-an386")

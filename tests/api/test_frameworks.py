@@ -1,10 +1,7 @@
 """Models of scikit-learn, Keras and JAX in one call; what is not installed is not asked for."""
 
-from __future__ import annotations
-
 import sys
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -84,7 +81,7 @@ def fitted(estimator: Any, labels: Any = CLASSES) -> Any:
 
 
 @pytest.mark.slow
-def test_estimators_compute_what_scikit_learn_computes(require_package: Callable[..., None]) -> None:
+def test_estimators_compute_what_scikit_learn_computes(require_package):
     require_package("sklearn", "skl2onnx")
     for name, estimator in estimators().items():
         model = fitted(estimator, NUMBERS if name.endswith("of numbers") or name == "linear" else CLASSES)
@@ -95,7 +92,7 @@ def test_estimators_compute_what_scikit_learn_computes(require_package: Callable
 
 
 @pytest.mark.cc
-def test_a_pipeline_on_a_board_has_scikit_learns_classes(require_package: Callable[..., None]) -> None:
+def test_a_pipeline_on_a_board_has_scikit_learns_classes(require_package):
     require_package("sklearn", "skl2onnx")
     for name in ("a pipeline", "forest"):
         model = fitted(estimators()[name])
@@ -105,7 +102,7 @@ def test_a_pipeline_on_a_board_has_scikit_learns_classes(require_package: Callab
 
 
 @pytest.mark.slow
-def test_a_network_of_scikit_learns_becomes_int8(require_package: Callable[..., None]) -> None:
+def test_a_network_of_scikit_learns_becomes_int8(require_package):
     require_package("sklearn", "skl2onnx", "onnxruntime")
     model = fitted(estimators()["a network of numbers"], NUMBERS)
     compiled = deploy.compile(model, "host", example=SAMPLES[:1], calibration=SAMPLES[:50])
@@ -117,7 +114,7 @@ def test_a_network_of_scikit_learns_becomes_int8(require_package: Callable[..., 
 
 
 @pytest.mark.slow
-def test_values_of_a_network_get_16_bits_as_a_bound_asks(require_package: Callable[..., None]) -> None:
+def test_values_of_a_network_get_16_bits_as_a_bound_asks(require_package):
     require_package("sklearn", "skl2onnx", "onnxruntime")
     model = fitted(estimators()["a network of numbers"], NUMBERS)
     given: dict[str, Any] = {"example": SAMPLES[:1], "calibration": SAMPLES[:50]}
@@ -151,9 +148,7 @@ def own_step() -> Any:
 
 
 @pytest.mark.slow
-def test_what_skl2onnx_cannot_export_is_reported_with_its_step_and_line(
-    require_package: Callable[..., None],
-) -> None:
+def test_what_skl2onnx_cannot_export_is_reported_with_its_step_and_line(require_package):
     require_package("sklearn", "skl2onnx")
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -169,7 +164,7 @@ def test_what_skl2onnx_cannot_export_is_reported_with_its_step_and_line(
 
 
 @pytest.mark.slow
-def test_classes_that_are_texts_are_reported(require_package: Callable[..., None]) -> None:
+def test_classes_that_are_texts_are_reported(require_package):
     require_package("sklearn", "skl2onnx")
     model = fitted(estimators()["tree"], np.array(["no", "yes", "perhaps"])[CLASSES])
     refused(
@@ -179,9 +174,7 @@ def test_classes_that_are_texts_are_reported(require_package: Callable[..., None
 
 
 @pytest.mark.slow
-def test_what_is_not_read_is_reported_with_the_estimator(
-    require_package: Callable[..., None],
-) -> None:
+def test_what_is_not_read_is_reported_with_the_estimator(require_package):
     require_package("sklearn", "skl2onnx")
     from sklearn.svm import SVC
 
@@ -196,7 +189,7 @@ def test_what_is_not_read_is_reported_with_the_estimator(
 
 
 @pytest.mark.slow
-def test_labels_need_a_row_of_scores(require_package: Callable[..., None]) -> None:
+def test_labels_need_a_row_of_scores(require_package):
     require_package("sklearn", "skl2onnx")
     words: dict[str, Any] = {"calibration": SAMPLES[:9], "labels": CLASSES[:9], "example": SAMPLES[:1]}
     with pytest.raises(deploy.DeployError, match="one for each class, but the first output has shape"):
@@ -204,7 +197,7 @@ def test_labels_need_a_row_of_scores(require_package: Callable[..., None]) -> No
 
 
 @pytest.mark.slow
-def test_an_estimator_needs_an_example(require_package: Callable[..., None]) -> None:
+def test_an_estimator_needs_an_example(require_package):
     require_package("sklearn")
     refused(
         lambda: deploy.compile(fitted(estimators()["tree"]), "host"),
@@ -212,13 +205,13 @@ def test_an_estimator_needs_an_example(require_package: Callable[..., None]) -> 
     )
 
 
-def test_files_and_functions_are_of_no_framework_that_is_not_loaded() -> None:
+def test_files_and_functions_are_of_no_framework_that_is_not_loaded():
     assert framework_of("model.onnx") is None
     assert framework_of(int) is None
 
 
 @pytest.mark.slow
-def test_keras_models_are_converted_by_litert_and_their_layers_named() -> None:
+def test_keras_models_are_converted_by_litert_and_their_layers_named():
     tensorflow = pytest.importorskip("tensorflow")
     keras = pytest.importorskip("keras")
     layers = keras.layers
@@ -259,7 +252,7 @@ def test_keras_models_are_converted_by_litert_and_their_layers_named() -> None:
 
 
 @pytest.mark.slow
-def test_jax_functions_are_exported_and_their_lines_named() -> None:
+def test_jax_functions_are_exported_and_their_lines_named():
     jax = pytest.importorskip("jax")
     pytest.importorskip("jax2onnx")
     weights = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
@@ -287,9 +280,7 @@ def test_jax_functions_are_exported_and_their_lines_named() -> None:
     assert where == f"  strange, test_frameworks.py, line {line}"
 
 
-def test_boosted_trees_name_the_package_that_exports_them(
-    require_package: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_boosted_trees_name_the_package_that_exports_them(require_package, monkeypatch):
     require_package("sklearn", "skl2onnx", "lightgbm")
     import lightgbm
 
@@ -303,9 +294,7 @@ def test_boosted_trees_name_the_package_that_exports_them(
 
 
 @pytest.mark.parametrize(("package", "name"), [("lightgbm", "LGBM"), ("xgboost", "XGB")])
-def test_boosted_trees_compute_what_their_package_computes(
-    package: str, name: str, require_package: Callable[..., None]
-) -> None:
+def test_boosted_trees_compute_what_their_package_computes(package, name, require_package):
     pytest.importorskip("onnxmltools")
     booster = pytest.importorskip(package)
     require_package("sklearn", "skl2onnx")

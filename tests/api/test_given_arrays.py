@@ -1,7 +1,5 @@
 """What users hand over: arrays, loaders, clips, models. Doubtful data is named, wrong models are refused."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,35 +49,35 @@ class FakeLoader:
             yield [FakeTensor(ROWS[start : start + 2]), FakeTensor(CLASSES[start : start + 2])]
 
 
-def test_a_tensor_is_an_array() -> None:
+def test_a_tensor_is_an_array():
     assert np.array_equal(plain(FakeTensor(ROWS)), ROWS)
     assert list(by_name(FakeTensor(ROWS))) == ["input_0"]
     assert list(by_name([ROWS, ROWS])) == ["input_0", "input_1"]
     assert list(by_name({"x": FakeTensor(ROWS)})) == ["x"]
 
 
-def test_a_loaders_batches_are_joined_with_their_labels() -> None:
+def test_a_loaders_batches_are_joined_with_their_labels():
     found = by_name(FakeLoader())
     assert set(found) == {"input_0", "labels"}
     assert np.array_equal(found["input_0"], ROWS)
     assert np.array_equal(found["labels"], CLASSES)
 
 
-def test_the_labels_of_a_loader_are_no_input_of_a_run() -> None:
+def test_the_labels_of_a_loader_are_no_input_of_a_run():
     model = deploy.load(DEMO / "digits.tflite")
     images = np.load(DEMO / "digits_test.npz")["image"][:4]
     batches: Any = iter([(images[:2], CLASSES[:2]), (images[2:], CLASSES[2:])])
     assert np.array_equal(model.run(batches)["digit"], model.run(images)["digit"])
 
 
-def test_what_is_a_loader() -> None:
+def test_what_is_a_loader():
     assert is_loader(FakeLoader())
     assert is_loader(iter([ROWS]))
     for value in (ROWS, FakeTensor(ROWS), [ROWS], {"x": ROWS}, 3):
         assert not is_loader(value)
 
 
-def test_things_without_numbers_are_refused() -> None:
+def test_things_without_numbers_are_refused():
     with pytest.raises(InputError, match="a object is not an array of numbers"):
         by_name(object())
     pairs = [(ROWS, CLASSES[0]), (ROWS, CLASSES[1])]
@@ -89,7 +87,7 @@ def test_things_without_numbers_are_refused() -> None:
         by_name(iter([]))
 
 
-def test_labels_are_beside_the_samples_or_among_them_and_not_both() -> None:
+def test_labels_are_beside_the_samples_or_among_them_and_not_both():
     inputs, labels = without_labels({"x": ROWS, "labels": CLASSES}, None)
     assert list(inputs) == ["x"]
     assert labels is CLASSES
@@ -100,7 +98,7 @@ def test_labels_are_beside_the_samples_or_among_them_and_not_both() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 12), (1, 12, 1), (1, 3, 4), (1, 1, 12)])
-def test_a_clip_without_a_batch_is_a_sample(shape: tuple[int, ...]) -> None:
+def test_a_clip_without_a_batch_is_a_sample(shape):
     spec = TensorSpec("x", TensorType(DType.F32, shape))
     made = make_samples({"x": np.arange(12, dtype=np.float32)}, [spec], "inputs")
     assert made.each[0][0].shape == shape
@@ -109,7 +107,7 @@ def test_a_clip_without_a_batch_is_a_sample(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.cc
-def test_labels_have_one_spelling() -> None:
+def test_labels_have_one_spelling():
     images = np.load(DEMO / "digits_test.npz")["image"][:20]
     labels = np.load(DEMO / "digits_labels.npy")[:20]
     model = DEMO / "digits.tflite"
@@ -145,25 +143,25 @@ CALIBRATIONS: dict[str, tuple[Array, str]] = {
 
 
 @pytest.mark.parametrize("name", CALIBRATIONS)
-def test_an_odd_calibration_is_named(name: str) -> None:
+def test_an_odd_calibration_is_named(name):
     values, text = CALIBRATIONS[name]
     assert text in "\n".join(calibration_doubts(samples(values), {"x": NOISE[0]}))
 
 
-def test_a_usual_calibration_is_not() -> None:
+def test_a_usual_calibration_is_not():
     assert calibration_doubts(samples(NOISE), {"x": NOISE[0]}) == ()
     assert calibration_doubts(samples(NOISE), {"x": np.zeros_like(NOISE[0])}) == (), "an example of zeros"
     assert calibration_doubts(samples(digits())) == (), "a black background is no clipping"
     assert calibration_doubts([{"ids": np.array([[1, 1]])}]) == ()
 
 
-def test_a_model_that_guesses_is_named() -> None:
+def test_a_model_that_guesses_is_named():
     assert "about chance" in chance_doubts(0.12, 10, "PyTorch")[0]
     assert chance_doubts(0.35, 10, "PyTorch") == chance_doubts(None, 10, "PyTorch") == ()
     assert chance_doubts(0.7, 2, "PyTorch") == ()
 
 
-def test_floats_beyond_the_models_range_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_floats_beyond_the_models_range_are_named(capsys):
     graph = load_model(DEMO / "digits.tflite")
     specs = graph_specs(graph, graph.inputs)
     name, images = specs[0].name, digits().reshape(-1, 8, 8, 1)
@@ -195,9 +193,7 @@ FUNCTIONS: dict[str, Callable[[Any, Path], object]] = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_module_is_refused_with_what_to_do(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_is_refused_with_what_to_do(name, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(nn=SimpleNamespace(Module=SomeModule)))
     refused(
         lambda: FUNCTIONS[name](SomeModule(), tmp_path),
@@ -207,6 +203,6 @@ def test_a_module_is_refused_with_what_to_do(
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_number_is_refused_by_its_type(name: str, tmp_path: Path) -> None:
+def test_a_number_is_refused_by_its_type(name, tmp_path):
     with pytest.raises(deploy.DeployError, match=r"a model must be a path .* not a int"):
         FUNCTIONS[name](3, tmp_path)

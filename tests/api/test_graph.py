@@ -1,9 +1,6 @@
 """A graph written in Python is a model like one of a file, and its mistakes are reported as they are made."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +21,7 @@ def only(g: ModelGraph, value: GraphValue, **given: Array) -> Array:
     return g.model().run(given)["result"]
 
 
-def test_operators_are_numpy_s() -> None:
+def test_operators_are_numpy_s():
     g = deploy.graph("sums")
     a, b = g.input("a", (2, 3)), g.input("b", (3,))
     x, y = RANDOM.normal(size=(2, 3)).astype(np.float32), RANDOM.normal(size=3).astype(np.float32)
@@ -32,7 +29,7 @@ def test_operators_are_numpy_s() -> None:
     assert np.allclose(found, (2 - x) * y + x / 4 + y + 1, atol=1e-6)
 
 
-def test_operators_of_whole_numbers_and_conditions_are_numpy_s() -> None:
+def test_operators_of_whole_numbers_and_conditions_are_numpy_s():
     a, b = (RANDOM.integers(-128, 128, 6, np.int8) for _ in range(2))
     c, d = a > 0, b > 0
     g = deploy.graph("whole")
@@ -44,7 +41,7 @@ def test_operators_of_whole_numbers_and_conditions_are_numpy_s() -> None:
     assert np.array_equal(only(g, ~x & y | x ^ False, c=c, d=d), ~c & d | c)
 
 
-def test_a_matrix_product_and_a_new_shape() -> None:
+def test_a_matrix_product_and_a_new_shape():
     g = deploy.graph("product")
     x = RANDOM.normal(size=(4, 3)).astype(np.float32)
     w = RANDOM.normal(size=(3, 5))
@@ -67,7 +64,7 @@ def network() -> ModelGraph:
 
 
 @pytest.mark.cc
-def test_it_is_compiled_and_run_like_a_file(tmp_path: Path) -> None:
+def test_it_is_compiled_and_run_like_a_file(tmp_path):
     g = network()
     model = g.model()
     assert [tuple(each.shape) for each in model.outputs.values()] == [(1, 5), (1, 8, 1, 1)]
@@ -80,7 +77,7 @@ def test_it_is_compiled_and_run_like_a_file(tmp_path: Path) -> None:
     assert model.path.read_bytes() == g.model().path.read_bytes()
 
 
-def test_between_quantize_and_dequantize_layers_are_integers() -> None:
+def test_between_quantize_and_dequantize_layers_are_integers():
     g = deploy.graph("integers")
     x = g.dequantize(g.quantize(g.input("x", (1, 4)), 0.5), 0.5)
     w = g.dequantize(g.constant(np.array([[1, 2, 3, 4]], np.int8)), 0.25)
@@ -163,7 +160,7 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_reported_with_its_line(name: str) -> None:
+def test_a_mistake_is_reported_with_its_line(name):
     g = deploy.graph("g")
     x = g.input("image", (1, 2, 6, 6))
     make, what = MISTAKES[name]
@@ -174,6 +171,6 @@ def test_a_mistake_is_reported_with_its_line(name: str) -> None:
     assert repr(g) == "<graph g: <image: f32[1, 2, 6, 6]> -> , 0 nodes>"
 
 
-def test_a_graph_is_saved_as_onnx_only(tmp_path: Path) -> None:
+def test_a_graph_is_saved_as_onnx_only(tmp_path):
     with pytest.raises(deploy.DeployError, match="a graph is saved as ONNX"):
         network().save(tmp_path / "network.tflite")

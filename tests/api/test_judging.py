@@ -1,7 +1,5 @@
 """An exported model is compared with its framework's: another function, state and randomness are errors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -64,12 +62,12 @@ class FakeMemory(FakeNetwork):
         return {"state": self.state, "size": 8}
 
 
-def test_the_same_function_is_within_the_limit() -> None:
+def test_the_same_function_is_within_the_limit():
     found = judge(FakeNetwork(lambda x: 2 * x), "PyTorch", doubling(), [SAMPLE])
     assert (found.distance, found.limit, found.inputs) == (0.0, 1e-3, 4)
 
 
-def test_a_branch_that_the_example_did_not_take_is_an_error() -> None:
+def test_a_branch_that_the_example_did_not_take_is_an_error():
     with pytest.raises(ToolError) as caught:
         judge(FakeNetwork(lambda x: 2 * x if x.sum() >= -1e-5 else x - 1), "PyTorch", doubling(), [SAMPLE])
     head, where, *_ = str(caught.value).splitlines()
@@ -78,12 +76,12 @@ def test_a_branch_that_the_example_did_not_take_is_an_error() -> None:
     assert where in ("  Net, input: noise", "  Net, input: negated noise")
 
 
-def test_a_missing_number_is_no_small_distance() -> None:
+def test_a_missing_number_is_no_small_distance():
     with pytest.raises(ToolError, match="inf away"):
         judge(FakeNetwork(lambda x: np.where(x > 0.9, np.nan, 2 * x)), "PyTorch", doubling(), [SAMPLE])
 
 
-def test_state_is_an_error_that_names_what_is_kept() -> None:
+def test_state_is_an_error_that_names_what_is_kept():
     refused(
         lambda: judge(FakeMemory(np.negative), "PyTorch", doubling(), [SAMPLE]),
         "PyTorch returns different outputs state input",
@@ -91,13 +89,13 @@ def test_state_is_an_error_that_names_what_is_kept() -> None:
     )
 
 
-def test_random_numbers_are_an_error() -> None:
+def test_random_numbers_are_an_error():
     rng = np.random.default_rng(0)
     with pytest.raises(ToolError, match="draws random numbers"):
         judge(FakeNetwork(lambda x: 2 * x + rng.normal()), "PyTorch", doubling(), [SAMPLE])
 
 
-def test_invented_inputs_that_the_framework_refuses_are_left_out() -> None:
+def test_invented_inputs_that_the_framework_refuses_are_left_out():
     def scaled(x: Any) -> Any:
         if not np.array_equal(x, SAMPLE["x"]):
             raise ValueError("this scaler was not fitted for that")
@@ -106,7 +104,7 @@ def test_invented_inputs_that_the_framework_refuses_are_left_out() -> None:
     assert judge(FakeNetwork(scaled), "scikit-learn", doubling(), [SAMPLE]).inputs == 1
 
 
-def test_invented_integers_stay_between_those_of_the_sample() -> None:
+def test_invented_integers_stay_between_those_of_the_sample():
     tokens = {"ids": np.array([[3, 7, 5]], np.int64)}
     for name, sample in invented(tokens):
         assert sample["ids"].dtype == np.int64
@@ -114,7 +112,7 @@ def test_invented_integers_stay_between_those_of_the_sample() -> None:
     assert [name for name, _ in invented(tokens)] == ["noise", "negated noise", "zeros"]
 
 
-def test_code_that_asks_for_a_value_is_recognised_by_the_cause_too() -> None:
+def test_code_that_asks_for_a_value_is_recognised_by_the_cause_too():
     class GuardOnDataDependentSymNode(Exception):  # noqa: N818  # PyTorch's name
         """As PyTorch raises it."""
 
@@ -141,7 +139,7 @@ class Writes:
         self.buffer.add_(3)
 
 
-def test_the_line_that_writes_an_attribute_is_found() -> None:
+def test_the_line_that_writes_an_attribute_is_found():
     first = Writes.forward.__code__.co_firstlineno
     found = {name: assigned_at(Writes, name) for name in ("plain", "row", "buffer", "unchanged")}
     lines = {"plain": 1, "row": 2, "buffer": 3}

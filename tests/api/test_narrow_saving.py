@@ -1,8 +1,5 @@
 """Weights of four bits stay only where the board's kernels then take less flash, code included."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +38,7 @@ def classifier(path: Path, length: int, classes: int) -> Path:
         (640, "qemu-microbit", 0),  # no kernel of this core stores two in a byte
     ],
 )
-def test_four_bits_stay_where_they_save_flash(
-    length: int, board: str, layers: int, tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_four_bits_stay_where_they_save_flash(length, board, layers, tmp_path, require_package):
     require_package("onnxruntime")
     path = classifier(tmp_path / "net.onnx", length, 64 if length > 100 else 4)
     rows = np.random.default_rng(4).normal(size=(8, 1, length)).astype(np.float32)

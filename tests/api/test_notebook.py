@@ -1,10 +1,7 @@
 """Answers in a notebook: a kernel executes cells, and what they show is tables, pages and pictures."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -40,7 +37,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory, require_package: Callable[..., None]) -> Any:
+def shown(tmp_path_factory, require_package):
     """The outputs of each cell, and of one that goes wrong."""
     require_package("nbclient", "ipykernel")
     import nbformat
@@ -59,20 +56,20 @@ def shown(tmp_path_factory: pytest.TempPathFactory, require_package: Callable[..
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.splitlines()[-1])
-def test_a_cell_shows_its_answer_as_a_page(cell: str, shown: Mapping[str, Any]) -> None:
+def test_a_cell_shows_its_answer_as_a_page(cell, shown):
     (output,) = shown[cell]  # and no word of progress beside it
     assert output.output_type == "execute_result"
     for words in CELLS[cell]:
         assert words in output.data["text/html"]
 
 
-def test_what_goes_wrong_is_reported_in_the_caller_s_words(shown: Mapping[str, Any]) -> None:
+def test_what_goes_wrong_is_reported_in_the_caller_s_words(shown):
     (output,) = shown["wrong"]
     assert output.output_type == "error"
     assert output.evalue.splitlines()[:2] == ["error: the model file does not exist", "  absent.tflite"]
 
 
-def test_a_browser_shows_the_picture_of_the_arena(shown: Mapping[str, Any], browser: Any) -> None:
+def test_a_browser_shows_the_picture_of_the_arena(shown, browser):
     page = browser.new_page()
     page.set_content(shown[next(iter(CELLS))][0].data["text/html"])
     assert "bytes of RAM" in page.inner_text("pre")

@@ -1,10 +1,7 @@
 """`deploy.connect` keeps a line open: what runs, counts and fails on it, call after call."""
 
-from __future__ import annotations
-
 import gc
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,6 @@ import pytest
 
 import deploy
 from deploy.compiler.compile_model import Compiled
-from deploy.devices.connection import OpenLine
 
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 MANY = 1_000
@@ -26,12 +22,12 @@ def images(count: int) -> Any:
 
 
 @pytest.fixture
-def device() -> Iterator[OpenLine]:
+def device():
     with deploy.connect(DIGITS, board="host", profile=True) as opened:
         yield opened
 
 
-def test_runs_give_what_the_reference_gives(device: OpenLine) -> None:
+def test_runs_give_what_the_reference_gives(device):
     found = device.run(images(4)).outputs["digit"]
     assert np.array_equal(found, deploy.load(DIGITS).run(images(4))["digit"])
     single = device.run(images(4)[2]).outputs["digit"]
@@ -39,7 +35,7 @@ def test_runs_give_what_the_reference_gives(device: OpenLine) -> None:
     assert [spec.name for spec in (*device.inputs, *device.outputs)] == ["image", "digit"]
 
 
-def test_floats_go_in_and_come_out(device: OpenLine) -> None:
+def test_floats_go_in_and_come_out(device):
     shares = np.random.default_rng(2).random((1, 8, 8, 1)).astype(np.float32)
     found = device.run(shares, quantize=True, dequantize=True).outputs["digit"]
     wanted = deploy.load(DIGITS).run(shares, quantize=True, dequantize=True)["digit"]
@@ -47,7 +43,7 @@ def test_floats_go_in_and_come_out(device: OpenLine) -> None:
     assert np.array_equal(found, wanted)
 
 
-def test_states_last_from_call_to_call_until_reset(stateful: Compiled) -> None:
+def test_states_last_from_call_to_call_until_reset(stateful):
     steps = np.random.default_rng(3).integers(-128, 128, (6, *stateful_shape(stateful)), np.int8)
     with deploy.connect(stateful) as device:
         together = outputs_of(device.run(steps))
@@ -68,11 +64,11 @@ def stateful_shape(compiled: Compiled) -> tuple[int, ...]:
 
 
 @pytest.fixture
-def stateful(shared_dir: Path) -> Compiled:
+def stateful(shared_dir):
     return deploy.compile(shared_dir / "models" / "mww_okay_nabu_v2_int8" / "model.tflite", board="host")
 
 
-def test_times_are_of_one_run(device: OpenLine) -> None:
+def test_times_are_of_one_run(device):
     timed = device.time(number=4, repeat=5)
     assert timed.number == 4
     assert 0 < timed.seconds.min <= timed.seconds.median <= timed.seconds.max < 0.1
@@ -82,9 +78,7 @@ def test_times_are_of_one_run(device: OpenLine) -> None:
 
 
 @pytest.mark.qemu
-def test_an_emulated_board_counts_the_same_instructions_each_time(
-    require_tool: Callable[..., None],
-) -> None:
+def test_an_emulated_board_counts_the_same_instructions_each_time(require_tool):
     require_tool("arm-none-eabi-gcc")
     with deploy.connect(DIGITS, board="mps2-an386", profile=True) as device:
         once, four = device.time(), device.time(number=4, repeat=2)
@@ -98,7 +92,7 @@ def test_an_emulated_board_counts_the_same_instructions_each_time(
         assert device.stats.stack_used <= device.stats.stack_bytes
 
 
-def test_layers_are_those_of_the_model(device: OpenLine) -> None:
+def test_layers_are_those_of_the_model(device):
     layers = device.profile(images(1)[0])
     inspected = deploy.inspect(DIGITS, board="host").as_json()["layers"]
     assert [layer["op"] for layer in layers] == [layer["op"] for layer in inspected]
@@ -107,7 +101,7 @@ def test_layers_are_those_of_the_model(device: OpenLine) -> None:
     assert [layer["crc32"] for layer in layers] == [layer["crc32"] for layer in again]
 
 
-def test_wrong_inputs_are_refused_and_the_line_goes_on(device: OpenLine) -> None:
+def test_wrong_inputs_are_refused_and_the_line_goes_on(device):
     for wrong, said in (
         (np.zeros((3, 3), np.int8), "the model needs [1, 8, 8, 1]"),
         ({"picture": images(1)[0]}, 'no input "picture"'),
@@ -123,7 +117,7 @@ def test_wrong_inputs_are_refused_and_the_line_goes_on(device: OpenLine) -> None
     assert device.run(images(1)[0]).outputs["digit"].shape == (1, 10)
 
 
-def test_a_closed_line_says_so(device: OpenLine) -> None:
+def test_a_closed_line_says_so(device):
     device.close()
     device.close()
     assert repr(device) == "<digits on host, line closed>"
@@ -133,7 +127,7 @@ def test_a_closed_line_says_so(device: OpenLine) -> None:
     assert "open a new one with deploy.connect" in str(caught.value)
 
 
-def test_firmware_without_the_measuring_of_layers_says_so() -> None:
+def test_firmware_without_the_measuring_of_layers_says_so():
     with (
         deploy.connect(DIGITS, board="host") as device,
         pytest.raises(deploy.DeployError, match="does not measure layers"),
@@ -141,10 +135,10 @@ def test_firmware_without_the_measuring_of_layers_says_so() -> None:
         device.profile(images(1)[0])
 
 
-def test_two_calls_at_once_are_not_mixed(device: OpenLine) -> None:
+def test_two_calls_at_once_are_not_mixed(device):
     """The second is refused, by name, and the first comes to its end."""
     begun, go_on = threading.Event(), threading.Event()
-    session = device._device.session  # type: ignore[union-attr]
+    session = device._device.session
     reset = session.reset
 
     def slow_reset(*words: Any) -> None:
@@ -152,7 +146,7 @@ def test_two_calls_at_once_are_not_mixed(device: OpenLine) -> None:
         assert go_on.wait(30)
         reset(*words)
 
-    session.reset = slow_reset  # type: ignore[method-assign]
+    session.reset = slow_reset
     thread = threading.Thread(target=device.reset)
     thread.start()
     assert begun.wait(30)
@@ -160,17 +154,17 @@ def test_two_calls_at_once_are_not_mixed(device: OpenLine) -> None:
         device.run(images(1)[0])
     go_on.set()
     thread.join(30)
-    session.reset = reset  # type: ignore[method-assign]
+    session.reset = reset
     assert device.run(images(1)[0]).outputs["digit"].shape == (1, 10)
 
 
-def test_two_boards_are_two_lines(device: OpenLine) -> None:
+def test_two_boards_are_two_lines(device):
     with deploy.connect(DIGITS, board="host") as other:
         assert np.array_equal(outputs_of(device.run(images(2))), outputs_of(other.run(images(2))))
 
 
 @pytest.fixture
-def me(require_package: Callable[..., None]) -> Any:
+def me(require_package):
     """The process of the tests, as the system sees it."""
     require_package("psutil")
     import psutil  # of distributed
@@ -183,7 +177,7 @@ def children_of(me: Any) -> set[Any]:
     return set(me.children(recursive=True))
 
 
-def test_many_calls_keep_nothing(device: OpenLine, me: Any) -> None:
+def test_many_calls_keep_nothing(device, me):
     image = images(1)[0]
     device.run(image)
     children, before = children_of(me), (me.num_fds(), threading.active_count())
@@ -193,7 +187,7 @@ def test_many_calls_keep_nothing(device: OpenLine, me: Any) -> None:
     assert children_of(me) <= children
 
 
-def test_a_line_that_is_forgotten_is_closed(me: Any) -> None:
+def test_a_line_that_is_forgotten_is_closed(me):
     before = children_of(me)
     forgotten = deploy.connect(DIGITS, board="host")
     started = children_of(me) - before

@@ -1,13 +1,10 @@
 """What a user sees of the package: one name, types that hold, and results that are short at a prompt."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -22,26 +19,26 @@ from deploy.quantization.onnx_quantizer import Quantized
 SAYS_WHAT_IS_LOADED = "import sys, solder; print([n for n in sys.modules if n.startswith('codegen')])"
 
 
-def test_it_has_the_same_objects_under_the_same_names() -> None:
+def test_it_has_the_same_objects_under_the_same_names():
     assert solder.__all__ == deploy.__all__
     for name in solder.__all__:
         assert getattr(solder, name) is getattr(deploy, name)
     assert set(solder.__all__) <= set(dir(solder))
 
 
-def test_the_language_is_the_same_module_however_it_is_imported() -> None:
+def test_the_language_is_the_same_module_however_it_is_imported():
     import solder.lang
 
     assert sys.modules["solder.lang"] is lang
     assert solder.lang is lang
 
 
-def test_nothing_of_the_compiler_is_loaded_before_it_is_asked_for() -> None:
+def test_nothing_of_the_compiler_is_loaded_before_it_is_asked_for():
     argv = [sys.executable, "-c", SAYS_WHAT_IS_LOADED]
     assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_a_file_that_hides_ours_is_named_with_the_way_out(tmp_path: Path) -> None:
+def test_a_file_that_hides_ours_is_named_with_the_way_out(tmp_path):
     (tmp_path / "deploy.py").write_text("print('mine')\n")
     argv = [sys.executable, "-c", "import solder"]
     said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True).stderr.splitlines()[-1]
@@ -79,12 +76,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize("package", OUR_PACKAGES)
-def test_every_package_says_that_it_has_types(package: str, repo_root: Path) -> None:
+def test_every_package_says_that_it_has_types(package, repo_root):
     assert (repo_root / package / "py.typed").is_file()
 
 
 @pytest.mark.slow
-def test_a_program_that_uses_solder_is_type_checked(tmp_path: Path) -> None:
+def test_a_program_that_uses_solder_is_type_checked(tmp_path):
     path = tmp_path / "program.py"
     path.write_text("\n".join([PROGRAM.rstrip(), *WRONG, ""]))
     argv = [
@@ -108,14 +105,14 @@ def test_a_program_that_uses_solder_is_type_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("module", [deploy, lang])
-def test_what_is_loaded_when_it_is_asked_for_is_listed_before(module: ModuleType) -> None:
+def test_what_is_loaded_when_it_is_asked_for_is_listed_before(module):
     assert {*module.__all__} <= {*dir(module)}
 
 
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 
 
-def test_a_compiled_module_is_shown_in_a_line() -> None:
+def test_a_compiled_module_is_shown_in_a_line():
     compiled = deploy.compile(DIGITS, board="host")
     quantized = Quantized(b"x" * 60_000, 200_000, (), None, None, None)
     conversion = Conversion("PyTorch", Judgement(1e-7, 1e-3, 4), quantized, None, None, None)
@@ -126,7 +123,7 @@ def test_a_compiled_module_is_shown_in_a_line() -> None:
     assert repr(quantized) == "<int8 model of 60,000 bytes, 200,000 in float>"
 
 
-def test_a_notebook_keeps_columns_in_line_and_shows_reports_as_pages() -> None:
+def test_a_notebook_keeps_columns_in_line_and_shows_reports_as_pages():
     compiled = deploy.compile(DIGITS, board="host")
     assert compiled._repr_html_().startswith('<pre style="font-family: monospace">digits')
     report = deploy.report(DIGITS, "host")._repr_html_()

@@ -1,7 +1,5 @@
 """All that commands can, Python can, with the same words; what it answers reads well at a prompt."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import json
@@ -92,7 +90,7 @@ def arguments_of(command: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - NO_FUNCTIONS))
-def test_a_command_is_a_function_with_the_same_words(command: str) -> None:
+def test_a_command_is_a_function_with_the_same_words(command):
     function = getattr(deploy, command.replace("-", "_"))
     taken = inspect.signature(function).parameters
     different = DIFFERENT.get(command, {})
@@ -115,7 +113,7 @@ LISTS: dict[str, tuple[Callable[[], Answer], tuple[str, ...]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LISTS)
-def test_an_answer_has_the_command_s_facts_and_page(name: str, run_deploy: Run) -> None:
+def test_an_answer_has_the_command_s_facts_and_page(name, run_deploy):
     ask, words = LISTS[name]
     answer = ask()
     assert f"{answer}\n" == run_deploy(*words).out
@@ -126,7 +124,7 @@ def test_an_answer_has_the_command_s_facts_and_page(name: str, run_deploy: Run) 
 
 
 @pytest.mark.cc
-def test_a_project_is_made_built_and_flashed_from_python(tmp_path: Path) -> None:
+def test_a_project_is_made_built_and_flashed_from_python(tmp_path):
     compiled = deploy.compile(DIGITS, "host")
     made = deploy.new(compiled, tmp_path / "project", app="standalone")
     assert list(made["models"]) == ["digits"]
@@ -142,7 +140,7 @@ def test_a_project_is_made_built_and_flashed_from_python(tmp_path: Path) -> None
 
 
 @pytest.mark.cc
-def test_a_compiled_model_is_measured_and_verified() -> None:
+def test_a_compiled_model_is_measured_and_verified():
     compiled = deploy.compile(DIGITS, "host")
     cost = deploy.bench(compiled, median_of=1, layers=True)
     assert (cost["model"], len(cost["layers"])) == ("digits", len(compiled.model.layers))
@@ -153,7 +151,7 @@ def test_a_compiled_model_is_measured_and_verified() -> None:
 
 
 @pytest.mark.cc
-def test_floats_go_in_and_come_out() -> None:
+def test_floats_go_in_and_come_out():
     """By the scales of the model's inputs and outputs, on the board as in the reference."""
     images = np.random.default_rng(3).random((4, 1, 8, 8, 1), np.float32)
     model = deploy.load(DIGITS)
@@ -168,7 +166,7 @@ def test_floats_go_in_and_come_out() -> None:
 
 
 @pytest.mark.cc
-def test_the_command_writes_floats_too(tmp_path: Path, run_deploy: Run) -> None:
+def test_the_command_writes_floats_too(tmp_path, run_deploy):
     out = tmp_path / "out.npz"
     words = ("run", DIGITS, "--board", "host", "--fill", "zeros", "--output", out)
     assert run_deploy(*words, "--dequantize").status == 0
@@ -177,7 +175,7 @@ def test_the_command_writes_floats_too(tmp_path: Path, run_deploy: Run) -> None:
     assert np.array_equal(floats, (np.load(out)["output_0"].astype(np.float32) + 128) / 256)
 
 
-def test_objects_say_what_they_are() -> None:
+def test_objects_say_what_they_are():
     compiled = deploy.compile(DIGITS, "mps2-an386")
     assert repr(deploy.load(DIGITS)) == "<digits.tflite: image int8[1, 8, 8, 1] -> digit int8[1, 10]>"
     sizes = f"{compiled.arena_bytes:,} bytes of arena, {compiled.constants_bytes:,} of constants"
@@ -194,7 +192,7 @@ def test_objects_say_what_they_are() -> None:
     assert repr(lang.schedule("sums", [x], x + x)).startswith("<Schedule of")
 
 
-def test_quantising_says_what_it_does_not_know(tmp_path: Path) -> None:
+def test_quantising_says_what_it_does_not_know(tmp_path):
     with pytest.raises(deploy.DeployError, match='method "mean" is not known'):
         deploy.quantize("kws.onnx", {}, tmp_path / "kws.onnx", method="mean")
     with pytest.raises(deploy.DeployError, match='io_type "uint8" is not known - did you mean "int8"'):

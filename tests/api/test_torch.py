@@ -1,7 +1,5 @@
 """PyTorch modules in one call: tests that need PyTorch are skipped where it is not installed."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +31,7 @@ class FakeModule:
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> FakeModule:
+def module(monkeypatch):
     """A module of a PyTorch that is not there."""
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(nn=SimpleNamespace(Module=FakeModule)))
     return FakeModule()
@@ -63,7 +61,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_makes_no_sense_is_reported(name: str, module: FakeModule) -> None:
+def test_what_makes_no_sense_is_reported(name, module):
     words, text = WRONG[name]
     with pytest.raises(deploy.DeployError) as caught:
         deploy.compile(module, "host", **words)
@@ -71,7 +69,7 @@ def test_what_makes_no_sense_is_reported(name: str, module: FakeModule) -> None:
 
 
 @pytest.mark.parametrize("word", ["example", "calibration", "labels", "signal_to_noise", "activation_type"])
-def test_files_have_none_of_these_words(word: str) -> None:
+def test_files_have_none_of_these_words(word):
     given: dict[str, Any] = {word: np.zeros(1)}
     with pytest.raises(deploy.DeployError) as caught:
         deploy.compile(DEMO / "digits.tflite", "host", **given)
@@ -79,7 +77,7 @@ def test_files_have_none_of_these_words(word: str) -> None:
     assert "deploy.quantize" in str(caught.value)
 
 
-def test_a_float_conversion_is_reported_in_a_line() -> None:
+def test_a_float_conversion_is_reported_in_a_line():
     told = str(Conversion("PyTorch", Judgement(2.5e-7, 1e-3, 4), None, None, None, None))
     assert told == (
         "exported      outputs differ from PyTorch's by 2.5e-07 at most, 4 inputs "
@@ -117,7 +115,7 @@ def trained(torch: Any) -> Any:
 
 @pytest.mark.arm
 @pytest.mark.slow
-def test_a_network_keeps_its_accuracy_up_to_the_emulated_board() -> None:
+def test_a_network_keeps_its_accuracy_up_to_the_emulated_board():
     torch = pytest.importorskip("torch")
     network, (images, labels) = trained(torch), digits()
     compiled = deploy.compile(
@@ -146,7 +144,7 @@ def test_a_network_keeps_its_accuracy_up_to_the_emulated_board() -> None:
 
 
 @pytest.mark.slow
-def test_four_bits_stay_only_if_the_network_takes_less_flash() -> None:
+def test_four_bits_stay_only_if_the_network_takes_less_flash():
     torch = pytest.importorskip("torch")
     network, (images, _) = trained(torch), digits()
     given: dict[str, Any] = {"example": torch.zeros(EXAMPLE), "calibration": torch.from_numpy(images[260:])}
@@ -197,7 +195,7 @@ def networks(torch: Any) -> dict[str, tuple[Any, tuple[int, ...]]]:
 
 
 @pytest.mark.slow
-def test_networks_of_several_kinds_compute_what_pytorch_computes() -> None:
+def test_networks_of_several_kinds_compute_what_pytorch_computes():
     torch = pytest.importorskip("torch")
     torch.manual_seed(1)
     for name, (network, shape) in networks(torch).items():
@@ -207,7 +205,7 @@ def test_networks_of_several_kinds_compute_what_pytorch_computes() -> None:
         assert compiled.conversion.distance < 1e-4, name
 
 
-def test_what_pytorch_cannot_export_is_reported() -> None:
+def test_what_pytorch_cannot_export_is_reported():
     torch = pytest.importorskip("torch")
 
     class Strange(torch.nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
@@ -276,7 +274,7 @@ def refused(torch: Any) -> dict[str, tuple[Any, str, int]]:
 
 
 @pytest.mark.parametrize("name", ["a branch", "a value", "a buffer", "a number"])
-def test_what_depends_on_more_than_the_graph_is_refused_with_its_line(name: str) -> None:
+def test_what_depends_on_more_than_the_graph_is_refused_with_its_line(name):
     torch = pytest.importorskip("torch")
     part, what, line = refused(torch)[name]
     network = torch.nn.Sequential(torch.nn.Linear(4, 4), part)
@@ -289,7 +287,7 @@ def test_what_depends_on_more_than_the_graph_is_refused_with_its_line(name: str)
     assert ("torch.where" if what.startswith("the model's control flow") else "return y, state") in hint
 
 
-def test_what_is_kept_but_changes_no_output_is_no_state() -> None:
+def test_what_is_kept_but_changes_no_output_is_no_state():
     torch = pytest.importorskip("torch")
 
     class Observes(torch.nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
@@ -323,7 +321,7 @@ def kinds(torch: Any) -> dict[str, Callable[[Any], Any]]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's of its own parts
 @pytest.mark.parametrize("kind", ["half", "double", "torch.compile", "ExportedProgram", "scripted", "traced"])
-def test_a_network_is_taken_in_each_of_its_forms(kind: str) -> None:
+def test_a_network_is_taken_in_each_of_its_forms(kind):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
@@ -336,7 +334,7 @@ def test_a_network_is_taken_in_each_of_its_forms(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's of its own parts
-def test_a_network_that_pt2e_quantised_keeps_its_integers() -> None:
+def test_a_network_that_pt2e_quantised_keeps_its_integers():
     torch = pytest.importorskip("torch")
     pytest.importorskip("torchao")
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -361,7 +359,7 @@ def test_a_network_that_pt2e_quantised_keeps_its_integers() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_not_read_is_reported_with_its_module_and_line() -> None:
+def test_what_is_not_read_is_reported_with_its_module_and_line():
     torch = pytest.importorskip("torch")
 
     class Finds(torch.nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
@@ -387,7 +385,7 @@ def test_what_is_not_read_is_reported_with_its_module_and_line() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
-def test_networks_of_pytorchs_are_within_a_ten_thousandth(name: str) -> None:
+def test_networks_of_pytorchs_are_within_a_ten_thousandth(name):
     torch = pytest.importorskip("torch")
     if NETWORKS[name].is_of_torchvision:
         pytest.importorskip("torchvision")

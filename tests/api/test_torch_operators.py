@@ -1,7 +1,5 @@
 """PyTorch's operators on inputs that are not centered: skipped if PyTorch is not installed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,7 +53,7 @@ def operators(torch: Any) -> Mapping[str, tuple[Any, tuple[int, ...]]]:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_operators_are_pytorchs_far_from_zero_too() -> None:
+def test_operators_are_pytorchs_far_from_zero_too():
     """The error is a share of the largest output, or of what rounding the input may change."""
     torch = pytest.importorskip("torch")
     base: Any = torch.nn.Module

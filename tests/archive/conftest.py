@@ -1,9 +1,6 @@
 """A small compiled model, and its archive."""
 
-from __future__ import annotations
-
 import hashlib
-from pathlib import Path
 
 import pytest
 from tiny_models import TINY
@@ -14,7 +11,6 @@ from artifact.archive import write_archive
 from artifact.artifact import artifact_of
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 
 TARGET = Target(
@@ -26,7 +22,7 @@ RUNTIME = {"solder_model.h": b"/* what a model says of itself */\n"}
 
 
 @pytest.fixture(scope="session")
-def compiled() -> CompiledModel:
+def compiled():
     data = TINY["residual"]()
     graph = parse_model(data, "residual.tflite")
     digest = hashlib.sha256(data).hexdigest()
@@ -36,7 +32,7 @@ def compiled() -> CompiledModel:
 
 
 @pytest.fixture
-def archive_path(compiled: CompiledModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def archive_path(compiled, tmp_path, monkeypatch):
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     path = tmp_path / "residual.tar"
     write_archive(artifact_of(compiled, RUNTIME), path)

@@ -1,7 +1,5 @@
 """The memory map: where each row is and when, and how it is drawn as text and as a picture."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from math import dist
@@ -11,11 +9,10 @@ import pytest
 
 from aot.plan.check import check_plan
 from aot.plan.model import NO_ROWS, Kind, Plan, PlannedBuffer, PlanRequest, PlanTensor, Rows, Stage, Step
-from artifact.facts import ModelFacts, facts_of
+from artifact.facts import facts_of
 from artifact.memory_map import BufferLife, MemoryMap, Span, map_memory
 from artifact.memory_svg import draw_memory_svg
 from artifact.memory_text import draw_memory, rows_text, shortened
-from codegen.model import CompiledModel
 
 
 def row(n: int) -> tuple[Rows, ...]:
@@ -66,7 +63,7 @@ PLAN = Plan(
 
 
 @pytest.fixture(scope="module")
-def memory() -> MemoryMap:
+def memory():
     check_plan(REQUEST, PLAN)
     return map_memory(REQUEST, PLAN, 72)
 
@@ -75,32 +72,32 @@ def lives(buffer: BufferLife) -> list[tuple[int, int, int]]:
     return [(span.row, span.first, span.last) for span in buffer.spans]
 
 
-def test_rows_live_from_their_first_to_their_last_use(memory: MemoryMap) -> None:
+def test_rows_live_from_their_first_to_their_last_use(memory):
     assert lives(memory.by_name["in"]) == [(0, 0, 0), (1, 0, 1), (2, 0, 4), (3, 0, 7)]
     assert lives(memory.by_name["ring"]) == [(0, 0, 2), (1, 1, 5), (2, 4, 8), (3, 7, 8)]
     assert lives(memory.by_name["pairs"]) == [(0, 2, 3), (1, 5, 6), (2, 8, 9)]
     assert lives(memory.by_name["out"]) == [(0, 9, 9)]
 
 
-def test_state_lives_from_the_first_step_of_its_stage_to_the_last(memory: MemoryMap) -> None:
+def test_state_lives_from_the_first_step_of_its_stage_to_the_last(memory):
     assert lives(memory.by_name["pair.state"]) == [(0, 2, 8)]
     assert lives(memory.by_name["sum.state"]) == [(0, 3, 9)]
     assert [b.kind for b in memory.buffers] == ["input", "inner", "inner", "output", "sums", "sums"]
 
 
-def test_rows_of_a_ring_come_round_to_the_same_addresses(memory: MemoryMap) -> None:
+def test_rows_of_a_ring_come_round_to_the_same_addresses(memory):
     ring = memory.by_name["ring"]
     assert ring.is_ring
     assert [span.address for span in ring.spans] == [32, 40, 32, 40]
     assert list(ring.spans)[2] == Span(2, 32, 8, 4, 8)
 
 
-def test_a_tensor_that_is_held_whole_is_not_a_ring(memory: MemoryMap) -> None:
+def test_a_tensor_that_is_held_whole_is_not_a_ring(memory):
     assert not memory.by_name["in"].is_ring
     assert not memory.by_name["sum.state"].is_ring
 
 
-def test_live_bytes_are_those_of_the_rows_that_are_needed(memory: MemoryMap) -> None:
+def test_live_bytes_are_those_of_the_rows_that_are_needed(memory):
     # in + ring + pairs + states + out, by step
     assert memory.live_bytes == (
         32 + 8,
@@ -117,11 +114,11 @@ def test_live_bytes_are_those_of_the_rows_that_are_needed(memory: MemoryMap) -> 
     assert (memory.peak_step, memory.peak_bytes) == (2, 44)
 
 
-def test_what_is_there_at_the_peak_is_named_largest_first(memory: MemoryMap) -> None:
+def test_what_is_there_at_the_peak_is_named_largest_first(memory):
     assert memory.live_at(2) == (("in", 16), ("ring", 16), ("pairs", 8), ("pair.state", 4))
 
 
-def test_a_row_written_in_place_counts_once() -> None:
+def test_a_row_written_in_place_counts_once():
     request = PlanRequest(
         tensors=(PlanTensor("in", 2, 8, Kind.INPUT), PlanTensor("out", 2, 8, Kind.OUTPUT)),
         stages=(
@@ -140,7 +137,7 @@ def test_a_row_written_in_place_counts_once() -> None:
     assert map_memory(request, plan, 0).live_bytes == (16, 16)
 
 
-def test_rows_that_nobody_reads_take_no_place() -> None:
+def test_rows_that_nobody_reads_take_no_place():
     request = PlanRequest(
         tensors=(PlanTensor("in", 3, 8, Kind.INPUT), PlanTensor("out", 1, 8, Kind.OUTPUT)),
         stages=(Stage("crop", ("in",), ("out",), (Step(row(1), row(0)),)),),
@@ -154,7 +151,7 @@ def test_rows_that_nobody_reads_take_no_place() -> None:
     assert memory.live_bytes == (16,)
 
 
-def test_a_compiled_model_needs_at_least_its_bound_and_at_most_its_arena(compiled: CompiledModel) -> None:
+def test_a_compiled_model_needs_at_least_its_bound_and_at_most_its_arena(compiled):
     memory = facts_of(compiled).memory
     # The bound knows of rings that share no byte: it may lie above all that lives at once.
     assert max(compiled.plan.bound_bytes, memory.peak_bytes) <= memory.arena_bytes
@@ -181,7 +178,7 @@ MEMORY = MemoryMap(
 )
 
 
-def test_the_text_has_a_bar_for_what_is_needed() -> None:
+def test_the_text_has_a_bar_for_what_is_needed():
     assert draw_memory(MEMORY).splitlines() == [
         "8 rows are computed, from left to right. A bar is the share of a buffer that is needed.",
         "                           bytes       at",
@@ -194,7 +191,7 @@ def test_the_text_has_a_bar_for_what_is_needed() -> None:
     ]
 
 
-def test_each_of_several_memories_is_drawn_by_itself() -> None:
+def test_each_of_several_memories_is_drawn_by_itself():
     buffers = [
         replace(buffer, pool="SRAM" if buffer.name == "image" else "DTCM") for buffer in MEMORY.buffers
     ]
@@ -215,7 +212,7 @@ def test_each_of_several_memories_is_drawn_by_itself() -> None:
     ]
 
 
-def test_columns_are_as_wide_as_megabytes_need() -> None:
+def test_columns_are_as_wide_as_megabytes_need():
     image, *others = MEMORY.buffers
     memory = replace(
         MEMORY, pool_bytes={"arena": 12_345_678}, buffers=(replace(image, row_bytes=1_000_000), *others)
@@ -226,21 +223,21 @@ def test_columns_are_as_wide_as_megabytes_need() -> None:
     assert total.endswith("|  12,345,678              arena")
 
 
-def test_many_steps_share_a_column_which_shows_the_most_of_them() -> None:
+def test_many_steps_share_a_column_which_shows_the_most_of_them():
     lines = draw_memory(MEMORY, columns=4).splitlines()
     assert lines[2].startswith("image        |█▄▂ |")
     assert lines[4].startswith("pool/Max     | ▃▆█|")
 
 
 @pytest.mark.parametrize("width", [70, 80])
-def test_a_map_is_no_wider_than_the_terminal(width: int, compiled: CompiledModel) -> None:
+def test_a_map_is_no_wider_than_the_terminal(width, compiled):
     wide = draw_memory(facts_of(compiled).memory).splitlines()[2:-1]
     lines = draw_memory(facts_of(compiled).memory, width=width).splitlines()[2:-1]
     assert max(map(len, lines)) == width < max(map(len, wide))
     assert [line.split("|")[2] for line in lines] == [line.split("|")[2] for line in wide]
 
 
-def test_the_peak_is_marked_under_its_column(compiled: CompiledModel) -> None:
+def test_the_peak_is_marked_under_its_column(compiled):
     memory = facts_of(compiled).memory
     *_, total, peak = draw_memory(memory, columns=len(memory.order)).splitlines()
     assert peak.index("▲") - total.index("|") - 1 == memory.peak_step
@@ -256,16 +253,16 @@ def test_the_peak_is_marked_under_its_column(compiled: CompiledModel) -> None:
         ("model/a/long_name", "…/long_name"),
     ],
 )
-def test_long_names_keep_their_end(name: str, shown: str) -> None:
+def test_long_names_keep_their_end(name, shown):
     assert shortened(name, 11) == shown
 
 
-def test_how_much_is_held_is_said_in_words() -> None:
+def test_how_much_is_held_is_said_in_words():
     assert [rows_text(b) for b in MEMORY.buffers] == ["4 rows", "ring of 2 of 4 rows", "3 rows", "whole"]
 
 
 @pytest.fixture(scope="module")
-def facts(compiled: CompiledModel) -> ModelFacts:
+def facts(compiled):
     return facts_of(compiled)
 
 
@@ -273,7 +270,7 @@ def texts(svg: str) -> list[str]:
     return ["".join(element.itertext()) for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
-def test_the_picture_names_model_buffers_layers_and_peak(facts: ModelFacts) -> None:
+def test_the_picture_names_model_buffers_layers_and_peak(facts):
     shown = texts(draw_memory_svg(facts))
     assert facts.name in shown
     assert f"peak: {facts.memory.peak_bytes:,} bytes" in shown
@@ -281,7 +278,7 @@ def test_the_picture_names_model_buffers_layers_and_peak(facts: ModelFacts) -> N
     assert [text for text in shown if text.startswith("conv2d  8×8×4 → 8×8×4")]  # noqa: RUF001
 
 
-def test_rings_are_outlined_and_have_a_legend_symbol_of_their_rows(facts: ModelFacts) -> None:
+def test_rings_are_outlined_and_have_a_legend_symbol_of_their_rows(facts):
     svg = draw_memory_svg(facts)
     rings = [buffer for buffer in facts.memory.buffers if buffer.is_ring]
     assert rings
@@ -291,7 +288,7 @@ def test_rings_are_outlined_and_have_a_legend_symbol_of_their_rows(facts: ModelF
 
 
 @pytest.mark.parametrize("rows", [5, 7, 12])
-def test_segments_of_a_ring_are_longer_than_the_gaps(rows: int, facts: ModelFacts) -> None:
+def test_segments_of_a_ring_are_longer_than_the_gaps(rows, facts):
     buffers = list(facts.memory.buffers)
     place = next(n for n, buffer in enumerate(buffers) if buffer.is_ring)
     buffers[place] = replace(buffers[place], rows_held=rows, rows=2 * rows)
@@ -303,7 +300,7 @@ def test_segments_of_a_ring_are_longer_than_the_gaps(rows: int, facts: ModelFact
         assert dist(begin, end) > dist(end, following)
 
 
-def test_every_other_turn_of_a_ring_is_lighter(facts: ModelFacts) -> None:
+def test_every_other_turn_of_a_ring_is_lighter(facts):
     ring = next(buffer for buffer in facts.memory.buffers if buffer.is_ring)
     root = ElementTree.fromstring(draw_memory_svg(facts))
     drawn = {
@@ -315,18 +312,18 @@ def test_every_other_turn_of_a_ring_is_lighter(facts: ModelFacts) -> None:
     assert drawn == {"0.9": first_turns, "0.55": len(ring.span_rows) - first_turns}
 
 
-def test_the_picture_is_the_same_each_time(facts: ModelFacts) -> None:
+def test_the_picture_is_the_same_each_time(facts):
     assert draw_memory_svg(facts) == draw_memory_svg(facts)
 
 
-def test_a_users_names_cannot_break_the_picture(facts: ModelFacts) -> None:
+def test_a_users_names_cannot_break_the_picture(facts):
     first, *others = facts.memory.buffers
     odd = replace(first, name='<script>&"\x07')
     memory = replace(facts.memory, buffers=(odd, *others))
     assert '<script>&"\N{REPLACEMENT CHARACTER}' in texts(draw_memory_svg(replace(facts, memory=memory)))
 
 
-def test_pools_stand_on_one_another(facts: ModelFacts) -> None:
+def test_pools_stand_on_one_another(facts):
     first, *others = facts.memory.buffers
     memory = replace(
         facts.memory,

@@ -1,7 +1,5 @@
 """An archive is read only where it is whole, known and as it was written; else it is said what is wrong."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -61,38 +59,38 @@ def add_entry(path: Path, name: str, kind: bytes = tarfile.REGTYPE, link: str = 
     pack(path, [*entries(path), (info, b"")])
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(tmp_path):
     require_facts(refusal(tmp_path / "x.tar"), f"not exist x.tar {WRITES_ONE}")
 
 
-def test_a_folder(tmp_path: Path) -> None:
+def test_a_folder(tmp_path):
     (tmp_path / "x.tar").mkdir()
     require_facts(refusal(tmp_path / "x.tar"), f"folder x.tar {WRITES_ONE}")
 
 
 @pytest.mark.parametrize("data", [b"", b"no tar at all", bytes(range(256)) * 8, b"\x1f\x8b" + bytes(2000)])
-def test_a_file_that_is_not_a_tar(data: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_tar(data, tmp_path):
     (tmp_path / "x.tar").write_bytes(data)
     require_facts(refusal(tmp_path / "x.tar"), f"{len(data):,} bytes, not a tar x.tar {WRITES_ONE}")
 
 
-def test_a_tar_of_something_else(tmp_path: Path) -> None:
+def test_a_tar_of_something_else(tmp_path):
     pack(tmp_path / "x.tar", [(tarfile.TarInfo("photo.jpg"), b"smile")])
     require_facts(refusal(tmp_path / "x.tar"), f"no metadata.json x.tar {WRITES_ONE}")
 
 
-def test_an_archive_of_another_tool(tmp_path: Path) -> None:
+def test_an_archive_of_another_tool(tmp_path):
     document = {"version": 7, "modules": {"default": {"model_name": "default"}}}
     pack(tmp_path / "x.tar", [(tarfile.TarInfo("./metadata.json"), json.dumps(document).encode())])
     require_facts(refusal(tmp_path / "x.tar"), f'not written by no "solder" x.tar {AGAIN}')
 
 
-def test_a_version_of_the_library_format_that_is_not_known(archive_path: Path) -> None:
+def test_a_version_of_the_library_format_that_is_not_known(archive_path):
     with_metadata(archive_path, lambda document: document.update(version=8))
     require_facts(refusal(archive_path), f"Model Library Format 8, reads 7 residual.tar {AGAIN}")
 
 
-def test_an_archive_of_an_older_format(archive_path: Path, repo_root: Path) -> None:
+def test_an_archive_of_an_older_format(archive_path, repo_root):
     with_metadata(archive_path, as_format_1_had_it)
     message = refusal(archive_path)
     require_facts(message, f"format 1, Solder 0.1.0 reads 3 residual.tar {AGAIN}")
@@ -109,13 +107,13 @@ def as_format_1_had_it(document: Any) -> None:
             buffer[f"{end}_firing"] = buffer.pop(f"{end}_step")
 
 
-def test_an_archive_of_a_newer_format(archive_path: Path) -> None:
+def test_an_archive_of_a_newer_format(archive_path):
     with_metadata(archive_path, lambda document: document["solder"].update(format=4, tool_version="9.1"))
     require_facts(refusal(archive_path), f"format 4, reads 3 residual.tar use Solder 9.1, {AGAIN}")
 
 
 @pytest.mark.parametrize("stated", ["1", None, [2]])
-def test_a_format_that_is_not_a_number(stated: object, archive_path: Path) -> None:
+def test_a_format_that_is_not_a_number(stated, archive_path):
     with_metadata(archive_path, lambda document: document["solder"].update(format=stated, tool_version="0.9"))
     require_facts(refusal(archive_path), f"format {stated}, Solder 0.9 reads 3 residual.tar {AGAIN}")
 
@@ -129,7 +127,7 @@ def test_a_format_that_is_not_a_number(stated: object, archive_path: Path) -> No
         (b"[7]", "holds no JSON object"),
     ],
 )
-def test_metadata_that_is_not_a_json_object(text: bytes, says: str, archive_path: Path) -> None:
+def test_metadata_that_is_not_a_json_object(text, says, archive_path):
     (info, _), *others = entries(archive_path)
     pack(archive_path, [(info, text), *others])
     assert refusal(archive_path).startswith(f"error: the archive's metadata.json {says}")
@@ -164,29 +162,29 @@ SCHEMA_VIOLATIONS = {
 
 
 @pytest.mark.parametrize("kind", SCHEMA_VIOLATIONS)
-def test_metadata_that_breaks_the_schema(kind: str, archive_path: Path) -> None:
+def test_metadata_that_breaks_the_schema(kind, archive_path):
     change, says = SCHEMA_VIOLATIONS[kind]
     with_metadata(archive_path, change)
     version = json.loads(entries(archive_path)[0][1])["solder"]["tool_version"]
     require_facts(refusal(archive_path), f"another version {version} residual.tar {says} {AGAIN}")
 
 
-def test_metadata_that_breaks_the_schema_and_was_changed_is_no_other_version(archive_path: Path) -> None:
+def test_metadata_that_breaks_the_schema_and_was_changed_is_no_other_version(archive_path):
     with_metadata(archive_path, lambda document: document["solder"].pop("arena_bytes"), sign=False)
     assert refusal(archive_path).startswith("error: the archive's metadata.json was changed after it was")
 
 
-def test_a_long_value_is_not_quoted_whole(archive_path: Path) -> None:
+def test_a_long_value_is_not_quoted_whole(archive_path):
     with_metadata(archive_path, lambda document: document["solder"].update(name="x" * 5000 + "!"))
     assert len(refusal(archive_path)) < 400
 
 
-def test_a_number_in_the_metadata_was_changed(archive_path: Path) -> None:
+def test_a_number_in_the_metadata_was_changed(archive_path):
     with_metadata(archive_path, lambda d: d["solder"]["outputs"][0].update(arena_offset=4), sign=False)
     require_facts(refusal(archive_path), f"metadata.json changed SHA-256 residual.tar {AGAIN}")
 
 
-def test_a_source_was_changed(archive_path: Path) -> None:
+def test_a_source_was_changed(archive_path):
     changed = [
         (info, data.replace(b"row", b"ROW") if info.name.endswith("src/residual.c") else data)
         for info, data in entries(archive_path)
@@ -195,7 +193,7 @@ def test_a_source_was_changed(archive_path: Path) -> None:
     require_facts(refusal(archive_path), f"src/residual.c changed SHA-256 residual.tar {AGAIN}")
 
 
-def test_a_source_that_was_changed_with_its_hash_is_not_told_apart(archive_path: Path) -> None:
+def test_a_source_that_was_changed_with_its_hash_is_not_told_apart(archive_path):
     """Hashes show damage and not an author."""
     name, changed = "codegen/host/src/residual.c", b"int evil;\n"
     others = [(i, changed if i.name.endswith(name) else data) for i, data in entries(archive_path)]
@@ -205,12 +203,12 @@ def test_a_source_that_was_changed_with_its_hash_is_not_told_apart(archive_path:
     assert read_archive(archive_path).sources["residual.c"] == changed.decode()
 
 
-def test_a_file_is_missing(archive_path: Path) -> None:
+def test_a_file_is_missing(archive_path):
     pack(archive_path, [entry for entry in entries(archive_path) if "weights.c" not in entry[0].name])
     require_facts(refusal(archive_path), f"1 of its 10 files missing, src/residual_weights.c {AGAIN}")
 
 
-def test_a_file_was_added(archive_path: Path) -> None:
+def test_a_file_was_added(archive_path):
     add_entry(archive_path, "./codegen/host/src/more.c")
     require_facts(refusal(archive_path), f"src/more.c, metadata.json not list residual.tar {AGAIN}")
 
@@ -218,23 +216,23 @@ def test_a_file_was_added(archive_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["../x.c", "/x.c", "./codegen/../../x.c", "a\\..\\x.c", "C:/x.c", "./codegen/host/src/.."]
 )
-def test_an_entry_that_would_lie_outside(name: str, archive_path: Path) -> None:
+def test_an_entry_that_would_lie_outside(name, archive_path):
     add_entry(archive_path, name)
     require_facts(refusal(archive_path), f"{name!r}, outside residual.tar untrusted compile again")
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
-def test_an_entry_that_is_not_a_plain_file(kind: bytes, archive_path: Path) -> None:
+def test_an_entry_that_is_not_a_plain_file(kind, archive_path):
     add_entry(archive_path, "./runtime/x", kind, "./metadata.json")
     assert "'./runtime/x', which is not a plain file" in refusal(archive_path)
 
 
-def test_an_entry_that_is_there_twice(archive_path: Path) -> None:
+def test_an_entry_that_is_there_twice(archive_path):
     add_entry(archive_path, "./metadata.json")
     assert "'./metadata.json', which occurs twice" in refusal(archive_path)
 
 
-def test_a_graph_of_a_later_version_is_named(archive_path: Path) -> None:
+def test_a_graph_of_a_later_version_is_named(archive_path):
     archive = read_archive(archive_path)
     later = archive.graph_text.replace("= conv2d(", "= conv5d(").encode()
     changed = Artifact(archive.facts, {**archive.files, "src/residual.graph": later})
@@ -251,7 +249,7 @@ def read_or_refuse(path: Path) -> Artifact | None:
         return None
 
 
-def test_a_cut_archive_is_refused_wherever_it_is_cut(archive_path: Path) -> None:
+def test_a_cut_archive_is_refused_wherever_it_is_cut(archive_path):
     whole, data = read_archive(archive_path), archive_path.read_bytes()
     with tarfile.open(archive_path, "r:") as tar:
         last = tar.getmembers()[-1]
@@ -264,7 +262,7 @@ def test_a_cut_archive_is_refused_wherever_it_is_cut(archive_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_changed_byte_is_refused_or_without_effect(archive_path: Path) -> None:
+def test_a_changed_byte_is_refused_or_without_effect(archive_path):
     """Bytes between the files, and those that date and own them, mean nothing to the model."""
     whole, data = read_archive(archive_path), archive_path.read_bytes()
     places = random.Random(1)

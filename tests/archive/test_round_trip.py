@@ -1,7 +1,5 @@
 """What was compiled comes back from its archive, and other readers of the format find what they know."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from collections.abc import Mapping
@@ -21,7 +19,6 @@ from artifact.archive import is_archive, read_archive, write_archive
 from artifact.artifact import artifact_of
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 
 RUNTIME = {"solder_model.h": b"/* what a model says of itself */\n"}  # of archive_path
 
@@ -33,7 +30,7 @@ def metadata_of(path: Path) -> Any:
         return json.load(stream)
 
 
-def test_what_is_read_is_what_was_compiled(compiled: CompiledModel, archive_path: Path) -> None:
+def test_what_is_read_is_what_was_compiled(compiled, archive_path):
     """Facts, C files, graph and runtime; a file that differs is seen."""
     read = read_archive(archive_path)
     assert read == artifact_of(compiled, RUNTIME)
@@ -41,7 +38,7 @@ def test_what_is_read_is_what_was_compiled(compiled: CompiledModel, archive_path
     assert read.facts.arena_bytes == compiled.plan.arena_bytes
 
 
-def test_no_c_is_written_before_it_is_asked_for(compiled: CompiledModel) -> None:
+def test_no_c_is_written_before_it_is_asked_for(compiled):
     def write_sources() -> Mapping[str, str]:
         raise AssertionError("C was written")
 
@@ -51,7 +48,7 @@ def test_no_c_is_written_before_it_is_asked_for(compiled: CompiledModel) -> None
         _ = lazy.sources
 
 
-def test_sources_headers_and_runtime_are_told_apart(compiled: CompiledModel, archive_path: Path) -> None:
+def test_sources_headers_and_runtime_are_told_apart(compiled, archive_path):
     archive = read_archive(archive_path)
     assert {**archive.sources, **archive.headers} == compiled.sources
     assert sorted(archive.sources) == ["residual.c", "residual_describe.c", "residual_weights.c"]
@@ -59,7 +56,7 @@ def test_sources_headers_and_runtime_are_told_apart(compiled: CompiledModel, arc
     assert archive.runtime == {"solder_model.h": b"/* what a model says of itself */\n"}
 
 
-def test_the_graph_comes_back_and_runs(compiled: CompiledModel, archive_path: Path) -> None:
+def test_the_graph_comes_back_and_runs(compiled, archive_path):
     archive = read_archive(archive_path)
     graph = archive.graph
     assert archive.graph_text == print_graph(graph) == print_graph(compiled.graph)
@@ -68,9 +65,7 @@ def test_the_graph_comes_back_and_runs(compiled: CompiledModel, archive_path: Pa
     assert {n: a.tolist() for n, a in again.items()} == {n: a.tolist() for n, a in first.items()}
 
 
-def test_the_graph_before_all_passes_comes_back_and_gives_the_same_c(
-    compiled: CompiledModel, archive_path: Path
-) -> None:
+def test_the_graph_before_all_passes_comes_back_and_gives_the_same_c(compiled, archive_path):
     archive = read_archive(archive_path)
     assert print_graph(archive.imported) == print_graph(compiled.imported)
     facts = archive.facts
@@ -79,7 +74,7 @@ def test_the_graph_before_all_passes_comes_back_and_gives_the_same_c(
     assert again == archive
 
 
-def test_files_lie_where_the_format_has_them(archive_path: Path) -> None:
+def test_files_lie_where_the_format_has_them(archive_path):
     with tarfile.open(archive_path, "r:") as tar:
         assert tar.getnames() == [
             "./metadata.json",
@@ -96,7 +91,7 @@ def test_files_lie_where_the_format_has_them(archive_path: Path) -> None:
         ]
 
 
-def test_the_keys_that_tvm_reads_are_there(compiled: CompiledModel, archive_path: Path) -> None:
+def test_the_keys_that_tvm_reads_are_there(compiled, archive_path):
     metadata = metadata_of(archive_path)
     ((name, module),) = metadata["modules"].items()
     (main,) = module["memory"]["functions"]["main"]
@@ -117,7 +112,7 @@ def test_the_keys_that_tvm_reads_are_there(compiled: CompiledModel, archive_path
     assert all(o["workspace"][0].keys() == {"device", "workspace_size_bytes"} for o in operators)
 
 
-def test_what_the_format_lacks_is_under_our_own_key(archive_path: Path) -> None:
+def test_what_the_format_lacks_is_under_our_own_key(archive_path):
     ours = metadata_of(archive_path)["solder"]
     (tensor,) = ours["inputs"]
     assert (tensor["layout"], tensor["type"]["shape"]) == ("NHWC", [1, 8, 8, 4])
@@ -129,13 +124,13 @@ def test_what_the_format_lacks_is_under_our_own_key(archive_path: Path) -> None:
     ][0].keys()
 
 
-def test_an_archive_without_runtime_depends_on_none(compiled: CompiledModel, tmp_path: Path) -> None:
+def test_an_archive_without_runtime_depends_on_none(compiled, tmp_path):
     write_archive(artifact_of(compiled), tmp_path / "x.tar")
     assert metadata_of(tmp_path / "x.tar")["modules"]["residual"]["external_dependencies"] == []
     assert read_archive(tmp_path / "x.tar").runtime == {}
 
 
-def test_an_archive_unpacked_and_packed_again_is_still_one(archive_path: Path, tmp_path: Path) -> None:
+def test_an_archive_unpacked_and_packed_again_is_still_one(archive_path, tmp_path):
     """With folders as entries, and without ./ before the names."""
     with tarfile.open(archive_path, "r:") as tar:
         for info in tar:
@@ -149,7 +144,7 @@ def test_an_archive_unpacked_and_packed_again_is_still_one(archive_path: Path, t
     assert read_archive(tmp_path / "again.tar") == read_archive(archive_path)
 
 
-def test_an_archive_is_distinguished_from_a_model(archive_path: Path, tmp_path: Path) -> None:
+def test_an_archive_is_distinguished_from_a_model(archive_path, tmp_path):
     (tmp_path / "model.tflite").write_bytes(b"\x1c\0\0\0TFL3" + bytes(600))
     assert is_archive(archive_path)
     assert not is_archive(tmp_path / "model.tflite")
@@ -157,9 +152,7 @@ def test_an_archive_is_distinguished_from_a_model(archive_path: Path, tmp_path: 
     assert not is_archive(tmp_path / "nowhere.tar")
 
 
-def test_the_date_is_source_date_epoch(
-    compiled: CompiledModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_date_is_source_date_epoch(compiled, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     write_archive(artifact_of(compiled), tmp_path / "x.tar")
     with tarfile.open(tmp_path / "x.tar", "r:") as tar:
@@ -168,9 +161,7 @@ def test_the_date_is_source_date_epoch(
 
 
 @pytest.mark.parametrize("value", ["yesterday", "-1", "1.5", "", "8589934592"])
-def test_a_date_that_is_none_is_refused(
-    value: str, compiled: CompiledModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_date_that_is_none_is_refused(value, compiled, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
     refused(
         lambda: write_archive(artifact_of(compiled), tmp_path / "x.tar"),

@@ -1,12 +1,9 @@
 """Facts as JSON: read back as they were, and described by a schema that has exactly their fields."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,20 +54,20 @@ OBJECTS: dict[str, type] = {
 }
 
 
-def test_it_is_a_schema() -> None:
+def test_it_is_a_schema():
     """Archives are held against it as they are written and read, and the schema itself only here."""
     Draft202012Validator.check_schema(archive_schema())
 
 
 @pytest.mark.parametrize("name", OBJECTS)
-def test_an_object_has_the_fields_of_its_dataclass(name: str) -> None:
+def test_an_object_has_the_fields_of_its_dataclass(name):
     expected = {field.name for field in fields(OBJECTS[name])} | BESIDE.get(name, set())
     assert set(DEFS[name]["properties"]) == expected
     assert set(DEFS[name]["required"]) == expected - LATER.get(name, set())
     assert DEFS[name]["additionalProperties"] is False
 
 
-def test_the_page_of_archives_names_each_key_and_the_format(repo_root: Path) -> None:
+def test_the_page_of_archives_names_each_key_and_the_format(repo_root):
     page = (repo_root / "docs" / "archives.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     assert set(DEFS["solder"]["properties"]) <= {key for row in rows for key in re.findall(r"`(\w+)`", row)}
@@ -79,17 +76,17 @@ def test_the_page_of_archives_names_each_key_and_the_format(repo_root: Path) -> 
 
 
 @pytest.mark.parametrize(("key", "kind"), [("parts", LayerPart), ("others", LayerResult)])
-def test_parts_of_a_layer_have_the_fields_of_their_dataclass(key: str, kind: type) -> None:
+def test_parts_of_a_layer_have_the_fields_of_their_dataclass(key, kind):
     items = DEFS["layer"]["properties"][key]["items"]
     assert set(items["properties"]) == set(items["required"]) == {field.name for field in fields(kind)}
 
 
-def test_a_window_has_the_fields_of_its_dataclass() -> None:
+def test_a_window_has_the_fields_of_its_dataclass():
     window = DEFS["solder"]["properties"]["window"]
     assert set(window["properties"]) == set(window["required"]) == names_of(Window)
 
 
-def test_what_lies_in_ram_has_the_fields_of_its_dataclasses() -> None:
+def test_what_lies_in_ram_has_the_fields_of_its_dataclasses():
     placement = DEFS["solder"]["properties"]["placement"]
     layer = placement["properties"]["layers"]["items"]
     assert set(placement["properties"]) == set(placement["required"]) == names_of(PlacementInRam)
@@ -102,21 +99,21 @@ def names_of(kind: Any) -> set[str]:
     return {field.name for field in fields(kind)}
 
 
-def test_regions_have_the_fields_of_their_dataclass() -> None:
+def test_regions_have_the_fields_of_their_dataclass():
     region = DEFS["target"]["properties"]["regions"]["items"]
     assert set(region["properties"]) == set(region["required"]) == {f.name for f in fields(MemoryRegion)}
 
 
-def test_element_types_are_those_of_their_enum() -> None:
+def test_element_types_are_those_of_their_enum():
     assert sorted(DEFS["type"]["properties"]["dtype"]["enum"]) == sorted(dtype.value for dtype in DType)
 
 
-def test_features_may_be_any_names_as_instruction_sets_bring_their_own() -> None:
+def test_features_may_be_any_names_as_instruction_sets_bring_their_own():
     assert DEFS["target"]["properties"]["features"]["items"] == {"$ref": "#/$defs/identifier"}
     assert all(re.fullmatch(DEFS["identifier"]["pattern"], feature) for feature in FEATURES)
 
 
-def test_buffers_are_of_a_tensors_kind_or_a_stages_own() -> None:
+def test_buffers_are_of_a_tensors_kind_or_a_stages_own():
     kinds = {kind.value for kind in Kind} | {"sums", "scratch"}
     assert set(DEFS["buffer"]["properties"]["kind"]["enum"]) == kinds
 
@@ -143,15 +140,15 @@ EVERYTHING = Everything(
 )
 
 
-def test_what_was_written_is_read_again() -> None:
+def test_what_was_written_is_read_again():
     assert decode(Everything, json.loads(print_json(encode(EVERYTHING)))) == EVERYTHING
 
 
-def test_sets_are_sorted() -> None:
+def test_sets_are_sorted():
     assert encode(EVERYTHING)["target"]["features"] == ["dsp", "fpu"]
 
 
-def test_a_whole_number_may_stand_for_a_real_one() -> None:
+def test_a_whole_number_may_stand_for_a_real_one():
     changed = decode(Everything, {**encode(EVERYTHING), "scale": 2})
     assert isinstance(changed.scale, float)
 
@@ -170,6 +167,6 @@ def test_a_whole_number_may_stand_for_a_real_one() -> None:
         ("ü", '"\\u00fc"'),
     ],
 )
-def test_json_is_laid_out_to_be_read(value: object, text: str) -> None:
+def test_json_is_laid_out_to_be_read(value, text):
     assert print_json(value) == text
     assert json.loads(print_json(value)) == value

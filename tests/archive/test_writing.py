@@ -1,7 +1,5 @@
 """An archive is the same bytes on every run, and is written whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -44,7 +42,7 @@ def start(folder: Path, hash_seed: str, root: Path) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-def test_two_compiles_in_different_folders_give_the_same_bytes(tmp_path: Path, repo_root: Path) -> None:
+def test_two_compiles_in_different_folders_give_the_same_bytes(tmp_path, repo_root):
     folders = [tmp_path / "one", tmp_path / "some where" / "else"]
     running = [start(folder, str(seed), repo_root) for seed, folder in enumerate(folders, start=3)]
     assert [process.wait(timeout=120) for process in running] == [0, 0]
@@ -53,13 +51,13 @@ def test_two_compiles_in_different_folders_give_the_same_bytes(tmp_path: Path, r
     assert str(tmp_path).encode() not in one
 
 
-def test_entries_belong_to_nobody_and_have_no_date(archive_path: Path) -> None:
+def test_entries_belong_to_nobody_and_have_no_date(archive_path):
     with tarfile.open(archive_path, "r:") as tar:
         facts = {(i.uid, i.gid, i.uname, i.gname, i.mtime, i.mode, i.type) for i in tar}
     assert facts == {(0, 0, "", "", 0, 0o644, tarfile.REGTYPE)}
 
 
-def test_entries_are_sorted_after_the_metadata(archive_path: Path) -> None:
+def test_entries_are_sorted_after_the_metadata(archive_path):
     with tarfile.open(archive_path, "r:") as tar:
         first, *others = tar.getnames()
     assert first == "./metadata.json"
@@ -72,44 +70,44 @@ def refusal(model: CompiledModel, path: Path) -> str:
     return str(caught.value).replace(f"{path.parent}/", "")
 
 
-def test_an_earlier_archive_is_replaced(compiled: CompiledModel, archive_path: Path) -> None:
+def test_an_earlier_archive_is_replaced(compiled, archive_path):
     write_archive(artifact_of(compiled), archive_path)
     assert read_archive(archive_path).runtime == {}
 
 
-def test_a_damaged_earlier_archive_is_replaced(compiled: CompiledModel, archive_path: Path) -> None:
+def test_a_damaged_earlier_archive_is_replaced(compiled, archive_path):
     data = archive_path.read_bytes()
     archive_path.write_bytes(data[: len(data) * 2 // 3])
     write_archive(artifact_of(compiled), archive_path)
     assert read_archive(archive_path).name == "residual"
 
 
-def test_an_empty_file_is_replaced(compiled: CompiledModel, tmp_path: Path) -> None:
+def test_an_empty_file_is_replaced(compiled, tmp_path):
     (tmp_path / "x.tar").touch()
     write_archive(artifact_of(compiled), tmp_path / "x.tar")
     assert read_archive(tmp_path / "x.tar").name == "residual"
 
 
 @pytest.mark.parametrize("data", [b"my thesis", b"TFL3" * 300, bytes(1024)])
-def test_another_file_is_kept(data: bytes, compiled: CompiledModel, tmp_path: Path) -> None:
+def test_another_file_is_kept(data, compiled, tmp_path):
     (tmp_path / "x.tar").write_bytes(data)
     require_facts(refusal(compiled, tmp_path / "x.tar"), "Solder file exists archive x.tar another remove")
     assert (tmp_path / "x.tar").read_bytes() == data
 
 
-def test_a_folder_of_that_name_is_kept(compiled: CompiledModel, tmp_path: Path) -> None:
+def test_a_folder_of_that_name_is_kept(compiled, tmp_path):
     (tmp_path / "x.tar").mkdir()
     require_facts(refusal(compiled, tmp_path / "x.tar"), "archive written folder x.tar")
 
 
-def test_a_folder_that_is_not_there_is_named(compiled: CompiledModel, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_named(compiled, tmp_path):
     require_facts(
         refusal(compiled, tmp_path / "no" / "x.tar"),
         f"No archive written such x.tar {tmp_path / 'no'} create folder",
     )
 
 
-def test_a_link_stays_a_link(compiled: CompiledModel, archive_path: Path, tmp_path: Path) -> None:
+def test_a_link_stays_a_link(compiled, archive_path, tmp_path):
     link = tmp_path / "latest.tar"
     link.symlink_to(archive_path.name)
     write_archive(artifact_of(compiled), link)
@@ -117,9 +115,7 @@ def test_a_link_stays_a_link(compiled: CompiledModel, archive_path: Path, tmp_pa
     assert read_archive(archive_path).runtime == {}
 
 
-def test_a_failure_leaves_the_earlier_archive_and_nothing_else(
-    compiled: CompiledModel, archive_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_leaves_the_earlier_archive_and_nothing_else(compiled, archive_path, monkeypatch):
     def no_space(self: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
 
@@ -129,7 +125,7 @@ def test_a_failure_leaves_the_earlier_archive_and_nothing_else(
     assert read_archive(archive_path).runtime != {}
 
 
-def test_others_may_read_the_archive(archive_path: Path) -> None:
+def test_others_may_read_the_archive(archive_path):
     assert archive_path.stat().st_mode & 0o777 == 0o644
 
 
@@ -157,13 +153,13 @@ ARRAYS: dict[str, Array] = {
 }
 
 
-def test_the_bytes_are_those_of_the_format() -> None:
+def test_the_bytes_are_those_of_the_format():
     array = np.array([[1, -2]], np.int16)
     assert pack_parameters({"w": array}) == ONE_ARRAY
     assert unpack_parameters(ONE_ARRAY)["w"].tolist() == [[1, -2]]
 
 
-def test_arrays_come_back() -> None:
+def test_arrays_come_back():
     found = unpack_parameters(pack_parameters(ARRAYS))
     assert list(found) == list(ARRAYS)
     for name, array in ARRAYS.items():
@@ -171,12 +167,12 @@ def test_arrays_come_back() -> None:
         assert found[name].tolist() == array.tolist()
 
 
-def test_no_arrays_are_a_file_too() -> None:
+def test_no_arrays_are_a_file_too():
     assert unpack_parameters(pack_parameters({})) == {}
 
 
 @pytest.mark.parametrize("cut", range(len(ONE_ARRAY)))
-def test_a_cut_file_is_refused(cut: int) -> None:
+def test_a_cut_file_is_refused(cut):
     with pytest.raises(ParametersError, match=f"ends after {cut} bytes"):
         unpack_parameters(ONE_ARRAY[:cut])
 
@@ -192,7 +188,7 @@ def test_a_cut_file_is_refused(cut: int) -> None:
         (73, 9, "does not match its shape"),
     ],
 )
-def test_a_file_of_another_form_is_refused(place: int, value: int, says: str) -> None:
+def test_a_file_of_another_form_is_refused(place, value, says):
     changed = bytearray(ONE_ARRAY)
     changed[place] = value
     with pytest.raises(ParametersError, match=says):

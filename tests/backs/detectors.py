@@ -1,7 +1,5 @@
 """Models whose outputs are parts of their picture, and what libraries of detectors make of such outputs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 from typing import Any

@@ -1,9 +1,6 @@
 """Decisions behind a model: held against a plain program of the same rules; what does not fit is told."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,7 +53,7 @@ def runs(graph: Graph, inputs: Sequence[npt.NDArray[Any]]) -> list[list[Any]]:
 
 @pytest.mark.parametrize("average", [1, 2, 5])
 @pytest.mark.parametrize("hold", [0, 1, 4])
-def test_a_class_is_what_a_plain_program_decides(average: int, hold: int) -> None:
+def test_a_class_is_what_a_plain_program_decides(average, hold):
     stored = np.random.default_rng(average + 10 * hold).integers(-128, 128, (60, 4)).astype(np.int8)
     threshold = 0.9 if average == 1 else 0.7
     graph = with_back(
@@ -71,7 +68,7 @@ def test_a_class_is_what_a_plain_program_decides(average: int, hold: int) -> Non
     assert 3 < len(decided) < 60, "the numbers of this test try both"
 
 
-def test_scores_are_made_of_what_no_softmax_has_seen() -> None:
+def test_scores_are_made_of_what_no_softmax_has_seen():
     logits = np.array([[[[0.5, 2.5, -1.0]]]], np.float32)
     ((number, score),) = runs(with_back(model(1, 1, 1, 3), "classes:softmax=true"), [logits])
     powers = np.exp(logits.reshape(-1).astype(np.float64))
@@ -80,7 +77,7 @@ def test_scores_are_made_of_what_no_softmax_has_seen() -> None:
 
 
 @pytest.mark.parametrize(("measure", "root"), [("rmse", 0.5), ("mse", 1.0)])
-def test_an_anomaly_is_the_error_of_an_autoencoder(measure: str, root: float) -> None:
+def test_an_anomaly_is_the_error_of_an_autoencoder(measure, root):
     line = TensorType(DType.F32, (1, 4))
     bias = np.array([[0.0, 1.0, 2.0, 3.0]], np.float32)
     node = Node("wrong", Add(), ("x", "b"), ("y",))
@@ -96,7 +93,7 @@ def test_an_anomaly_is_the_error_of_an_autoencoder(measure: str, root: float) ->
 
 
 @pytest.mark.slow
-def test_the_network_keeps_its_accuracy(shared_dir: Path) -> None:
+def test_the_network_keeps_its_accuracy(shared_dir):
     path = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     data = np.load(shared_dir / "datasets" / "kws_500.npz")
     found, _ = deploy.load(path, back="classes").run(data["x_int8"][:100]).values()
@@ -106,7 +103,7 @@ def test_the_network_keeps_its_accuracy(shared_dir: Path) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_this_computer_decides_like_the_reference(shared_dir: Path) -> None:
+def test_this_computer_decides_like_the_reference(shared_dir):
     path = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     clips = np.load(shared_dir / "datasets" / "kws_500.npz")["x_int8"][:12]
     back = "classes:average=3,threshold=0.6,hold=2"
@@ -157,7 +154,7 @@ WRONG: dict[str, tuple[Graph, str, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_does_not_fit_is_refused(name: str) -> None:
+def test_what_does_not_fit_is_refused(name):
     graph, back, what = WRONG[name]
     with pytest.raises(ModelError) as caught:
         with_back(graph, back)
@@ -183,7 +180,7 @@ def test_what_does_not_fit_is_refused(name: str) -> None:
         (3, "3 is not a back end", "write NAME:PARAMETER=VALUE,... or a table with a name"),
     ],
 )
-def test_a_wrong_declaration_is_reported(back: object, what: str, hint: str) -> None:
+def test_a_wrong_declaration_is_reported(back, what, hint):
     with pytest.raises(DeclarationError) as caught:
         read_back(back)
     assert (caught.value.what, caught.value.hint) == (what, hint)

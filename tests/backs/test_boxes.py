@@ -1,9 +1,5 @@
 """Back ends for boxes match plain programs of the libraries' rules and torchvision, also on a Cortex-M4."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,7 +44,7 @@ def some_centres(count: int) -> FloatArray:
 
 @pytest.mark.parametrize("agnostic", [False, True])
 @pytest.mark.parametrize("as_shares", [False, True])
-def test_the_whole_head_of_yolov8(agnostic: bool, as_shares: bool) -> None:
+def test_the_whole_head_of_yolov8(agnostic, as_shares):
     centres, scores = some_centres(80), rng(1).uniform(0, 1, (80, CLASSES)).astype(np.float32)
     given = centres / SIZE if as_shares else centres
     head = np.concatenate([given, scores], axis=1).T[None]
@@ -65,7 +61,7 @@ def test_the_whole_head_of_yolov8(agnostic: bool, as_shares: bool) -> None:
     assert_same(found, wanted)
 
 
-def test_the_whole_head_of_yolov5() -> None:
+def test_the_whole_head_of_yolov5():
     centres, scores = some_centres(60), rng(2).uniform(0, 1, (60, 1 + CLASSES)).astype(np.float32)
     head = np.concatenate([centres, scores], axis=1)[None]
     found = found_by("ultralytics.yolov5:conf_thres=0.3,max_det=6", PICTURE, head)
@@ -87,7 +83,7 @@ def grid_boxes_5(head: FloatArray, anchors: FloatArray) -> tuple[FloatArray, Flo
 
 
 @pytest.mark.parametrize("layout", ["apart", "pixels", "planes"])
-def test_the_grids_of_yolov5(layout: str) -> None:
+def test_the_grids_of_yolov5(layout):
     anchors = np.array([[[10, 12], [20, 16]], [[30, 24], [18, 40]]])
     heads = [rng(n).normal(0, 1.5, (2, cells, cells, 5 + CLASSES)) for n, cells in ((3, 4), (4, 2))]
     given = {
@@ -107,7 +103,7 @@ def test_the_grids_of_yolov5(layout: str) -> None:
 
 
 @pytest.mark.parametrize("bins", [8, 1])
-def test_the_grids_of_yolov8(bins: int) -> None:
+def test_the_grids_of_yolov8(bins):
     boxes, scores, given = [], [], []
     for seed, cells in ((5, 5), (6, 3)):
         head = rng(seed).normal(0, 1.5, (cells, cells, 4 * bins + CLASSES))
@@ -143,7 +139,7 @@ def ssd_heads() -> tuple[FloatArray, FloatArray]:
     return rng(7).normal(0, 2, (1, boxes, 4)), rng(8).normal(0, 2, (1, boxes, 2 + CLASSES))
 
 
-def test_boxes_and_scores_of_ssd() -> None:
+def test_boxes_and_scores_of_ssd():
     regression, logits = ssd_heads()
     defaults = declared_ssd().default_boxes(SIZE)
     move = regression[0] / np.array([10, 10, 5, 5])
@@ -163,7 +159,7 @@ def declared_ssd() -> Ssd:
     return back
 
 
-def test_the_words_of_ssd_mean_what_torchvision_computes() -> None:
+def test_the_words_of_ssd_mean_what_torchvision_computes():
     torch = pytest.importorskip("torch")
     pytest.importorskip("torchvision")
     from torchvision.models.detection import ssd
@@ -203,23 +199,23 @@ def fomo(cells: dict[tuple[int, int, int], float], **words: float) -> list[tuple
     return list(zip((found.boxes * 8).tolist(), found.kinds, scores, strict=True))
 
 
-def test_cells_of_one_class_that_touch_are_one_object() -> None:
+def test_cells_of_one_class_that_touch_are_one_object():
     found = fomo({(1, 1, 0): 0.6, (2, 2, 0): 0.9, (1, 2, 1): 0.7, (6, 6, 0): 0.5, (5, 1, 2): 0.4})
     assert found == [([1, 1, 3, 3], 0, 0.9), ([2, 1, 3, 2], 1, 0.7), ([6, 6, 7, 7], 0, 0.5)]
 
 
-def test_an_object_grows_to_the_left() -> None:
+def test_an_object_grows_to_the_left():
     assert fomo({(0, 5, 0): 0.6, (1, 4, 0): 0.7, (2, 3, 0): 0.8}) == [([3, 0, 6, 3], 0, 0.8)]
 
 
-def test_objects_that_meet_below_are_one() -> None:
+def test_objects_that_meet_below_are_one():
     arms = {(0, 0, 1): 0.6, (0, 4, 1): 0.7}
     assert len(fomo(arms)) == 2
     base = {(1, column, 1): 0.8 for column in range(5)}
     assert fomo({**arms, **base, (7, 7, 2): 0.9}) == [([0, 0, 5, 2], 1, 0.8), ([7, 7, 8, 8], 2, 0.9)]
 
 
-def test_no_more_objects_than_asked_for() -> None:
+def test_no_more_objects_than_asked_for():
     found = fomo({(0, 0, 0): 0.9, (0, 3, 0): 0.6, (4, 4, 0): 0.8, (5, 4, 0): 0.95}, object_detection_count=2)
     assert found == [([0, 0, 1, 1], 0, 0.9), ([3, 0, 4, 1], 0, 0.6)]
 
@@ -264,7 +260,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_fit_is_refused(name: str) -> None:
+def test_what_does_not_fit_is_refused(name):
     (back, picture, *shapes), what = REFUSED[name]
     with pytest.raises(ModelError) as caught:
         with_back(giving(picture, *shapes), back)
@@ -294,7 +290,7 @@ def test_what_does_not_fit_is_refused(name: str) -> None:
         ("torchvision.ssd:grid_sizes=4/2,steps=8", "steps has 1 numbers, 2 grids need 2"),
     ],
 )
-def test_a_wrong_declaration_is_reported(back: str, what: str) -> None:
+def test_a_wrong_declaration_is_reported(back, what):
     with pytest.raises(DeclarationError) as caught:
         read_back(back)
     assert caught.value.what == what
@@ -336,9 +332,7 @@ ON_M4 = [
 @pytest.mark.parametrize(("name", "board"), [*((name, "host") for name in HEADS), *ON_M4])
 @pytest.mark.cc
 @pytest.mark.slow
-def test_c_finds_what_the_reference_finds(
-    name: str, board: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_c_finds_what_the_reference_finds(name, board, tmp_path, require_tool):
     require_tool("cc" if board == "host" else "arm-none-eabi-gcc")
     path = tmp_path / "detector.tflite"
     path.write_bytes(model(name))

@@ -1,7 +1,5 @@
 """Edits of result files, as somebody makes them who wants another figure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What is known of a shared model before a build: found once for all tests that ask."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

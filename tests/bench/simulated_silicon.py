@@ -4,8 +4,6 @@ It stands for hardware in tests. Its cycles are instructions times CYCLES_PER_IN
 percent for each further run, as interrupts add.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, replace
 

@@ -1,9 +1,6 @@
 """The committed counts are what the tools print: none has become more than 1 % worse unnoticed."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 from shared_facts import facts_of
@@ -58,7 +55,7 @@ def _committed() -> dict[tuple[str, str, str], Result]:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("case", MEASURED, ids=lambda c: f"{c.model}-{c.board}-{c.optimize}")
-def test_a_cost_is_what_is_committed(case: Case, shared_dir: Path) -> None:
+def test_a_cost_is_what_is_committed(case, shared_dir):
     measured, committed = measure(case), _committed()[measured_key(case)]
     worse = [
         f"{cost}: {getattr(measured, cost):,}, committed {getattr(committed, cost):,}"
@@ -70,7 +67,7 @@ def test_a_cost_is_what_is_committed(case: Case, shared_dir: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", COMPILED, ids=lambda c: f"{c.model}-{c.board}-{c.optimize}")
-def test_what_is_reported_before_a_build_is_what_is_committed(case: Case, shared_dir: Path) -> None:
+def test_what_is_reported_before_a_build_is_what_is_committed(case, shared_dir):
     """Arena and constants; code is estimated."""
     found, committed = (
         facts_of(case.model, case.board, Optimize(case.optimize)),
@@ -82,7 +79,7 @@ def test_what_is_reported_before_a_build_is_what_is_committed(case: Case, shared
     assert found.stack_estimate >= (committed.stack_bytes or 0)
 
 
-def test_every_row_of_the_table_of_estimates_is_near_and_no_stack_is_below(repo_root: Path) -> None:
+def test_every_row_of_the_table_of_estimates_is_near_and_no_stack_is_below(repo_root):
     """The table that the command prints: what is told, beside what builds take."""
     lines = (repo_root / "benchmarks" / "estimates.md").read_text(encoding="utf-8").splitlines()
     rows = [
@@ -99,7 +96,7 @@ def measured_key(case: Case) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize("board", ["mps2-an383", "mps2-an385", "mps2-an386", "qemu-riscv32"])
-def test_no_model_takes_more_than_tflite_micro_with_its_own_kernels(board: str) -> None:
+def test_no_model_takes_more_than_tflite_micro_with_its_own_kernels(board):
     theirs = json.loads(TFLM.read_text())["instructions"][board]
     slower = [
         f"{r.model}: {r.instructions:,}, TFLite Micro {theirs[r.model]:,}"
@@ -110,7 +107,7 @@ def test_no_model_takes_more_than_tflite_micro_with_its_own_kernels(board: str) 
 
 
 @pytest.mark.parametrize("board", ["mps2-an383", "mps2-an385", "qemu-riscv32"])
-def test_no_count_of_a_core_without_fpu_is_what_a_counter_had_left_of_it(board: str) -> None:
+def test_no_count_of_a_core_without_fpu_is_what_a_counter_had_left_of_it(board):
     """A product of two floats takes tens of instructions there."""
     counted = [r for r in read_results() if r.board == board and r.model.endswith("_f32")]
     assert counted
@@ -121,22 +118,22 @@ def test_no_count_of_a_core_without_fpu_is_what_a_counter_had_left_of_it(board: 
 @pytest.mark.parametrize(
     "model", [f"tiny_{name}_int8" for name in ("ad_fc", "ic_resnet8", "kws_dscnn", "vww_mbv1")]
 )
-def test_the_code_of_mlperf_tiny_is_small(model: str, goal: str, most_bytes: int) -> None:
+def test_the_code_of_mlperf_tiny_is_small(model, goal, most_bytes):
     """With runtime, C library and startup; constants apart."""
     assert _committed()[model, "mps2-an386", goal].code_bytes <= most_bytes
 
 
-def test_every_case_is_committed() -> None:
+def test_every_case_is_committed():
     assert set(_committed()) == {measured_key(case) for case in all_cases()}
 
 
 @pytest.mark.parametrize("board", MORE_ON)
-def test_every_shared_model_is_counted_or_it_is_said_why_not(board: str, shared_dir: Path) -> None:
+def test_every_shared_model_is_counted_or_it_is_said_why_not(board, shared_dir):
     counted = {model for model, where, _ in _committed() if where == board}
     assert counted | {model for model, where in TOO_LARGE if where == board} == set(shared_models())
 
 
-def test_the_report_shows_every_case() -> None:
+def test_the_report_shows_every_case():
     text = report(read_results())
     tables = {(c.board, c.optimize) for c in all_cases()}
     rows = [line for line in text.splitlines() if line.startswith("| ") and line.count("|") > 8]

@@ -1,7 +1,5 @@
 """The float model in a report gets the floats that were given, not integers that were clamped on the way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,7 @@ from deploy.reporting.given_data import as_floats, give_data
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 
 
-def test_floats_beyond_the_range_reach_the_float_model_as_they_are() -> None:
+def test_floats_beyond_the_range_reach_the_float_model_as_they_are():
     graph = load_model(DIGITS)
     inputs, outputs = (graph_specs(graph, names) for names in (graph.inputs, graph.outputs))
     images = np.full((2, *inputs[0].shape[1:]), 7.5, np.float32)  # the model's integers end at 1.0
@@ -26,7 +24,7 @@ def test_floats_beyond_the_range_reach_the_float_model_as_they_are() -> None:
     assert np.all(stored == 127)
 
 
-def test_integers_are_made_floats() -> None:
+def test_integers_are_made_floats():
     graph = load_model(DIGITS)
     inputs, outputs = (graph_specs(graph, names) for names in (graph.inputs, graph.outputs))
     images = np.zeros((1, *inputs[0].shape[1:]), np.int8)

@@ -1,9 +1,5 @@
 """Rows save memory and cost next to nothing: what is committed of every shared model, one measured again."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from shared_facts import facts_of
 
@@ -33,26 +29,26 @@ def goals(result: MemoryResult) -> tuple[Goal, Goal]:
 
 
 @pytest.mark.parametrize("name", sorted(BARS))
-def test_the_bars_hold(name: str) -> None:
+def test_the_bars_hold(name):
     result = RESULTS[name]
     assert result.ram.arena_bytes <= BARS[name]
     assert all((goal.run_stack_bytes or 0) <= 1024 for goal in goals(result))
 
 
-def test_rows_for_speed_cost_less_than_five_percent() -> None:
+def test_rows_for_speed_cost_less_than_five_percent():
     """Those for ram may cost more: they pay with time for what whole tensors cannot reach."""
     costs = {n: r.speed.more_instructions or 0.0 for n, r in RESULTS.items()}
     assert {name: cost for name, cost in costs.items() if cost > MORE_INSTRUCTIONS} == {}
 
 
-def test_rows_never_need_more_than_whole_tensors() -> None:
+def test_rows_never_need_more_than_whole_tensors():
     larger = [n for n, r in RESULTS.items() if any(g.arena_bytes > g.whole_arena_bytes for g in goals(r))]
     assert larger == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(RESULTS))
-def test_an_arena_is_what_is_committed_and_within_its_bounds(name: str, shared_dir: Path) -> None:
+def test_an_arena_is_what_is_committed_and_within_its_bounds(name, shared_dir):
     """ram is never above speed, nor speed above the bound and what lies beside.
 
     The bound is one of bytes that are live at once. Where tensors of such sizes leave gaps between them,
@@ -69,7 +65,7 @@ def test_an_arena_is_what_is_committed_and_within_its_bounds(name: str, shared_d
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_rows_cost_next_to_nothing_when_measured_again(shared_dir: Path) -> None:
+def test_rows_cost_next_to_nothing_when_measured_again(shared_dir):
     path = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     goal = measure_goal(path, load_board(BOARD), CompileOptions(Optimize.SPEED))
     assert goal.arena_bytes < goal.whole_arena_bytes / 2
@@ -77,6 +73,6 @@ def test_rows_cost_next_to_nothing_when_measured_again(shared_dir: Path) -> None
     assert goal.more_instructions < MORE_INSTRUCTIONS
 
 
-def test_the_report_shows_every_model() -> None:
+def test_the_report_shows_every_model():
     text = memory_report(tuple(RESULTS.values()))
     assert all(f"| {name} |" in text for name in RESULTS)

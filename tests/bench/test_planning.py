@@ -1,7 +1,5 @@
 """Planning is bounded work; python -m benchmarks planning takes models by name and knows which there are."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -24,7 +22,7 @@ def _planning(root: Path, *names: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_only_the_named_model_is_planned(repo_root: Path, shared_dir: Path) -> None:
+def test_only_the_named_model_is_planned(repo_root, shared_dir):
     done = _planning(repo_root, "tflm_hello_world_int8")
     rows = [line for line in done.stdout.splitlines() if line.startswith("| t")]
     assert (done.returncode, len(rows)) == (0, 1)
@@ -32,7 +30,7 @@ def test_only_the_named_model_is_planned(repo_root: Path, shared_dir: Path) -> N
 
 
 @pytest.mark.slow
-def test_an_unknown_model_is_refused(repo_root: Path, shared_dir: Path) -> None:
+def test_an_unknown_model_is_refused(repo_root, shared_dir):
     done = _planning(repo_root, "tflm_hello_wurld_int8")
     assert done.returncode != 0
     assert "no shared model is called tflm_hello_wurld_int8; there are: " in done.stderr
@@ -40,9 +38,7 @@ def test_an_unknown_model_is_refused(repo_root: Path, shared_dir: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tflm_person_detect_int8", "onnx_ulfd_slim320_f32"])
-def test_a_compile_orders_a_bounded_number_of_rows(
-    name: str, shared_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compile_orders_a_bounded_number_of_rows(name, shared_dir, monkeypatch):
     """Seconds are a machine's; what is tried is ours. The least memory is where most is tried."""
     ordered: list[int] = []
 

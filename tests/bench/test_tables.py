@@ -1,10 +1,6 @@
 """The committed pages of figures are complete, keep their bars, and show what their commands compute."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -49,54 +45,54 @@ def are_all(found_of_tried: str) -> bool:
 
 
 @pytest.mark.parametrize("argv", [[], ["--help"], ["measured"]])
-def test_the_commands_are_named(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_are_named(argv, capsys):
     assert main(argv) == 2
     usage = f"usage: python -m benchmarks COMMAND [MODEL|BOARD ...]\n  {', '.join(COMMANDS)}\n"
     assert capsys.readouterr().err == usage
 
 
-def test_every_page_of_figures_is_held_by_a_test_or_names_its_commit(repo_root: Path) -> None:
+def test_every_page_of_figures_is_held_by_a_test_or_names_its_commit(repo_root):
     assert list(unstamped(repo_root / "docs")) == []
     assert {path.name for path in HERE.glob("*.md")} == {*PAGES, *HELD, *BY_HAND}
     assert all((repo_root / test).is_file() for test in HELD.values())
     assert set(PAGES.values()) <= set(COMMANDS)
 
 
-def test_each_accelerator_computes_every_model_with_the_same_bits() -> None:
+def test_each_accelerator_computes_every_model_with_the_same_bits():
     rows = committed("backends.md", backends.HEAD)
     assert [tuple(row[:2]) for row in rows] == [(m, a) for m in backends.MODELS for a in ACCELERATORS]
     assert tuple(sorted(backends.ASKED)) == tuple(sorted(ACCELERATORS))
     assert [row[:2] for row in rows if not are_all(row[3])] == []
 
 
-def test_the_tensor_accelerator_saves_nine_cycles_of_ten_of_models_with_convolutions() -> None:
+def test_the_tensor_accelerator_saves_nine_cycles_of_ten_of_models_with_convolutions():
     rows = committed("backends.md", backends.HEAD)
     times = {row[0]: number(row[6]) for row in rows if row[1] == "gemm-npu" and row[0] in gemm_npu.MODELS}
     assert set(times) == set(gemm_npu.MODELS)
     assert min(times.values()) >= 10
 
 
-def test_the_files_of_accelerators_are_those_of_their_folders() -> None:
+def test_the_files_of_accelerators_are_those_of_their_folders():
     names = [row[0] for row in committed("backends.md", backends.HEAD_OF_FILES)]
     assert names == list(ACCELERATORS)
     assert len(list(backends.file_rows())) == len(names)
 
 
-def test_all_results_on_ethos_u_are_equal(repo_root: Path) -> None:
+def test_all_results_on_ethos_u_are_equal(repo_root):
     page = (repo_root / "docs" / "ethos-u.md").read_text(encoding="utf-8")
     rows = [cells(line) for line in page.partition(ethos_u.HEAD)[2].partition("\n\n")[0].splitlines()]
     assert len(rows) >= 20
     assert [row[0] for row in rows if not are_all(row[6])] == []
 
 
-def test_gemm_npu_is_ten_times_faster_with_equal_results() -> None:
+def test_gemm_npu_is_ten_times_faster_with_equal_results():
     rows = committed("gemm-npu.md", gemm_npu.HEAD)
     assert tuple(row[0] for row in rows) == gemm_npu.MODELS
     assert all(are_all(row[2]) and number(row[5]) >= 10 for row in rows)
     assert all(number(row[7]) < number(row[6]) for row in rows)
 
 
-def test_half_weights_take_half_the_bytes_and_change_no_output() -> None:
+def test_half_weights_take_half_the_bytes_and_change_no_output():
     rows = committed("half_weights.md", half_weights.HEAD)
     assert [row[0] for row in rows[::2]] == list(half_weights.BOARDS.values())
     for single, half in zip(rows[::2], rows[1::2], strict=True):
@@ -104,19 +100,19 @@ def test_half_weights_take_half_the_bytes_and_change_no_output() -> None:
         assert half[5] == "yes"
 
 
-def test_no_model_takes_more_instructions_here_than_in_tflite_micro() -> None:
+def test_no_model_takes_more_instructions_here_than_in_tflite_micro():
     rows = committed("host.md", host.HEAD)
     assert rows
     assert not [name for name, ours, theirs, *_ in rows if number(ours) > number(theirs)]
 
 
-def test_networks_are_within_a_ten_thousandth_of_pytorch() -> None:
+def test_networks_are_within_a_ten_thousandth_of_pytorch():
     rows = committed("pytorch.md", pytorch.HEAD)
     assert [row[0] for row in rows] == list(NETWORKS)
     assert all(float(row[4]) < 1e-4 for row in rows)
 
 
-def test_rows_show_counts_ratios_and_free_places() -> None:
+def test_rows_show_counts_ratios_and_free_places():
     row = backends.BackendRow("kws", "vanilla", 5, 12, 36, 36, (4000, None), (10, 2000), (30, 40))
     assert str(row) == "| kws | vanilla | 5 of 12 | 36 of 36 | 4,000 |  |  | 10 | 2,000 | 30 | 40 |\n"
     row = backends.BackendRow("kws", "gemm-npu", 5, 12, 36, 36, (4000, 30), (10, 2000), (30, 40))
@@ -132,7 +128,7 @@ def test_rows_show_counts_ratios_and_free_places() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_planners_order_is_the_best_where_the_exact_search_reaches(family: str) -> None:
+def test_the_planners_order_is_the_best_where_the_exact_search_reaches(family):
     found = [excess(FAMILIES[family](random.Random(seed))) for seed in range(8)]
     known = [each for each in found if each is not None]
     assert len(known) >= 6
@@ -141,12 +137,12 @@ def test_the_planners_order_is_the_best_where_the_exact_search_reaches(family: s
     assert all(each.planner <= each.given for each in known)
 
 
-def test_a_row_tells_how_many_graphs_were_solved() -> None:
+def test_a_row_tells_how_many_graphs_were_solved():
     assert order_row("U-Nets", 3).startswith("| U-Nets | 3 | ")
 
 
 @pytest.mark.slow
-def test_a_pass_that_rewrites_has_a_row_of_differences(shared_dir: Path) -> None:
+def test_a_pass_that_rewrites_has_a_row_of_differences(shared_dir):
     (row,) = pass_rows("tflm_hello_world_int8")
     model, without, arena, *_ = cells(row)
     assert (model, without) == ("tflm_hello_world_int8", "remove-dead-channels")
@@ -154,9 +150,7 @@ def test_a_pass_that_rewrites_has_a_row_of_differences(shared_dir: Path) -> None
 
 
 @pytest.mark.slow
-def test_refined_weights_lose_less_on_other_clips(
-    shared_dir: Path, require_package: Callable[..., None]
-) -> None:
+def test_refined_weights_lose_less_on_other_clips(shared_dir, require_package):
     require_package("onnxruntime")
     rows = [cells(row) for row in refined.refined_rows()]
     assert [row[:3] for row in committed("refined.md", refined.HEAD)] == [row[:3] for row in rows]
@@ -169,7 +163,7 @@ def test_refined_weights_lose_less_on_other_clips(
 @pytest.mark.slow
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_more_values_of_16_bits_lose_less(shared_dir: Path, require_package: Callable[..., None]) -> None:
+def test_more_values_of_16_bits_lose_less(shared_dir, require_package):
     require_package("onnxruntime")
     rows = [cells(row) for row in wide_activations.wide_rows()]
     assert [row[:2] for row in committed("wide_activations.md", wide_activations.HEAD)] == [
@@ -181,12 +175,12 @@ def test_more_values_of_16_bits_lose_less(shared_dir: Path, require_package: Cal
 
 
 @pytest.fixture(scope="module")
-def fomo() -> vision.VisionRow:
+def fomo():
     return vision.vision_row(FOMO_96)
 
 
 @pytest.mark.slow
-def test_a_row_of_vision_is_what_is_measured_now(fomo: vision.VisionRow) -> None:
+def test_a_row_of_vision_is_what_is_measured_now(fomo):
     page = (HERE / "vision.md").read_text(encoding="utf-8")
     assert page.startswith(vision.HEAD)
     assert str(fomo) in page
@@ -194,12 +188,12 @@ def test_a_row_of_vision_is_what_is_measured_now(fomo: vision.VisionRow) -> None
 
 
 @pytest.mark.slow
-def test_each_row_of_a_vision_network_is_made_once(fomo: vision.VisionRow) -> None:
+def test_each_row_of_a_vision_network_is_made_once(fomo):
     assert fomo.macs_done == fomo.macs
     assert fomo.streamed < fomo.arena < fomo.whole
 
 
-def test_multiplications_of_vision_networks_are_those_that_are_published() -> None:
+def test_multiplications_of_vision_networks_are_those_that_are_published():
     """MobileNetV2's are 300 million; the page counts those that dead channels leave."""
     x, size = 3, MOBILENET_V2_224.size // 2
     macs = size * size * 9 * x * MOBILENET_V2_224.first

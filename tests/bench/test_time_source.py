@@ -1,7 +1,5 @@
 """A time is measured or made of cycles; instructions alone have none."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 
 import pytest
@@ -33,9 +31,7 @@ MODELLED = ModelCycles(EMULATED, Cycles(120_000, dict.fromkeys(PARTS, 25_000)), 
     ],
     ids=["instructions alone", "with cycles", "a real board"],
 )
-def test_time_has_one_value_and_its_source(
-    cost: BoardCost, time_s: float | None, source: str, shown: str | None
-) -> None:
+def test_time_has_one_value_and_its_source(cost, time_s, source, shown):
     facts = cost.as_json()
     assert (facts["time_s"], facts["time_source"]) == (time_s, source)
     assert "time_s" not in facts.get("cycle_model", {})
@@ -43,13 +39,13 @@ def test_time_has_one_value_and_its_source(
     assert row[4] == (shown if shown is not None else f"{MODELLED.seconds * 1e3:.4g}")
 
 
-def test_a_measured_time_stays_where_cycles_are_modelled_too() -> None:
+def test_a_measured_time_stays_where_cycles_are_modelled_too():
     measured = cost_on(load_board("nucleo-f446re"), 0.0125, MODELLED)
     assert (measured.time_s, measured.time_source) == (0.0125, "measured")
     assert replace(measured, seconds=None).time_s == MODELLED.seconds
 
 
-def test_energy_is_an_estimate_with_its_source_and_only_where_a_board_states_its_current() -> None:
+def test_energy_is_an_estimate_with_its_source_and_only_where_a_board_states_its_current():
     board = load_board("metro-m4")
     assert board.run_current is not None
     cost = cost_on(board, 0.010)

@@ -1,9 +1,5 @@
 """Tuners that learn need fewer trials than chance; tasks are the kernels of the compiled model."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -23,9 +19,7 @@ SEEDS = 5
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(6))
-def test_the_model_is_no_worse_than_ga_and_ga_than_chance(
-    number: int, shared_dir: Path, require_package: Callable[..., None]
-) -> None:
+def test_the_model_is_no_worse_than_ga_and_ga_than_chance(number, shared_dir, require_package):
     require_package("lightgbm")
     measured = read_spaces()[number]
     space = tuning_case(measured.model, measured.task).task.space
@@ -34,9 +28,7 @@ def test_the_model_is_no_worse_than_ga_and_ga_than_chance(
 
 
 @pytest.mark.slow
-def test_costs_from_curves_are_learnt_first_and_ranks_find_the_best(
-    shared_dir: Path, require_package: Callable[..., None]
-) -> None:
+def test_costs_from_curves_are_learnt_first_and_ranks_find_the_best(shared_dir, require_package):
     require_package("lightgbm")
     told, ranks = [], []
     for measured in read_spaces():
@@ -52,15 +44,13 @@ def test_costs_from_curves_are_learnt_first_and_ranks_find_the_best(
 MODELS = sorted(result.model for result in read_memory())
 
 
-def test_no_shared_model_is_left_out(shared_dir: Path) -> None:
+def test_no_shared_model_is_left_out(shared_dir):
     assert sorted(shared_models()) == MODELS
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("goal", [Optimize.RAM, Optimize.SPEED], ids=lambda goal: goal.value)
 @pytest.mark.parametrize("name", MODELS)
-def test_the_tasks_of_a_shared_model_are_the_kernels_of_its_compiled_model(
-    name: str, goal: Optimize, shared_dir: Path
-) -> None:
+def test_the_tasks_of_a_shared_model_are_the_kernels_of_its_compiled_model(name, goal, shared_dir):
     tuned = facts_of(name, BOARD, goal).tuned
     assert tuned.tasks == tuned.compiled

@@ -1,7 +1,5 @@
 """Our own board files: every one loads and says what is needed."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -9,7 +7,7 @@ import pytest
 from every_board import EVERY_BOARD
 
 from aot.target import Feature, FlashReads
-from boards.board import Board, BoardStatus
+from boards.board import BoardStatus
 from platforms.board_files import load_board
 
 BOARDS = EVERY_BOARD
@@ -40,26 +38,26 @@ REAL_BOARDS = (
 )
 
 
-def test_every_emulated_board_is_there() -> None:
+def test_every_emulated_board_is_there():
     names = {board.name for board in BOARDS}
     assert names >= {"host", "mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547"}
 
 
-def test_the_boards_that_people_have_are_there() -> None:
+def test_the_boards_that_people_have_are_there():
     assert set(REAL_BOARDS) <= {board.name for board in BOARDS}
 
 
-def test_boards_are_sorted_by_name() -> None:
+def test_boards_are_sorted_by_name():
     assert [board.name for board in BOARDS] == sorted(board.name for board in BOARDS)
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_a_board_has_a_known_core_and_only_features_of_it(board: Board) -> None:
+def test_a_board_has_a_known_core_and_only_features_of_it(board):
     assert board.core.has <= board.features <= board.core.has | board.core.can_have
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_a_boards_regions_have_a_size_a_name_of_their_own_and_no_byte_in_common(board: Board) -> None:
+def test_a_boards_regions_have_a_size_a_name_of_their_own_and_no_byte_in_common(board):
     taken = sorted((region.origin, region.origin + region.bytes) for region in board.regions)
     assert all(start < end <= 1 << 32 for start, end in taken)
     assert all(low_end <= high_start for (_, low_end), (high_start, _) in itertools.pairwise(taken))
@@ -69,30 +67,30 @@ def test_a_boards_regions_have_a_size_a_name_of_their_own_and_no_byte_in_common(
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_a_board_that_nobody_ran_says_why(board: Board) -> None:
+def test_a_board_that_nobody_ran_says_why(board):
     assert bool(board.reason) == (board.status is BoardStatus.DATA_ONLY)
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_a_core_with_helium_has_simd_and_only_a_cycle_counter_runs_at_the_cores_clock(board: Board) -> None:
+def test_a_core_with_helium_has_simd_and_only_a_cycle_counter_runs_at_the_cores_clock(board):
     assert Feature.MVE not in board.features or Feature.DSP in board.features
     counter = board.own_counter  # a board without platforms may have none
     assert counter is None or counter.driver != "dwt" or counter.hz == board.clock_hz
 
 
 @pytest.mark.parametrize("platform", ["zephyr", "arduino"])
-def test_no_two_boards_share_a_platforms_name(platform: str) -> None:
+def test_no_two_boards_share_a_platforms_name(platform):
     names = [tuple(b.platforms[platform].values()) for b in BOARDS if platform in b.platforms]
     assert len(names) > 10
     assert len(set(names)) == len(names)
 
 
-def test_titles_are_unique() -> None:
+def test_titles_are_unique():
     assert len({board.title for board in BOARDS}) == len(BOARDS)
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_a_runner_has_the_platform_it_works_with(board: Board) -> None:
+def test_a_runner_has_the_platform_it_works_with(board):
     for runner, platform in (("west", "zephyr"), ("arduino-cli", "arduino")):
         assert runner not in board.runners or platform in board.platforms
 
@@ -112,20 +110,18 @@ def test_a_runner_has_the_platform_it_works_with(board: Board) -> None:
         ("arduino-due", "cortex-m3", 96 * KIB, 512 * KIB),
     ],
 )
-def test_a_board_has_the_memory_that_its_sources_name(
-    name: str, core: str, ram_bytes: int, flash_bytes: int
-) -> None:
+def test_a_board_has_the_memory_that_its_sources_name(name, core, ram_bytes, flash_bytes):
     target = load_board(name).target
     assert (target.core, target.ram_bytes, target.flash_bytes) == (core, ram_bytes, flash_bytes)
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_a_boards_file_says_where_its_facts_are_from(board: Board) -> None:
+def test_a_boards_file_says_where_its_facts_are_from(board):
     assert board.sources
     assert all(len(source) > 10 for source in board.sources)
 
 
-def test_the_an386_is_what_its_documents_say() -> None:
+def test_the_an386_is_what_its_documents_say():
     board = load_board("mps2-an386")
     assert board.core.name == "cortex-m4"
     assert board.features == {Feature.DSP, Feature.FPU, Feature.UNALIGNED}
@@ -136,24 +132,24 @@ def test_the_an386_is_what_its_documents_say() -> None:
     assert list(board.runners) == ["qemu", "unicorn"]
 
 
-def test_the_host_has_pointers_of_eight_bytes_and_no_uart() -> None:
+def test_the_host_has_pointers_of_eight_bytes_and_no_uart():
     board = load_board("host")
     assert board.target.pointer_bytes == 8
     assert board.uart is None
 
 
-def test_ticks_of_an_emulated_board_are_whole_instructions() -> None:
+def test_ticks_of_an_emulated_board_are_whole_instructions():
     counter = load_board("mps2-an386").counter
     assert [counter.instructions(ticks) for ticks in (0, 6, 6_400, 6_401)] == [0, 1, 1000, 1000]
 
 
-def test_ticks_of_the_host_are_not_instructions() -> None:
+def test_ticks_of_the_host_are_not_instructions():
     counter = load_board("host").counter
     with pytest.raises(ValueError, match="measures time"):
         counter.instructions(1)
 
 
-def test_the_region_of_a_role_is_the_fastest_one() -> None:
+def test_the_region_of_a_role_is_the_fastest_one():
     assert load_board("mps3-an547").region("ram").name == "RAM"
 
 
@@ -168,9 +164,7 @@ def test_the_region_of_a_role_is_the_fastest_one() -> None:
         ("nrf52840dk", 64_000_000, 0),
     ],
 )
-def test_the_compiler_knows_of_a_cache_before_flash_that_waits(
-    name: str, clock_hz: int, cache_bytes: int
-) -> None:
+def test_the_compiler_knows_of_a_cache_before_flash_that_waits(name, clock_hz, cache_bytes):
     assert replace(load_board(name), clock_hz=clock_hz).target.code_cache_bytes == cache_bytes
 
 
@@ -185,13 +179,11 @@ def test_the_compiler_knows_of_a_cache_before_flash_that_waits(
         ("nrf52840dk", 64_000_000, None),
     ],
 )
-def test_the_compiler_is_told_how_constants_are_read(
-    name: str, clock_hz: int, reads: FlashReads | None
-) -> None:
+def test_the_compiler_is_told_how_constants_are_read(name, clock_hz, reads):
     assert replace(load_board(name), clock_hz=clock_hz).target.flash_reads == reads
 
 
-def test_what_no_public_source_confirms_is_in_few_files_and_said_there() -> None:
+def test_what_no_public_source_confirms_is_in_few_files_and_said_there():
     """Others than these may not join them: a figure of a board is looked up before it is entered."""
     unconfirmed = {board.name for board in BOARDS if any("not checked" in text for text in board.sources)}
     assert unconfirmed <= {
@@ -201,5 +193,5 @@ def test_what_no_public_source_confirms_is_in_few_files_and_said_there() -> None
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_a_real_board_names_where_its_figures_are_from(board: Board) -> None:
+def test_a_real_board_names_where_its_figures_are_from(board):
     assert board.sources or board.name in ("host", "native-sim")

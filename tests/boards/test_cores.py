@@ -1,12 +1,10 @@
 """Core files: each says what compilers confirm, and a mistake in one is told."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,12 +50,8 @@ def chips() -> Iterator[tuple[Core, frozenset[Feature]]]:
     ids=lambda value: value.name if isinstance(value, Core) else len(value),
 )
 def test_a_compiler_compiles_for_exactly_the_features_of_a_chip(
-    core: Core,
-    chosen: frozenset[Feature],
-    family: str,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-) -> None:
+    core, chosen, family, require_tool, require_package
+):
     require_package("ziglang") if family == "zig" else require_tool("arm-none-eabi-gcc")
     features = core.target(chosen).features
     options = core.compiler_options(family, features)
@@ -73,20 +67,20 @@ def test_a_compiler_compiles_for_exactly_the_features_of_a_chip(
 
 
 @pytest.mark.parametrize("core", CORES, ids=lambda core: core.name)
-def test_a_core_of_a_machine_whose_compilers_are_called_has_options_for_both_families(core: Core) -> None:
+def test_a_core_of_a_machine_whose_compilers_are_called_has_options_for_both_families(core):
     both = {"gcc", "zig"} if core.machine in ("arm", "riscv", "host") else set()
     without_header = {"gcc"} if Feature.VECTORS in core.has else set()  # gcc has it since version 14
     assert set(core.options) == both - without_header
 
 
 @pytest.mark.parametrize("name", [core.name for core in CORES if core.unicorn])
-def test_unicorn_has_the_model_that_a_core_names(name: str) -> None:
+def test_unicorn_has_the_model_that_a_core_names(name):
     arm = pytest.importorskip("unicorn.arm_const")
     assert hasattr(arm, f"UC_CPU_{load_core(name).unicorn}")
 
 
 @pytest.fixture
-def core_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def core_file(tmp_path, monkeypatch):
     """Where a core of the user's own is found by the name "mine"."""
     monkeypatch.chdir(tmp_path)
     file = Path("boards/core/mine.toml")
@@ -105,9 +99,7 @@ def core_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 @pytest.mark.usefixtures("core_file")
-def test_options_follow_the_features_and_empty_ones_are_left_out(
-    chosen: tuple[Feature, ...], options: tuple[str, ...]
-) -> None:
+def test_options_follow_the_features_and_empty_ones_are_left_out(chosen, options):
     assert load_core("mine").compiler_options("gcc", chosen) == options
 
 
@@ -140,7 +132,7 @@ MISTAKES = (
 
 
 @pytest.mark.parametrize(("change", "message"), [m[1:] for m in MISTAKES], ids=[m[0] for m in MISTAKES])
-def test_a_mistake_in_a_core_file_is_reported(core_file: Path, change: tuple[str, str], message: str) -> None:
+def test_a_mistake_in_a_core_file_is_reported(core_file, change, message):
     assert change[0] in CORE
     core_file.write_text(CORE.replace(*change), encoding="utf-8")
     with pytest.raises(BoardError) as caught:

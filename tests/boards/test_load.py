@@ -1,7 +1,5 @@
 """Reading board files: strict about keys and facts, and every message names the way out."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -61,7 +59,7 @@ OPTIONAL = ("title", "features", "status", "reason", "sources")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """The working folder, with an empty folder for boards; the user's own settings are out of the way."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("APPDATA", str(tmp_path / "config"))
@@ -77,47 +75,47 @@ def write(path: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("name", [name for name in board_names() if "qemu" in load_board(name).runners])
-def test_a_board_in_qemu_counts_its_instructions_and_not_the_time_of_the_machine(name: str) -> None:
+def test_a_board_in_qemu_counts_its_instructions_and_not_the_time_of_the_machine(name):
     counter = load_board(name).counter
     assert counter.instruction_ns is not None or counter.driver == "still"  # which tells no time at all
 
 
-def test_a_board_in_the_working_folder_is_found_by_name(folder: Path) -> None:
+def test_a_board_in_the_working_folder_is_found_by_name(folder):
     write(folder / "boards/mine.toml", BOARD)
     assert load_board("mine").title == "A board"
     assert "mine" in board_names()
 
 
-def test_a_board_in_the_config_folder_is_found_by_name(folder: Path) -> None:
+def test_a_board_in_the_config_folder_is_found_by_name(folder):
     write(folder / "config/solder/boards/kept.toml", BOARD)
     assert load_board("kept").name == "kept"
 
 
-def test_a_board_file_is_read_from_its_path(folder: Path) -> None:
+def test_a_board_file_is_read_from_its_path(folder):
     file = write(folder / "elsewhere/mine.toml", BOARD)
     assert load_board(str(file)).name == "mine"
 
 
-def test_a_users_board_goes_before_ours_of_the_same_name(folder: Path) -> None:
+def test_a_users_board_goes_before_ours_of_the_same_name(folder):
     write(folder / "boards/mps2-an386.toml", BOARD)
     assert load_board("mps2-an386").title == "A board"
 
 
-def test_the_boards_own_keys_go_before_its_socs(folder: Path) -> None:
+def test_the_boards_own_keys_go_before_its_socs(folder):
     write(folder / "boards/soc/x1.toml", 'mcu = "X1"\nclock_hz = 5\n')
     file = write(folder / "boards/mine.toml", BOARD.replace('mcu = "X1"', 'soc = "x1"'))
     board = load_board(str(file))
     assert (board.mcu, board.clock_hz) == ("X1", 1000)
 
 
-def test_a_board_may_use_one_of_our_socs(folder: Path) -> None:
+def test_a_board_may_use_one_of_our_socs(folder):
     head = BOARD.partition("[[regions]]")[0].replace("clock_hz = 1000\n", "")
     tail = BOARD[BOARD.index("[platforms") :]
     file = write(folder / "boards/mine.toml", f'{head}soc = "mps2-cm"\n{tail}')
     assert load_board(str(file)).clock_hz == 25_000_000
 
 
-def test_an_unknown_board_is_named_with_the_nearest_one(folder: Path) -> None:
+def test_an_unknown_board_is_named_with_the_nearest_one(folder):
     hints = "deploy boards list boards/mps2-an368.toml, --board FILE.toml"
     refused(lambda: load_board("mps2-an368"), f'"mps2-an368" "mps2-an386"? {hints}', BoardError)
 
@@ -135,9 +133,7 @@ def test_an_unknown_board_is_named_with_the_nearest_one(folder: Path) -> None:
         ("mps2_an386", "mps2-an386"),
     ],
 )
-def test_a_board_in_the_spelling_of_zephyr_or_arduino_is_understood(
-    folder: Path, asked: str, meant: str
-) -> None:
+def test_a_board_in_the_spelling_of_zephyr_or_arduino_is_understood(folder, asked, meant):
     with pytest.raises(BoardError) as caught:
         load_board(asked)
     assert caught.value.what == f'board "{asked}" not found - did you mean "{meant}"?'
@@ -160,16 +156,14 @@ def test_a_board_in_the_spelling_of_zephyr_or_arduino_is_understood(
         ("nothing like it", []),
     ],
 )
-def test_a_board_is_found_by_its_chip_core_title_and_nickname(
-    folder: Path, asked: str, meant: list[str]
-) -> None:
+def test_a_board_is_found_by_its_chip_core_title_and_nickname(folder, asked, meant):
     with pytest.raises(BoardError) as caught:
         load_board(asked)
     _, _, suggested = caught.value.what.partition("did you mean ")
     assert re.findall('"([^"]+)"', suggested) == meant
 
 
-def test_a_core_suggests_boards_that_have_it(folder: Path) -> None:
+def test_a_core_suggests_boards_that_have_it(folder):
     with pytest.raises(BoardError) as caught:
         load_board("cortex-m55")
     suggested = re.findall('"([^"]+)"', caught.value.what)[1:]
@@ -178,7 +172,7 @@ def test_a_core_suggests_boards_that_have_it(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["core = ", 'core = "cortex-m4"\nmcu = 3\n', "\xff"])
-def test_one_broken_file_is_reported_and_harms_no_other_board(folder: Path, text: str) -> None:
+def test_one_broken_file_is_reported_and_harms_no_other_board(folder, text):
     path = write(folder / "boards" / "broken.toml", "")
     path.write_bytes(text.encode("latin-1"))
     names = [board.name for board in all_boards()]
@@ -198,7 +192,7 @@ HEAD, _, _ = BOARD.partition("[uart]")
 LEAST = "".join(line for line in HEAD.splitlines(True) if line.split(" ")[0] not in OPTIONAL)
 
 
-def test_a_board_to_compile_for_is_a_chip_and_its_memory(folder: Path) -> None:
+def test_a_board_to_compile_for_is_a_chip_and_its_memory(folder):
     write(folder / "boards/least.toml", LEAST)
     board = load_board("least")
     assert (board.title, board.status, board.sources) == ("least", BoardStatus.DATA_ONLY, ())
@@ -298,19 +292,19 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_in_a_board_file_is_reported(folder: Path, name: str) -> None:
+def test_a_mistake_in_a_board_file_is_reported(folder, name):
     change, facts = MISTAKES[name]
     assert change[0] in BOARD
     write(folder / "boards/mine.toml", BOARD.replace(*change))
     refused(lambda: load_board("mine"), f"mine.toml {facts}", BoardError)
 
 
-def test_a_file_that_is_not_toml_is_reported(folder: Path) -> None:
+def test_a_file_that_is_not_toml_is_reported(folder):
     write(folder / "boards/mine.toml", "title = \n")
     with pytest.raises(BoardError, match="not a TOML file: Invalid value"):
         load_board("mine")
 
 
-def test_a_missing_board_file_is_reported(folder: Path) -> None:
+def test_a_missing_board_file_is_reported(folder):
     with pytest.raises(BoardError, match="board file cannot be read: No such file"):
         load_board("nowhere/mine.toml")

@@ -1,9 +1,6 @@
 """CMSIS packs: their index is found offline, and their parts become board files."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +23,7 @@ HINT = (
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """cmsis-pack-manager's folder, empty and without a network: what it fetches is nothing."""
     own = partial(cmsis_pack_manager.Cache, json_path=str(tmp_path), data_path=str(tmp_path))
     monkeypatch.setattr(cmsis_pack_manager.Cache, "cache_descriptors", lambda _cache: None)
@@ -35,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def kept(folder: Path) -> Path:
+def kept(folder):
     """The folder with one pack's description in it, and the real index of that."""
     shutil.copy(PDSC, folder / "Acme.Mini_DFP.1.2.0.pdsc")
     cmsis_pack_manager.Cache(True, False).add_pack_from_path(str(PDSC))
@@ -43,31 +40,29 @@ def kept(folder: Path) -> Path:
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_kept_index_is_searched_without_a_network() -> None:
+def test_a_kept_index_is_searched_without_a_network():
     found = [(part.name, part.core, part.pack) for part in search_index("ac407vgh")]
     assert found == [("AC407VGHx", "cortex-m4", "Acme.Mini_DFP 1.2.0")]
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_part_of_a_kept_index_has_what_the_index_drops() -> None:
+def test_a_part_of_a_kept_index_has_what_the_index_drops():
     """Helium is in the description of the pack only."""
     assert "mve" in chip_of(part_of_index("AC850")).features
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_device_that_the_index_lists_by_its_variants_is_found() -> None:
+def test_a_device_that_the_index_lists_by_its_variants_is_found():
     assert part_of_index("AC407VG").name == "AC407VG"
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_part_that_no_pack_has_is_reported() -> None:
+def test_a_part_that_no_pack_has_is_reported():
     refused(lambda: part_of_index("AC851"), '"AC851" "AC850"? part pack index deploy AC851', BoardError)
 
 
 @pytest.mark.parametrize("ask", [search_index, part_of_index])
-def test_an_index_that_comes_empty_is_reported_with_two_ways_out(
-    folder: Path, ask: Callable[[str], object]
-) -> None:
+def test_an_index_that_comes_empty_is_reported_with_two_ways_out(folder, ask):
     refused(
         lambda: ask("AC4"),
         f"CMSIS index packs downloaded {folder}/index.json nothing received {HINT}",
@@ -75,9 +70,7 @@ def test_an_index_that_comes_empty_is_reported_with_two_ways_out(
     )
 
 
-def test_an_index_whose_fetching_fails_is_reported_with_the_reason(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_whose_fetching_fails_is_reported_with_the_reason(folder, monkeypatch):
     def fail(_cache: object) -> None:
         raise Exception("no route to host")  # as its compiled half does  # noqa: TRY002
 
@@ -87,13 +80,13 @@ def test_an_index_whose_fetching_fails_is_reported_with_the_reason(
     assert "no route to host" in caught.value.where
 
 
-def test_a_description_that_the_cache_has_lost_is_reported(kept: Path) -> None:
+def test_a_description_that_the_cache_has_lost_is_reported(kept):
     (kept / "Acme.Mini_DFP.1.2.0.pdsc").unlink()
     with pytest.raises(BoardError, match="pack description cannot be read: No such file"):
         part_of_index("AC850")
 
 
-def test_a_pack_that_is_not_text_is_reported(tmp_path: Path) -> None:
+def test_a_pack_that_is_not_text_is_reported(tmp_path):
     (tmp_path / "x.pdsc").write_bytes(b"PK\x03\x04\xff\xff")
     with pytest.raises(DeployError, match="cannot be read: it is not text"):
         read_pack(tmp_path / "x.pdsc")
@@ -107,7 +100,7 @@ def chip(name: str, processor: str | None = None) -> Chip:
     return chip_of(find_part(PARTS, name, "mini.pdsc"), processor)
 
 
-def test_devices_and_their_variants_are_parts() -> None:
+def test_devices_and_their_variants_are_parts():
     names = [part.name for part in PARTS]
     assert names == ["AC3", "AC35", "AC4", "AC407VG", "AC407VGHx", "AC407VGTx", "AC850", "AC890"]
     assert {str(part.pack) for part in PARTS} == {"Acme.Mini_DFP 1.2.0"}
@@ -128,14 +121,12 @@ def test_devices_and_their_variants_are_parts() -> None:
         ("AC890", "CM0", "cortex-m0plus", set(), 50_000_000),
     ],
 )
-def test_a_processor_has_what_is_said_of_it_and_around_it(
-    name: str, processor: str | None, core: str, features: set[Feature], clock_hz: int
-) -> None:
+def test_a_processor_has_what_is_said_of_it_and_around_it(name, processor, core, features, clock_hz):
     found = chip(name, processor)
-    assert (found.core.name, found.features, found.clock_hz) == (core, features, clock_hz)  # type: ignore[comparison-overlap]
+    assert (found.core.name, found.features, found.clock_hz) == (core, features, clock_hz)
 
 
-def test_memories_are_inherited_and_aliases_and_peripherals_left_out() -> None:
+def test_memories_are_inherited_and_aliases_and_peripherals_left_out():
     regions = [(r.name, r.origin, r.bytes, r.role, r.speed) for r in chip("AC407VGTx").regions]
     assert regions == [
         ("IROM1", 0x0800_0000, 0x10_0000, "flash", 0),
@@ -144,16 +135,16 @@ def test_memories_are_inherited_and_aliases_and_peripherals_left_out() -> None:
     ]
 
 
-def test_a_variants_memory_goes_before_its_familys() -> None:
+def test_a_variants_memory_goes_before_its_familys():
     assert {r.name: r.bytes for r in chip("AC407VGHx").regions}["IRAM1"] == 0x3_0000
 
 
-def test_a_processor_sees_its_own_memory_and_the_shared() -> None:
+def test_a_processor_sees_its_own_memory_and_the_shared():
     assert [r.name for r in chip("AC890", "CM33").regions] == ["ROM", "RAM"]
     assert [r.name for r in chip("AC890", "CM0").regions] == ["ROM", "RAM0"]
 
 
-def test_the_algorithm_is_the_one_for_the_programs_flash() -> None:
+def test_the_algorithm_is_the_one_for_the_programs_flash():
     assert chip("AC407VG").algorithm == "Flash/AC4_1024.FLM"
     assert chip("AC850").algorithm == ""
 
@@ -162,7 +153,7 @@ def test_the_algorithm_is_the_one_for_the_programs_flash() -> None:
     ("dcore", "core"),
     [("Cortex-M0+", "cortex-m0plus"), ("CortexM0Plus", "cortex-m0plus"), ("CortexM33", "cortex-m33")],
 )
-def test_a_core_is_named_as_boards_name_it(dcore: str, core: str) -> None:
+def test_a_core_is_named_as_boards_name_it(dcore, core):
     assert core_name(dcore) == core
 
 
@@ -170,9 +161,7 @@ def test_a_core_is_named_as_boards_name_it(dcore: str, core: str) -> None:
     ("name", "processor"),
     [("AC407VG", None), ("AC407VGHx", None), ("AC850", None), ("AC890", "CM33"), ("AC890", "CM0")],
 )
-def test_a_board_file_made_from_a_part_loads_with_the_same_facts(
-    name: str, processor: str | None, tmp_path: Path
-) -> None:
+def test_a_board_file_made_from_a_part_loads_with_the_same_facts(name, processor, tmp_path):
     made = chip(name, processor)
     file = tmp_path / "made.toml"
     file.write_text(board_file(made), encoding="utf-8")
@@ -202,7 +191,7 @@ MISTAKES = (
 
 
 @pytest.mark.parametrize(("name", "processor", "message"), MISTAKES, ids=[f"{m[0]}-{m[1]}" for m in MISTAKES])
-def test_a_part_that_makes_no_board_is_reported(name: str, processor: str | None, message: str) -> None:
+def test_a_part_that_makes_no_board_is_reported(name, processor, message):
     with pytest.raises(BoardError) as caught:
         chip(name, processor)
     assert str(caught.value) == message
@@ -218,7 +207,7 @@ def test_a_part_that_makes_no_board_is_reported(name: str, processor: str | None
         ),
     ],
 )
-def test_a_file_that_is_not_a_pack_description_is_reported(text: str, message: str) -> None:
+def test_a_file_that_is_not_a_pack_description_is_reported(text, message):
     with pytest.raises(BoardError) as caught:
         read_parts(text, "x.pdsc")
     assert str(caught.value) == message

@@ -1,11 +1,5 @@
 """A target may be named without a board, in our words or a compiler's; what is not known is refused."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 from tiny_models import TINY
 
@@ -15,7 +9,6 @@ from aot.target import Feature, MemoryRegion
 from boards.cores import core_names, load_core
 from boards.target_text import read_target
 
-Run = Callable[..., Any]
 # What is written, and the name of what is meant.
 SPELLINGS = {
     "cortex-m4": "cortex-m4",
@@ -67,23 +60,23 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", SPELLINGS)
-def test_a_target_is_understood_as_people_write_it(text: str) -> None:
+def test_a_target_is_understood_as_people_write_it(text):
     assert read_target(text).name == SPELLINGS[text]
 
 
 @pytest.mark.parametrize("text", SPELLINGS)
-def test_its_name_names_it_again(text: str) -> None:
+def test_its_name_names_it_again(text):
     made = read_target(text)
     assert read_target(made.name) == made
 
 
 @pytest.mark.parametrize("core", core_names())
-def test_every_core_is_a_target_with_the_features_that_it_always_has(core: str) -> None:
+def test_every_core_is_a_target_with_the_features_that_it_always_has(core):
     target = read_target(core).target
     assert (target.core, target.features, target.regions) == (core, load_core(core).has, ())
 
 
-def test_features_and_memories_are_those_of_the_text() -> None:
+def test_features_and_memories_are_those_of_the_text():
     target = read_target("cortex-m4+fpu,ram=64K,flash=1M").target
     assert target.features == {Feature.DSP, Feature.FPU, Feature.UNALIGNED}
     assert target.regions == (
@@ -93,7 +86,7 @@ def test_features_and_memories_are_those_of_the_text() -> None:
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_not_known_is_refused(text: str) -> None:
+def test_what_is_not_known_is_refused(text):
     with pytest.raises(BoardError) as caught:
         read_target(text)
     assert (caught.value.what, caught.value.hint) == WRONG[text]
@@ -101,13 +94,13 @@ def test_what_is_not_known_is_refused(text: str) -> None:
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     path = tmp_path / "tiny.tflite"
     path.write_bytes(TINY["conv"]())
     return path
 
 
-def test_a_target_gets_the_code_of_a_board_with_the_same_core(model: Path) -> None:
+def test_a_target_gets_the_code_of_a_board_with_the_same_core(model):
     of_board = deploy.compile(model, board="mps2-an386").model.sources
     of_target = deploy.compile(model, target="cortex-m4+fpu").model.sources
     differing = [
@@ -119,7 +112,7 @@ def test_a_target_gets_the_code_of_a_board_with_the_same_core(model: Path) -> No
     assert all("mps2-an386" in board and "cortex-m4+fpu" in target for board, target in differing)
 
 
-def test_a_memory_that_is_too_small_is_reported(model: Path, run_deploy: Run) -> None:
+def test_a_memory_that_is_too_small_is_reported(model, run_deploy):
     outcome = run_deploy("inspect", model, "--target", "cortex-m4,flash=1K")
     assert outcome.status == 1
     assert " of 1,024 bytes of FLASH (" in outcome.out
@@ -128,9 +121,7 @@ def test_a_memory_that_is_too_small_is_reported(model: Path, run_deploy: Run) ->
     assert "deploy inspect tiny.tflite --target cortex-m4,flash=1K --memory" in caught.value.hint
 
 
-def test_plain_sources_and_archives_are_made_for_a_target(
-    model: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_plain_sources_and_archives_are_made_for_a_target(model, tmp_path, run_deploy):
     words = ("compile", model, "--target", "cortex-m4+fpu,ram=64K", "-o")
     assert run_deploy(*words, tmp_path / "tiny").status == 0
     assert (tmp_path / "tiny" / "tiny.c").is_file()
@@ -140,7 +131,7 @@ def test_plain_sources_and_archives_are_made_for_a_target(
     assert "was compiled for cortex-m4 (dsp, fpu, unaligned), rpi-pico has cortex-m0plus" in other.err
 
 
-def test_one_of_the_two_is_given(model: Path, run_deploy: Run) -> None:
+def test_one_of_the_two_is_given(model, run_deploy):
     both = run_deploy("compile", model, "--board", "host", "--target", "host", "-o", "x.tar")
     assert both.err.startswith("error: --target and --board exclude each other\n")
     none = run_deploy("compile", model, "-o", "x.tar")

@@ -8,9 +8,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -24,7 +22,6 @@ import deploy
 from platforms.arduino_tools import builder_commands
 from platforms.channels import CHANNELS
 
-Run = Callable[..., Any]
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 BOARDS = {
@@ -55,7 +52,7 @@ PIO_PLATFORM = {
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def exported(tmp_path_factory):
     """The digits model as a folder for a channel, made once."""
     made: dict[str, Path] = {}
 
@@ -83,9 +80,7 @@ def beside_python(program: str) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_a_package_has_example_readme_licence_and_version(
-    channel: str, exported: Callable[[str], Path]
-) -> None:
+def test_a_package_has_example_readme_licence_and_version(channel, exported):
     folder = exported(channel)
     texts = {
         path.relative_to(folder).as_posix(): path.read_text(errors="replace")
@@ -102,7 +97,7 @@ def test_a_package_has_example_readme_licence_and_version(
     assert max(len(line) for line in texts["README.md"].splitlines()) <= 130
 
 
-def test_the_same_model_gives_the_same_file(tmp_path: Path, run_deploy: Run) -> None:
+def test_the_same_model_gives_the_same_file(tmp_path, run_deploy):
     for name in ("a.zip", "b.zip"):
         said = run_deploy(
             "export",
@@ -123,7 +118,7 @@ def test_the_same_model_gives_the_same_file(tmp_path: Path, run_deploy: Run) -> 
     assert all(name.startswith("digits/") for name in names)
 
 
-def test_an_archive_and_its_model_give_the_same_package(tmp_path: Path, run_deploy: Run) -> None:
+def test_an_archive_and_its_model_give_the_same_package(tmp_path, run_deploy):
     run_deploy("compile", DIGITS, "--board", "host", "-o", tmp_path / "digits.tar")
     words = ("--as", "single-file", "--json", "-o")
     facts = json.loads(run_deploy("export", tmp_path / "digits.tar", *words, tmp_path / "a").out)
@@ -135,14 +130,14 @@ def test_an_archive_and_its_model_give_the_same_package(tmp_path: Path, run_depl
 
 @pytest.mark.cc
 @pytest.mark.parametrize("more", [{}, {"stream": True}, {"io": "caller"}])
-def test_a_single_file_builds_without_warnings(more: dict[str, Any], tmp_path: Path) -> None:
+def test_a_single_file_builds_without_warnings(more, tmp_path):
     deploy.export(DIGITS, "single-file", tmp_path / "x", board="host", **more)
     ran("gcc", "-std=c99", "-O2", *STRICT, "example.c", "-lm", "-o", "example", folder=tmp_path / "x")
     assert ran("./example", folder=tmp_path / "x") == "digits: right\n"
 
 
 @pytest.mark.cc
-def test_an_example_of_hops_reads_no_more_rows_than_it_has(tmp_path: Path) -> None:
+def test_an_example_of_hops_reads_no_more_rows_than_it_has(tmp_path):
     """The window is full after more rows; the outputs of the first hop are compared."""
     (tmp_path / "spotter.tflite").write_bytes(spotter())
     folder = tmp_path / "x"
@@ -156,13 +151,7 @@ def test_an_example_of_hops_reads_no_more_rows_than_it_has(tmp_path: Path) -> No
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize(("channel", "suffix"), [("cmake", "c"), ("cpp", "cpp")])
-def test_cmake_builds_tests_installs_and_is_found(
-    channel: str,
-    suffix: str,
-    exported: Callable[[str], Path],
-    tmp_path: Path,
-    require_tool: Callable[..., None],
-) -> None:
+def test_cmake_builds_tests_installs_and_is_found(channel, suffix, exported, tmp_path, require_tool):
     require_tool("cmake", "ctest", "g++")
     build, prefix, user = tmp_path / "build", tmp_path / "installed", tmp_path / "user"
     ran("cmake", "-S", exported(channel), "-B", build, f"-DCMAKE_INSTALL_PREFIX={prefix}", folder=tmp_path)
@@ -181,9 +170,7 @@ def test_cmake_builds_tests_installs_and_is_found(
 
 
 @pytest.mark.slow
-def test_platformio_packs_it(
-    exported: Callable[[str], Path], tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_platformio_packs_it(exported, tmp_path, require_package):
     require_package("platformio")
     for channel in ("platformio", "arduino"):
         said = ran(
@@ -194,7 +181,7 @@ def test_platformio_packs_it(
 
 
 @pytest.fixture
-def platformio_home(tmp_path: Path, require_package: Callable[..., None]) -> Path:
+def platformio_home(tmp_path, require_package):
     """PlatformIO's own folder with what it would fetch: SCons, and a platform for this computer."""
     require_package("platformio", "SCons")
     from platformio.dependencies import get_core_dependencies
@@ -219,9 +206,7 @@ def _as_installed(place: Path, kind: str, version: str, files: dict[str, str]) -
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_platformio_finds_and_builds_the_library(
-    exported: Callable[[str], Path], platformio_home: Path, tmp_path: Path
-) -> None:
+def test_platformio_finds_and_builds_the_library(exported, platformio_home, tmp_path):
     """PlatformIO itself reads library.json, finds the header's library, compiles and links."""
     library, project = exported("platformio"), tmp_path / "project"
     (project / "src").mkdir(parents=True)
@@ -236,7 +221,7 @@ def test_platformio_finds_and_builds_the_library(
 
 
 @pytest.mark.cc
-def test_platformio_s_flags_and_folders_build_it(exported: Callable[[str], Path], tmp_path: Path) -> None:
+def test_platformio_s_flags_and_folders_build_it(exported, tmp_path):
     """As its `native` platform does: all of srcDir, then the example with the library's includeDir."""
     folder = exported("platformio")
     library = json.loads((folder / "library.json").read_text())
@@ -251,9 +236,7 @@ def test_platformio_s_flags_and_folders_build_it(exported: Callable[[str], Path]
 
 
 @pytest.mark.slow
-def test_espressif_s_tool_packs_the_component(
-    exported: Callable[[str], Path], tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_espressif_s_tool_packs_the_component(exported, tmp_path, require_package):
     require_package("idf_component_manager")
     words = ("component", "pack", "--name", "digits", "--project-dir", exported("esp-idf"))
     ran(beside_python("compote"), *words, "--dest-dir", tmp_path, folder=tmp_path)
@@ -262,9 +245,7 @@ def test_espressif_s_tool_packs_the_component(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_esp_idf_builds_the_example_for_this_computer(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_esp_idf_builds_the_example_for_this_computer(tmp_path, require_tool):
     """IDF's target `linux` takes the component by its manifest, compiles it and runs the example."""
     idf = os.environ.get("IDF_PATH")
     if not idf:
@@ -285,12 +266,7 @@ def test_esp_idf_builds_the_example_for_this_computer(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_conan_creates_and_tests_the_package(
-    exported: Callable[[str], Path],
-    tmp_path: Path,
-    require_package: Callable[..., None],
-    require_tool: Callable[..., None],
-) -> None:
+def test_conan_creates_and_tests_the_package(exported, tmp_path, require_package, require_tool):
     require_package("conan")
     require_tool("cmake")
     home, conan = {"CONAN_HOME": str(tmp_path)}, beside_python("conan")
@@ -299,7 +275,7 @@ def test_conan_creates_and_tests_the_package(
     assert "digits: right" in said
 
 
-def test_a_pack_names_every_file_that_it_holds(tmp_path: Path) -> None:
+def test_a_pack_names_every_file_that_it_holds(tmp_path):
     pack = tmp_path / "Ada.digits.1.0.0.pack"
     deploy.export(DIGITS, "cmsis-pack", pack, board="mps2-an386", author="Ada")
     with zipfile.ZipFile(pack) as archive:
@@ -315,9 +291,7 @@ def test_a_pack_names_every_file_that_it_holds(tmp_path: Path) -> None:
     cache.add_pack_from_path(str(tmp_path / "unpacked" / "Ada.digits.pdsc"))  # raises what it cannot read
 
 
-def test_a_pack_keeps_to_the_schema_of_packs(
-    exported: Callable[[str], Path], require_tool: Callable[..., None]
-) -> None:
+def test_a_pack_keeps_to_the_schema_of_packs(exported, require_tool):
     schema = os.environ.get("PACK_XSD")
     if not schema:
         pytest.skip("needs the schema of CMSIS-Packs: PACK_XSD is not set")
@@ -325,7 +299,7 @@ def test_a_pack_keeps_to_the_schema_of_packs(
     ran("xmllint", "--noout", "--schema", schema, "AdaByron.digits.pdsc", folder=exported("cmsis-pack"))
 
 
-def test_an_arduino_library_keeps_the_rules_of_arduino_lint(exported: Callable[[str], Path]) -> None:
+def test_an_arduino_library_keeps_the_rules_of_arduino_lint(exported):
     folder = exported("arduino")
     properties = dict(line.split("=", 1) for line in (folder / "library.properties").read_text().splitlines())
     assert re.fullmatch(r"[a-zA-Z][\w.-]{0,31}", properties["name"])
@@ -339,7 +313,7 @@ def test_an_arduino_library_keeps_the_rules_of_arduino_lint(exported: Callable[[
     }
 
 
-def test_an_arduino_library_keeps_the_schemas_of_arduino_lint(exported: Callable[[str], Path]) -> None:
+def test_an_arduino_library_keeps_the_schemas_of_arduino_lint(exported):
     folder = os.environ.get("ARDUINO_LINT_SCHEMAS")
     if not folder:
         pytest.skip("needs arduino-lint's etc/schemas: ARDUINO_LINT_SCHEMAS is not set")
@@ -353,9 +327,7 @@ def test_an_arduino_library_keeps_the_schemas_of_arduino_lint(exported: Callable
 
 
 @pytest.mark.slow
-def test_arduino_s_tools_build_the_sketch_for_an_avr(
-    exported: Callable[[str], Path], tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_arduino_s_tools_build_the_sketch_for_an_avr(exported, tmp_path, require_tool):
     require_tool("arduino-builder", "avr-gcc")
     library = tmp_path / "digits"
     library.symlink_to(exported("arduino"))
@@ -368,9 +340,7 @@ def test_arduino_s_tools_build_the_sketch_for_an_avr(
 
 
 @pytest.mark.arm
-def test_cube_s_options_build_the_middleware_without_warnings(
-    exported: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_cube_s_options_build_the_middleware_without_warnings(exported, tmp_path):
     place = exported("stm32cube")
     middleware = place / "Middlewares/Third_Party/digits"
     sources = [*sorted((middleware / "Src").glob("*.c")), place / "App/app_digits.c"]
@@ -380,7 +350,7 @@ def test_cube_s_options_build_the_middleware_without_warnings(
     assert (tmp_path / "app_digits.o").is_file()
 
 
-def test_a_zephyr_module_has_what_its_files_name(exported: Callable[[str], Path]) -> None:
+def test_a_zephyr_module_has_what_its_files_name(exported):
     folder = exported("zephyr-module")
     listed = re.findall(r"^    (src/\w+\.c)$", (folder / "CMakeLists.txt").read_text(), re.MULTILINE)
     assert listed
@@ -392,19 +362,19 @@ def test_a_zephyr_module_has_what_its_files_name(exported: Callable[[str], Path]
     assert 'printf("digits: right\\n")' in (folder / "samples/digits/src/main.c").read_text()
 
 
-def test_a_pack_for_another_kind_of_processor_is_refused(tmp_path: Path, run_deploy: Run) -> None:
+def test_a_pack_for_another_kind_of_processor_is_refused(tmp_path, run_deploy):
     said = run_deploy("export", DIGITS, "--board", "host", "--as", "cmsis-pack", "-o", tmp_path / "x")
     assert said.status == 1
     assert "CMSIS-Packs are for Arm's cores, digits is compiled for host\n  digits\n" in said.err
     assert not (tmp_path / "x").exists()
 
 
-def test_a_name_of_another_kind_of_file_is_refused(tmp_path: Path, run_deploy: Run) -> None:
+def test_a_name_of_another_kind_of_file_is_refused(tmp_path, run_deploy):
     said = run_deploy("export", DIGITS, "--board", "host", "--as", "conan", "-o", tmp_path / "x.tgz")
     require_facts(said.err, f"channel writes folder {tmp_path}/x.tgz {tmp_path}/x.zip {tmp_path}/x")
 
 
-def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path, run_deploy: Run) -> None:
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path, run_deploy):
     (tmp_path / "mine.txt").write_text("mine")
     said = run_deploy("export", DIGITS, "--board", "host", "--as", "cmake", "-o", tmp_path)
     assert said.status == 1
@@ -412,7 +382,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path, run_deploy:
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_a_board_for_what_is_compiled_is_refused(tmp_path: Path, run_deploy: Run) -> None:
+def test_a_board_for_what_is_compiled_is_refused(tmp_path, run_deploy):
     run_deploy("compile", DIGITS, "--board", "host", "-o", tmp_path / "digits.tar")
     said = run_deploy(
         "export", tmp_path / "digits.tar", "--board", "host", "--as", "cmake", "-o", tmp_path / "x"
@@ -428,9 +398,7 @@ def test_a_board_for_what_is_compiled_is_refused(tmp_path: Path, run_deploy: Run
         ("--url", "kws", '"kws" is not a URL such as https://example.com/kws'),
     ],
 )
-def test_what_a_package_says_of_itself_is_checked(
-    option: str, word: str, sentence: str, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_what_a_package_says_of_itself_is_checked(option, word, sentence, tmp_path, run_deploy):
     said = run_deploy(
         "export", DIGITS, "--board", "host", "--as", "cmake", "-o", tmp_path / "x", option, word
     )
@@ -440,9 +408,7 @@ def test_what_a_package_says_of_itself_is_checked(
 
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_zephyr_builds_the_sample_and_it_is_right(
-    tmp_path: Path, run_deploy: Callable[..., Any], require_tool: Callable[..., None]
-) -> None:
+def test_zephyr_builds_the_sample_and_it_is_right(tmp_path, run_deploy, require_tool):
     """For the board of Zephyr's tests that QEMU emulates; the schema of its samples is twister's."""
     tree = os.environ.get("ZEPHYR_BASE")
     if not tree:

@@ -1,14 +1,10 @@
 """What is exported for a core is compiled as what is measured there: it takes as many instructions."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -65,9 +61,7 @@ def instructions(source: ProjectSource, folder: Path) -> int:
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_an_exported_folder_takes_the_instructions_that_are_published(
-    tmp_path: Path, require_tool: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_exported_folder_takes_the_instructions_that_are_published(tmp_path, require_tool, monkeypatch):
     for tool in ("cmake", COMPILER, "qemu-system-riscv32"):
         require_tool(tool)
     compiled = deploy.compile(DIGITS, BOARD)
@@ -93,19 +87,19 @@ CHANNELS = {  # a file of each that says how the model is compiled
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_a_package_has_the_options_of_its_core(channel: str, tmp_path: Path) -> None:
+def test_a_package_has_the_options_of_its_core(channel, tmp_path):
     deploy.export(DIGITS, channel, tmp_path / "digits", board=BOARD)
     assert "-fno-schedule-insns" in (tmp_path / "digits" / CHANNELS[channel]).read_text()
 
 
-def test_only_what_changes_the_code_is_taken_and_for_gcc_alone() -> None:
+def test_only_what_changes_the_code_is_taken_and_for_gcc_alone():
     risc_v, arm = (load_board(name).target for name in (BOARD, "mps2-an386"))
     assert code_flags(risc_v) == ("-fno-schedule-insns",)
     assert code_flags(arm) == ()
     assert cmake_flags(("-O2",), risc_v) == "-O2 $<$<C_COMPILER_ID:GNU>:-fno-schedule-insns>"
 
 
-def test_a_model_for_an_arm_core_is_refused_for_espressifs_tools(tmp_path: Path, run_deploy: Any) -> None:
+def test_a_model_for_an_arm_core_is_refused_for_espressifs_tools(tmp_path, run_deploy):
     digits = Path(__file__).parents[2] / "deploy" / "demo" / "digits.tflite"
     words = ("export", digits, "--board", "nucleo-f446re", "-o", tmp_path / "out.zip")
     outcome = run_deploy(*words, "--as", "esp-idf")

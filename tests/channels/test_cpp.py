@@ -61,9 +61,7 @@ def built(program: Path, *packages: Path, compiler: str = "g++", standard: str =
 @pytest.mark.cc
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("case", CASES)
-def test_the_test_program_has_the_reference_s_outputs(
-    case: str, compiler: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_the_test_program_has_the_reference_s_outputs(case, compiler, tmp_path, require_tool):
     require_tool(compiler, COMPILERS[compiler])
     name, options = CASES[case]
     package = exported(name, tmp_path, **options)
@@ -73,9 +71,7 @@ def test_the_test_program_has_the_reference_s_outputs(
 
 @pytest.mark.cc
 @pytest.mark.parametrize("standard", ["c++11", "c++20"])
-def test_older_and_newer_standards_take_it(
-    standard: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_older_and_newer_standards_take_it(standard, tmp_path, require_tool):
     """Arduino's core for AVR compiles sketches as C++11."""
     require_tool("g++")
     package = exported("digits", tmp_path)
@@ -140,7 +136,7 @@ int main()
 
 
 @pytest.mark.cc
-def test_two_models_with_given_and_own_memory(tmp_path: Path, require_tool: Callable[..., None]) -> None:
+def test_two_models_with_given_and_own_memory(tmp_path, require_tool):
     """A state adds up until reset; an arena at a wrong address is an error."""
     require_tool("g++")
     (tmp_path / "two.cpp").write_text(TWO_MODELS)
@@ -178,9 +174,7 @@ int main()
 
 
 @pytest.mark.cc
-def test_a_window_is_full_after_its_hops_and_again_after_a_reset(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_a_window_is_full_after_its_hops_and_again_after_a_reset(tmp_path, require_tool):
     require_tool("g++")
     (tmp_path / "hops.cpp").write_text(HOPS)
     program = built(tmp_path / "hops.cpp", exported("spotter", tmp_path, slide=2))
@@ -211,9 +205,7 @@ WRONG = {  # a mistake: what is written, and instead of what
 
 @pytest.mark.cc
 @pytest.mark.parametrize("mistake", [None, *WRONG])
-def test_mistakes_are_errors_of_the_compiler(
-    mistake: str | None, digits: Path, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_mistakes_are_errors_of_the_compiler(mistake, digits, tmp_path, require_tool):
     require_tool("g++")
     written, instead = WRONG[mistake] if mistake else ("", "")
     assert instead in USE
@@ -224,15 +216,13 @@ def test_mistakes_are_errors_of_the_compiler(
 
 
 @pytest.fixture(scope="module")
-def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def digits(tmp_path_factory):
     return exported("digits", tmp_path_factory.mktemp("cpp"))
 
 
 @pytest.mark.arm
 @pytest.mark.parametrize("optimize", ["-O2", "-Os"])
-def test_the_class_adds_no_function_of_a_library_on_a_board(
-    optimize: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_the_class_adds_no_function_of_a_library_on_a_board(optimize, tmp_path, require_tool):
     """No heap, no exceptions, no guards of static variables: C's functions are all it calls."""
     require_tool("arm-none-eabi-g++", "arm-none-eabi-nm")
     package = exported("digits", tmp_path, board="mps2-an386")
@@ -268,9 +258,7 @@ MBED_FLAGS = ("-std=gnu++14", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra"
 @pytest.mark.arm
 @pytest.mark.cc
 @pytest.mark.parametrize("case", CASES)
-def test_the_example_for_mbed_compiles_and_runs(
-    case: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_the_example_for_mbed_compiles_and_runs(case, tmp_path, require_tool):
     require_tool("g++", "arm-none-eabi-g++")
     name, options = CASES[case]
     (tmp_path / "mbed.h").write_text(MBED)
@@ -297,7 +285,7 @@ def test_the_example_for_mbed_compiles_and_runs(
         assert lines == [f"digit: {' '.join(map(str, expected.reshape(-1)))}"] * 2
 
 
-def test_names_of_classes_differ_as_names_of_models_do() -> None:
+def test_names_of_classes_differ_as_names_of_models_do():
     names = ("kws", "keyword_spotting", "kws_v2_1", "kws_v21", "kws_v2x1", "span", "inputs")
     assert [class_name(name) for name in names] == [
         "Kws", "KeywordSpotting", "KwsV2_1", "KwsV21", "KwsV2x1", "SpanModel", "InputsModel",

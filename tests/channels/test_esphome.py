@@ -1,11 +1,8 @@
 """deploy export --as esphome: ESPHome accepts the component, and what it publishes is the reference's."""
 
-from __future__ import annotations
-
 import configparser
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +110,7 @@ def scores(stored: Any) -> Any:
 
 
 @pytest.mark.cc
-def test_readings_of_sensors_slide_through_the_input(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_readings_of_sensors_slide_through_the_input(tmp_path, require_tool):
     require_tool("g++")
     stored = np.random.default_rng(1).integers(-128, 128, (9, 8))
     values = (stored + 128).astype(np.float32) * SCALE
@@ -147,7 +142,7 @@ def test_readings_of_sensors_slide_through_the_input(
 
 
 @pytest.mark.cc
-def test_sound_is_pushed_row_by_row_and_averaged(tmp_path: Path, require_tool: Callable[..., None]) -> None:
+def test_sound_is_pushed_row_by_row_and_averaged(tmp_path, require_tool):
     require_tool("g++")
     sound = np.random.default_rng(2).integers(0, 32768, 128).astype(np.int16)
     stored = np.clip(np.round(sound / np.float32(32768) / SCALE - 128), -128, 127).reshape(2, 64)
@@ -187,9 +182,7 @@ def esphome_program() -> str:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_firmware_of_esphome_publishes_the_reference_s_outputs(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_a_firmware_of_esphome_publishes_the_reference_s_outputs(tmp_path, require_tool):
     """ESPHome makes the whole program for this computer; g++ builds it, as PlatformIO would."""
     program = esphome_program()
     require_tool("g++")
@@ -221,7 +214,7 @@ def test_a_firmware_of_esphome_publishes_the_reference_s_outputs(
     assert np.float32(line.split()[1]) == expected[element]
 
 
-def test_a_model_with_two_inputs_is_refused(tmp_path: Path) -> None:
+def test_a_model_with_two_inputs_is_refused(tmp_path):
     build = ModelBuilder()
     a, b = (build.input(name, (1, 4)) for name in "ab")
     (tmp_path / "two.tflite").write_bytes(build.finish(build.add(a, b, scale=0.05)))
@@ -232,9 +225,7 @@ def test_a_model_with_two_inputs_is_refused(tmp_path: Path) -> None:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"board": "esp32-s3-devkitc-1", "stream": True}])
-def test_esphome_accepts_the_example(
-    options: dict[str, Any], tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_esphome_accepts_the_example(options, tmp_path, require_tool):
     program = esphome_program()
     require_tool("g++")
     folder = exported(tmp_path / "x", **options)

@@ -1,12 +1,9 @@
 """deploy export --as micropython: an interpreter imports the module, and its outputs are the reference's."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +65,7 @@ def logistic() -> bytes:
 
 
 @pytest.fixture(scope="module")
-def interpreter(
-    require_package: Callable[..., None], require_tool: Callable[..., None]
-) -> Callable[[Path, str], str]:
+def interpreter(require_package, require_tool):
     """interpreter(folder, text): what MicroPython prints, which finds modules in the folder."""
     if architecture_of(load_board("host").target) is None:
         pytest.skip("MicroPython is in PyPI for Linux on x86-64 only")
@@ -97,9 +92,7 @@ def exported(folder: Path, model: bytes, name: str, **options: Any) -> Path:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"stream": True}, {"optimize": "size"}])
-def test_the_interpreter_computes_what_the_reference_does(
-    options: dict[str, Any], tmp_path: Path, interpreter: Callable[[Path, str], str]
-) -> None:
+def test_the_interpreter_computes_what_the_reference_does(options, tmp_path, interpreter):
     deploy.export(DIGITS, "micropython", tmp_path / "digits", board="host", **options)
     assert interpreter(tmp_path / "digits", (tmp_path / "digits/examples/once.py").read_text()) == (
         "digits: right\n"
@@ -107,9 +100,7 @@ def test_the_interpreter_computes_what_the_reference_does(
 
 
 @pytest.mark.cc
-def test_buffers_are_checked_typed_and_filled_in_place(
-    tmp_path: Path, interpreter: Callable[[Path, str], str]
-) -> None:
+def test_buffers_are_checked_typed_and_filled_in_place(tmp_path, interpreter):
     session = """
 import gc, two
 def failure(call):
@@ -146,9 +137,7 @@ print(failure(lambda: two.run(x=1)))
 
 
 @pytest.mark.cc
-def test_a_state_is_kept_from_run_to_run_and_reset(
-    tmp_path: Path, interpreter: Callable[[Path, str], str]
-) -> None:
+def test_a_state_is_kept_from_run_to_run_and_reset(tmp_path, interpreter):
     session = """
 import counter
 from array import array
@@ -168,9 +157,7 @@ print(list(counter.run(x)), counter.inputs()[0][3:])
 
 
 @pytest.mark.cc
-def test_rows_are_pushed_until_the_outputs_are_there(
-    tmp_path: Path, interpreter: Callable[[Path, str], str]
-) -> None:
+def test_rows_are_pushed_until_the_outputs_are_there(tmp_path, interpreter):
     session = """
 import digits
 rows = [bytes((row,) * 8) for row in range(8)]
@@ -192,9 +179,7 @@ except ValueError as error:
 
 
 @pytest.mark.cc
-def test_a_window_slides_by_the_rows_that_are_pushed(
-    tmp_path: Path, interpreter: Callable[[Path, str], str]
-) -> None:
+def test_a_window_slides_by_the_rows_that_are_pushed(tmp_path, interpreter):
     rows = np.random.default_rng(3).integers(-128, 128, (10, 8)).astype(np.int8)
     session = f"""
 import digits
@@ -217,12 +202,8 @@ print(digits.push(rows[:16]))
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "number"), PROCESSORS.values(), ids=PROCESSORS)
 def test_other_processors_compute_what_the_reference_does(
-    where: tuple[str, str],
-    number: int,
-    tmp_path: Path,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-) -> None:
+    where, number, tmp_path, require_tool, require_package
+):
     """The module runs in an emulated processor, called by a stand-in for the interpreter."""
     require_tool("riscv64-unknown-elf-gcc")
     require_package("unicorn")
@@ -247,7 +228,7 @@ def test_other_processors_compute_what_the_reference_does(
         module.call("push")
 
 
-def test_this_computer_makes_modules_on_linux_with_x86_64_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_this_computer_makes_modules_on_linux_with_x86_64_only(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     assert architecture_of(load_board("host").target) is None
 
@@ -260,9 +241,7 @@ def test_this_computer_makes_modules_on_linux_with_x86_64_only(monkeypatch: pyte
         ("qemu-riscv32", "logistic needs expf of the C library."),
     ],
 )
-def test_the_readme_says_why_there_is_no_native_module(
-    board: str, reason: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_the_readme_says_why_there_is_no_native_module(board, reason, tmp_path, require_tool):
     require_tool("riscv64-unknown-elf-gcc")
     folder = exported(tmp_path / "a", logistic(), "logistic", board=board)
     assert f"There is no native module: {reason}\n" in (folder / "README.md").read_text()
@@ -272,9 +251,7 @@ def test_the_readme_says_why_there_is_no_native_module(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_micropython_s_own_build_takes_the_user_module(
-    tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_micropython_s_own_build_takes_the_user_module(tmp_path, require_tool):
     tree = os.environ.get("MICROPYTHON_DIR")
     if not tree:
         pytest.skip("needs MicroPython's tree with mpy-cross built: MICROPYTHON_DIR is not set")

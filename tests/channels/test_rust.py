@@ -47,7 +47,7 @@ def exported(name: str, folder: Path, board: str = "host", **options: Any) -> Pa
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def run(tmp_path):
     def run(*argv: object, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
         known = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("CARGO", "RUST"))},
@@ -66,9 +66,7 @@ Runs = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_cargo_tests_and_packages_the_crate(
-    tmp_path: Path, run: Runs, require_tool: Callable[..., None]
-) -> None:
+def test_cargo_tests_and_packages_the_crate(tmp_path, run, require_tool):
     """The package is built from its archive, and warnings are errors."""
     require_tool("cargo", "rustc")
     crate, strict = exported("digits", tmp_path), {"RUSTFLAGS": "-D warnings"}
@@ -86,9 +84,7 @@ def test_cargo_tests_and_packages_the_crate(
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_the_reference_s_outputs_come_from_every_kind_of_model(
-    case: str, tmp_path: Path, run: Runs, require_tool: Callable[..., None]
-) -> None:
+def test_the_reference_s_outputs_come_from_every_kind_of_model(case, tmp_path, run, require_tool):
     require_tool("cargo", "rustc")
     name, options = CASES[case]
     tested = run("cargo", "test", "--offline", folder=exported(name, tmp_path, **options))
@@ -181,9 +177,7 @@ int main(void)
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_two_crates_in_a_static_library_without_std_link_into_a_c_program(
-    tmp_path: Path, run: Runs, require_tool: Callable[..., None]
-) -> None:
+def test_two_crates_in_a_static_library_without_std_link_into_a_c_program(tmp_path, run, require_tool):
     require_tool("cargo", "rustc")
     places = {"DIGITS": exported("digits", tmp_path), "SUM": exported("running_sum", tmp_path)}
     user = tmp_path / "user"
@@ -218,9 +212,7 @@ WRONG = {  # a mistake of a user, and the compiler's error
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_mistakes_are_errors_of_the_compiler(
-    tmp_path: Path, run: Runs, require_tool: Callable[..., None]
-) -> None:
+def test_mistakes_are_errors_of_the_compiler(tmp_path, run, require_tool):
     """A short buffer, an input that is written after its run, an output that a second run overwrites."""
     require_tool("rustc")
     crate = exported("digits", tmp_path)
@@ -251,9 +243,7 @@ CORTEX_M4 = {"TARGET": "thumbv7em-none-eabihf", "CARGO_CFG_TARGET_ARCH": "arm"}
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_library_for_a_cortex_m_runs_in_a_bare_program(
-    tmp_path: Path, run: Runs, require_tool: Callable[..., None]
-) -> None:
+def test_the_library_for_a_cortex_m_runs_in_a_bare_program(tmp_path, run, require_tool):
     """In place of the model's sources, the program links what the build script makes: it prints the same."""
     require_tool("rustc", "arm-none-eabi-ar")
     crate, board = exported("digits", tmp_path, board=BOARD), load_board(BOARD)
@@ -283,9 +273,7 @@ def test_the_library_for_a_cortex_m_runs_in_a_bare_program(
 
 @pytest.mark.arm
 @pytest.mark.slow
-def test_the_build_script_names_what_is_wrong(
-    tmp_path: Path, run: Runs, require_tool: Callable[..., None]
-) -> None:
+def test_the_build_script_names_what_is_wrong(tmp_path, run, require_tool):
     require_tool("rustc")
     crate = exported("digits", tmp_path, board=BOARD)
     here = {"TARGET": "x86_64-unknown-linux-gnu", "CARGO_CFG_TARGET_ARCH": "x86_64"}
@@ -313,9 +301,7 @@ def test_the_build_script_names_what_is_wrong(
         ("mps3-an547", {"pool": ("RAM=300", "SRAM")}, "works in several memories, and a crate has one"),
     ],
 )
-def test_models_that_a_crate_cannot_hold_are_unsupported(
-    board: str, options: dict[str, Any], problem: str, tmp_path: Path
-) -> None:
+def test_models_that_a_crate_cannot_hold_are_unsupported(board, options, problem, tmp_path):
     with pytest.raises(deploy.DeployError, match=problem):
         deploy.export(DIGITS, "rust", tmp_path / "digits", board=board, **options)
     assert not (tmp_path / "digits").exists()
@@ -330,6 +316,6 @@ def test_models_that_a_crate_cannot_hold_are_unsupported(
         ("qemu-riscv32", "riscv32imac-unknown-none-elf"),
     ],
 )
-def test_a_crate_names_the_target_of_its_core(board: str, target: str, tmp_path: Path) -> None:
+def test_a_crate_names_the_target_of_its_core(board, target, tmp_path):
     deploy.export(DIGITS, "rust", tmp_path / "digits", board=board)
     assert f"cargo build --target {target}" in (tmp_path / "digits/build.rs").read_text()

@@ -1,11 +1,5 @@
 """--approximate on the command line and in Python: what verify says of it, and the C that is made."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -14,11 +8,10 @@ import deploy
 from codegen.kernels.approximate import STATED
 
 pytestmark = pytest.mark.cc
-Run = Callable[..., Any]
 
 
 @pytest.fixture
-def curves(tmp_path: Path) -> Path:
+def curves(tmp_path):
     """A float model of a softmax, a tanh and a sigmoid."""
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8]) for name in "xy")
     nodes = [
@@ -31,7 +24,7 @@ def curves(tmp_path: Path) -> Path:
     return path
 
 
-def test_verify_says_the_bound_and_holds_it(curves: Path, run_deploy: Run) -> None:
+def test_verify_says_the_bound_and_holds_it(curves, run_deploy):
     outcome = run_deploy("verify", curves, "--board", "host", "--approximate")
     assert outcome.status == 0, outcome.err
     assert f"equal to the reference within 1e-05 of the largest; {STATED}" in outcome.out
@@ -40,7 +33,7 @@ def test_verify_says_the_bound_and_holds_it(curves: Path, run_deploy: Run) -> No
     assert STATED not in exact.out
 
 
-def test_the_c_says_that_it_was_asked_for_and_calls_no_library(curves: Path, own_folders: Path) -> None:
+def test_the_c_says_that_it_was_asked_for_and_calls_no_library(curves, own_folders):
     def text(asked: bool) -> str:
         compiled = deploy.compile(str(curves), board="mps2-an386", approximate=asked)
         return "".join(compiled.model.sources.values())

@@ -1,7 +1,5 @@
 """The commands talk to firmware that runs already, wherever its line is; two of them never to the same."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -32,7 +30,7 @@ REPLIES = 8  # that are preceded by a flood; the others would only take time
 
 
 @pytest.fixture
-def firmware(project: Path, run_deploy: Run) -> Path:
+def firmware(project, run_deploy):
     """A process of this computer that holds the model of `project`."""
     assert run_deploy("build", project).status == 0
     return project / "build/firmware"
@@ -50,7 +48,7 @@ def started(*argv: object) -> Iterator[str]:
 
 
 @pytest.fixture(params=["pty", "tcp"])
-def port(request: pytest.FixtureRequest, firmware: Path) -> Iterator[str]:
+def port(request, firmware):
     if request.param == "pty":
         request.getfixturevalue("pseudo_terminals")
         with started(firmware, "--pty") as name:
@@ -60,9 +58,7 @@ def port(request: pytest.FixtureRequest, firmware: Path) -> Iterator[str]:
             yield f"tcp://{name}"
 
 
-def test_run_takes_firmware_that_runs_already(
-    port: str, project: Path, inputs: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_run_takes_firmware_that_runs_already(port, project, inputs, tmp_path, run_deploy):
     words = ("run", project, "--inputs", inputs, "--port", port, "--trace", tmp_path / "trace")
     outcome = run_deploy(*words, "--output", tmp_path / "out.npz")
     assert outcome.status == 0, outcome.err
@@ -73,7 +69,7 @@ def test_run_takes_firmware_that_runs_already(
 
 
 @pytest.mark.usefixtures("pseudo_terminals")
-def test_verify_and_bench_take_it_too(model: Path, firmware: Path, run_deploy: Run) -> None:
+def test_verify_and_bench_take_it_too(model, firmware, run_deploy):
     for words in (("verify", model), ("bench", model)):
         with started(firmware, "--pty") as name:
             outcome = run_deploy(*words, "--board", "host", "--runner", "attach", "--port", name)
@@ -82,8 +78,8 @@ def test_verify_and_bench_take_it_too(model: Path, firmware: Path, run_deploy: R
 
 @pytest.mark.usefixtures("pseudo_terminals")
 def test_firmware_of_ones_own_needs_no_build_here_only_the_same_model(
-    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    model, inputs, tmp_path, run_deploy, monkeypatch
+):
     """Built with other options, so that its build id is another; and this computer has no compiler."""
     archive, project = tmp_path / "small.tar", tmp_path / "small"
     words = ("compile", model, "--board", "host", "--optimize", "size", "-o", archive)
@@ -99,9 +95,7 @@ def test_firmware_of_ones_own_needs_no_build_here_only_the_same_model(
 
 
 @pytest.mark.usefixtures("pseudo_terminals")
-def test_firmware_of_ones_own_with_another_model_is_refused(
-    firmware: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_firmware_of_ones_own_with_another_model_is_refused(firmware, tmp_path, run_deploy):
     other = tmp_path / "tiny_ml.tflite"
     other.write_bytes(TINY["residual"]())
     with started(firmware, "--pty") as name:
@@ -112,9 +106,7 @@ def test_firmware_of_ones_own_with_another_model_is_refused(
 
 
 @pytest.mark.usefixtures("pseudo_terminals")
-def test_firmware_of_other_options_is_another_build(
-    model: Path, firmware: Path, inputs: Path, run_deploy: Run
-) -> None:
+def test_firmware_of_other_options_is_another_build(model, firmware, inputs, run_deploy):
     with started(firmware, "--pty") as name:
         words = (
             "run",
@@ -144,9 +136,7 @@ def deploy_process(*words: object) -> subprocess.Popen[str]:
 
 
 @pytest.mark.usefixtures("pseudo_terminals")
-def test_a_second_process_is_told_who_has_the_line(
-    firmware: Path, project: Path, inputs: Path, run_deploy: Run
-) -> None:
+def test_a_second_process_is_told_who_has_the_line(firmware, project, inputs, run_deploy):
     with started(firmware, "--pty") as name:
         words = ("run", project, "--inputs", inputs, "--port", name)
         with deploy_process("monitor", project, "--port", name) as holder:
@@ -162,8 +152,8 @@ def test_a_second_process_is_told_who_has_the_line(
 
 @pytest.mark.usefixtures("pseudo_terminals")
 def test_ctrl_c_in_the_middle_of_runs_leaves_the_device_usable(
-    firmware: Path, project: Path, inputs: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+    firmware, project, inputs, tmp_path, run_deploy
+):
     trace = tmp_path / "trace"
     os.mkfifo(trace)
     with started(firmware, "--pty") as name:
@@ -189,9 +179,7 @@ def is_running(process: str) -> bool:
 
 
 @pytest.mark.parametrize("ends", ["SIGTERM", "SIGHUP"])
-def test_a_command_that_is_ended_ends_the_firmware_that_it_started(
-    project: Path, ends: str, run_deploy: Run
-) -> None:
+def test_a_command_that_is_ended_ends_the_firmware_that_it_started(project, ends, run_deploy):
     assert run_deploy("build", project).status == 0
     with deploy_process("monitor", project) as process:
         assert process.stderr is not None
@@ -220,9 +208,7 @@ def test_a_command_that_is_ended_ends_the_firmware_that_it_started(
         ("/dev/ttyNONE", "error: cannot open /dev/ttyNONE: the port does not exist\n"),
     ],
 )
-def test_a_line_that_is_not_there_is_named(
-    port: str, says: str, project: Path, inputs: Path, run_deploy: Run
-) -> None:
+def test_a_line_that_is_not_there_is_named(port, says, project, inputs, run_deploy):
     outcome = run_deploy("run", project, "--inputs", inputs, "--port", port)
     assert outcome.status == 1
     assert outcome.err.startswith(says)
@@ -278,8 +264,8 @@ def shown(project: Path, inputs: Path, flood: bytes, device: Path, run_deploy: R
 
 
 def test_what_is_shown_of_a_device_that_sends_endlessly_is_limited(
-    firmware: Path, project: Path, inputs: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    firmware, project, inputs, run_deploy, monkeypatch
+):
     counts: dict[str, int] = {}
     for name, flood in FLOODS.items():
         status, counts[name] = shown(project, inputs, flood, firmware, run_deploy)

@@ -1,13 +1,10 @@
 """The action for pull requests comments what changed, and fails where it is worse."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +25,7 @@ pytestmark = [pytest.mark.arm, pytest.mark.qemu, pytest.mark.usefixtures("own_fo
 
 
 @pytest.fixture
-def place(repo_root: Path) -> Path:
+def place(repo_root):
     return repo_root / "actions" / "bench"
 
 
@@ -75,14 +72,14 @@ def run_action(
 
 
 @pytest.fixture
-def baseline(tmp_path: Path, require_tool: Callable[..., None]) -> Path:
+def baseline(tmp_path, require_tool):
     require_tool("bash")
     path = tmp_path / "baseline.json"
     path.write_text(json.dumps([deploy.bench(DIGITS, board=BOARD, layers=True).as_json()]))
     return path
 
 
-def test_what_is_as_it_was_passes(place: Path, baseline: Path, tmp_path: Path) -> None:
+def test_what_is_as_it_was_passes(place, baseline, tmp_path):
     found = run_action(place, tmp_path, BASELINE=str(baseline))
     assert found.status == 0
     assert "1 case of the baseline measured again: 0 figures changed" in found.comment
@@ -90,7 +87,7 @@ def test_what_is_as_it_was_passes(place: Path, baseline: Path, tmp_path: Path) -
     assert found.said == f"pr comment 7 --body-file {tmp_path / 'solder-changes.md'}\n"
 
 
-def test_what_is_worse_fails_with_the_table(place: Path, baseline: Path, tmp_path: Path) -> None:
+def test_what_is_worse_fails_with_the_table(place, baseline, tmp_path):
     found = run_action(place, tmp_path, pull_request="", options="--optimize size", BASELINE=str(baseline))
     assert found.status == 1
     assert "| digits | mps2-an386 |  | instructions |" in found.comment
@@ -99,7 +96,7 @@ def test_what_is_worse_fails_with_the_table(place: Path, baseline: Path, tmp_pat
 
 
 @pytest.fixture
-def changed(tmp_path: Path, require_tool: Callable[..., None]) -> tuple[Path, str]:
+def changed(tmp_path, require_tool):
     """A clone whose branch changes the base's model and adds another one, and the base's commit."""
     require_tool("bash", "git")
 
@@ -122,7 +119,7 @@ def changed(tmp_path: Path, require_tool: Callable[..., None]) -> tuple[Path, st
     return clone, git(origin, "rev-parse", "HEAD")
 
 
-def test_a_branch_is_compared_with_its_base(place: Path, changed: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_branch_is_compared_with_its_base(place, changed, tmp_path):
     clone, base = changed
     models = "models/net.tflite models/added.tflite"
     found = run_action(place, tmp_path, cwd=clone, MODELS=models, BASE=base)
@@ -138,15 +135,13 @@ def test_a_branch_is_compared_with_its_base(place: Path, changed: tuple[Path, st
     assert not (tmp_path / "solder-base").exists(), "the worktree is removed"
 
 
-def test_a_base_that_cannot_be_fetched_is_an_error(
-    place: Path, changed: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_a_base_that_cannot_be_fetched_is_an_error(place, changed, tmp_path):
     """Nothing is commented rather than a comparison with something else."""
     found = run_action(place, tmp_path, cwd=changed[0], MODELS="models/net.tflite", BASE="f" * 40)
     assert (found.status, found.comment, found.said) == (1, "", "")
 
 
-def test_each_input_reaches_the_script(place: Path) -> None:
+def test_each_input_reaches_the_script(place):
     action, script = ((place / name).read_text() for name in ("action.yml", "compare.sh"))
     inputs = set(
         re.findall(r"^  (\w+):$", action.partition("inputs:")[2].partition("runs:")[0], re.MULTILINE)

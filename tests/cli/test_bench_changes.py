@@ -1,9 +1,6 @@
 """`deploy bench --baseline` says what is not as in a baseline, and fails where it is worse."""
 
-from __future__ import annotations
-
 import copy
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,6 @@ from error_facts import refused
 import deploy
 from deploy.benchmark.baseline_changes import changes_markdown, changes_page, changes_since, require_cases
 
-Run = Callable[..., Any]
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 BOARD = "mps2-an386"
 CASE: dict[str, Any] = {
@@ -37,7 +33,7 @@ def changed(**figures: Any) -> dict[str, Any]:
     return copy.deepcopy(CASE) | figures
 
 
-def test_the_same_figures_are_not_a_change() -> None:
+def test_the_same_figures_are_not_a_change():
     found = changes_since([CASE], [changed()], 0.01)
     assert (found.changes, found.worse, found.new, found.missing, found.other_tools) == ((), (), (), (), ())
     found.require_none_worse()
@@ -46,7 +42,7 @@ def test_the_same_figures_are_not_a_change() -> None:
     )
 
 
-def test_each_figure_is_compared_and_the_limit_counts() -> None:
+def test_each_figure_is_compared_and_the_limit_counts():
     now = changed(instructions=1010, arena_bytes=506, code_bytes=3000, cycle_model={"cycles": 1516})
     found = changes_since([CASE], [now], 0.01)
     assert [(c.figure, c.before, c.now) for c in found.changes] == [
@@ -64,7 +60,7 @@ def test_each_figure_is_compared_and_the_limit_counts() -> None:
     changes_since([CASE], [now], 0.02).require_none_worse()
 
 
-def test_layers_explain_and_do_not_fail() -> None:
+def test_layers_explain_and_do_not_fail():
     """A layer that is slower is one that another one's gain pays for, as long as the model is not."""
     now = changed()
     now["layers"][0]["instructions"] = 900
@@ -78,7 +74,7 @@ def test_layers_explain_and_do_not_fail() -> None:
     found.require_none_worse()
 
 
-def test_layers_that_are_new_or_gone_are_listed_and_the_others_still_match() -> None:
+def test_layers_that_are_new_or_gone_are_listed_and_the_others_still_match():
     now = changed()
     pool = {"op": "pool", "shapes": "8x8 -> 4x4", "origin": "AVERAGE_POOL_2D #0", "instructions": 90}
     first, last = now["layers"]
@@ -93,7 +89,7 @@ def test_layers_that_are_new_or_gone_are_listed_and_the_others_still_match() -> 
     found.require_none_worse()
 
 
-def test_a_comment_on_other_layers_throughout_is_short_enough() -> None:
+def test_a_comment_on_other_layers_throughout_is_short_enough():
     def layers(shape: str) -> dict[str, Any]:
         return changed(
             layers=[{"op": "dense", "shapes": shape, "origin": f"FULLY_CONNECTED #{n}", "instructions": n}
@@ -106,7 +102,7 @@ def test_a_comment_on_other_layers_throughout_is_short_enough() -> None:
     assert "FULLY_CONNECTED #1000 | instructions | - | 1,000 | new |" in text
 
 
-def test_what_comes_and_goes_is_named() -> None:
+def test_what_comes_and_goes_is_named():
     found = changes_since(
         [CASE, changed(board="host")], [changed(toolchain="gcc 14"), changed(model="vww")], 0
     )
@@ -119,11 +115,11 @@ def test_what_comes_and_goes_is_named() -> None:
     ]
 
 
-def test_what_was_nothing_is_worse_now() -> None:
+def test_what_was_nothing_is_worse_now():
     assert changes_since([CASE], [changed(io_bytes=4)], 0.5).worse[0].share == 1
 
 
-def test_markdown_has_a_row_for_each_change() -> None:
+def test_markdown_has_a_row_for_each_change():
     text = changes_markdown(changes_since([CASE], [changed(instructions=2000)], 0.01))
     assert text.splitlines()[-1] == ("| kws | mps2-an386 |  | instructions | 1,000 | 2,000 | +100.00% |")
     assert text.splitlines()[0].startswith("- 1 case of the baseline measured again")
@@ -146,7 +142,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_file_that_is_not_a_baseline_is_refused(case: str, tmp_path: Path, run_deploy: Run) -> None:
+def test_a_file_that_is_not_a_baseline_is_refused(case, tmp_path, run_deploy):
     text, said = REFUSED[case]
     path = tmp_path / "baseline.json"
     if text is not None:
@@ -157,11 +153,11 @@ def test_a_file_that_is_not_a_baseline_is_refused(case: str, tmp_path: Path, run
     assert "create one with: deploy bench MODEL --board B --json > BASELINE.json" in outcome.err
 
 
-def test_a_case_that_could_not_be_measured_then_is_new_now() -> None:
+def test_a_case_that_could_not_be_measured_then_is_new_now():
     assert require_cases([{"model": "kws", "board": BOARD, "error": "no room"}], "here") == []
 
 
-def test_percentages_are_read(run_deploy: Run) -> None:
+def test_percentages_are_read(run_deploy):
     assert (
         "--worse must be a percentage of 0 or more, not -1"
         in run_deploy("bench", DIGITS, "--board", BOARD, "--worse=-1").err
@@ -172,7 +168,7 @@ def test_percentages_are_read(run_deploy: Run) -> None:
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_model_against_itself_and_against_a_slower_self(tmp_path: Path, run_deploy: Run) -> None:
+def test_a_model_against_itself_and_against_a_slower_self(tmp_path, run_deploy):
     path = tmp_path / "baseline.json"
     path.write_text(run_deploy("bench", DIGITS, "--board", BOARD, "--layers", "--json").out)
     again = run_deploy("bench", DIGITS, "--board", BOARD, "--layers", "--baseline", path)

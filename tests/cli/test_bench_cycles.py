@@ -1,11 +1,6 @@
 """Cycles in `deploy bench` and `deploy run`: by the model, or the reason why there are none."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from error_facts import require_facts
@@ -14,15 +9,13 @@ from platforms.cycles.parts import PARTS
 
 pytestmark = [pytest.mark.arm, pytest.mark.slow]
 
-Run = Callable[..., Any]
-
 
 @pytest.fixture(autouse=True)
-def _tools(require_package: Callable[..., None]) -> None:
+def _tools(require_package):
     require_package("unicorn", "capstone")
 
 
-def test_cycles_of_an_emulated_board_add_up_over_parts_and_layers(model: Path, run_deploy: Run) -> None:
+def test_cycles_of_an_emulated_board_add_up_over_parts_and_layers(model, run_deploy):
     words = ("bench", model, "--board", "mps2-an386", "--runner", "unicorn", "--layers", "--json")
     (facts,) = json.loads(run_deploy(*words).out)
     told = facts["cycle_model"]
@@ -38,7 +31,7 @@ def test_cycles_of_an_emulated_board_add_up_over_parts_and_layers(model: Path, r
     assert abs(sum(layers) / told["cycles"] - 1) < 0.3, "the build that reports each row takes some more"
 
 
-def test_a_board_that_is_not_here_is_emulated_with_its_flash(model: Path, run_deploy: Run) -> None:
+def test_a_board_that_is_not_here_is_emulated_with_its_flash(model, run_deploy):
     words = ("bench", model, "--board", "nucleo-l4r5zi", "mps2-an386", "--runner", "unicorn", "--emulated")
     here, bare = json.loads(run_deploy(*words, "--json").out)
     assert here["instructions"] == bare["instructions"]
@@ -47,7 +40,7 @@ def test_a_board_that_is_not_here_is_emulated_with_its_flash(model: Path, run_de
     assert here["cycle_model"]["cycles"] - waits == pytest.approx(bare["cycle_model"]["cycles"], rel=0.01)
 
 
-def test_layers_say_what_they_waited_before_constants_were_placed(model: Path, run_deploy: Run) -> None:
+def test_layers_say_what_they_waited_before_constants_were_placed(model, run_deploy):
     words = ("bench", model, "--board", "nucleo-l4r5zi", "--emulated", "--layers", "--place")
     heads, *rows = run_deploy(*words).out.partition("(in a build that")[2].splitlines()[1:]
     assert "flash waits  without --place  share" in heads
@@ -57,9 +50,7 @@ def test_layers_say_what_they_waited_before_constants_were_placed(model: Path, r
     assert sum(after for after, _ in waits) < sum(earlier for _, earlier in waits)
 
 
-def test_the_table_says_where_cycles_are_from(
-    model: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
+def test_the_table_says_where_cycles_are_from(model, run_deploy, require_tool):
     require_tool("riscv64-unknown-elf-gcc", "qemu-system-arm", "qemu-system-riscv32")
     outcome = run_deploy("bench", model, "--board", "mps2-an386", "qemu-riscv32")
     heads, first, second, *_ = outcome.out.splitlines()
@@ -80,14 +71,8 @@ def test_the_table_says_where_cycles_are_from(
     ],
 )
 def test_cores_that_begin_several_instructions_at_once_go_through_their_pipeline(
-    board: str,
-    core: str,
-    error: str,
-    model: Path,
-    run_deploy: Run,
-    require_tool: Callable[..., None],
-    require_capstone_of_helium: None,
-) -> None:
+    board, core, error, model, run_deploy, require_tool, require_capstone_of_helium
+):
     require_tool("qemu-system-arm")
     (facts,) = json.loads(run_deploy("bench", model, "--board", board, "--layers", "--json").out)
     told = facts["cycle_model"]
@@ -108,14 +93,8 @@ def test_cores_that_begin_several_instructions_at_once_go_through_their_pipeline
     ],
 )
 def test_boards_whose_core_qemu_alone_executes_are_recorded_there(
-    board: str,
-    core: str,
-    tools: list[str],
-    model: Path,
-    run_deploy: Run,
-    require_tool: Callable[..., None],
-    require_capstone_of_helium: None,
-) -> None:
+    board, core, tools, model, run_deploy, require_tool, require_capstone_of_helium
+):
     """Every instruction that QEMU counted is in the record."""
     require_tool(*tools)
     (facts,) = json.loads(run_deploy("bench", model, "--board", board, "--emulated", "--json").out)
@@ -125,22 +104,20 @@ def test_boards_whose_core_qemu_alone_executes_are_recorded_there(
     assert min(told["parts"][part] for part in ("loads", "products", "requantisation", "stores")) > 0
 
 
-def test_a_core_that_nothing_executes_is_refused(model: Path, run_deploy: Run) -> None:
+def test_a_core_that_nothing_executes_is_refused(model, run_deploy):
     outcome = run_deploy("bench", model, "--board", "feather-s2", "--emulated")
     assert outcome.status == 1
     require_facts(outcome.err, "feather-s2 QEMU xtensa-lx7 emulated neither unicorn --emulated")
 
 
-def test_without_the_packages_the_table_says_how_to_get_them(
-    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_packages_the_table_says_how_to_get_them(model, run_deploy, monkeypatch):
     monkeypatch.setattr("platforms.cycles.model.find_spec", lambda _name: None)
     out = run_deploy("bench", model, "--board", "mps2-an386", "--runner", "unicorn").out
     assert "cycles on mps2-an386: needs the Python packages unicorn and capstone" in out
     assert "(pip install 'solder-mcu[cycles]')" in out
 
 
-def test_the_clock_of_emulated_boards_can_be_said(model: Path, run_deploy: Run) -> None:
+def test_the_clock_of_emulated_boards_can_be_said(model, run_deploy):
     words = ("bench", model, "--board", "nucleo-l4r5zi", "--emulated", "--json", "--clock")
     (slow,), (fast,) = (json.loads(run_deploy(*words, hz).out) for hz in (16_000_000, 120_000_000))
     assert (slow["cycle_model"]["clock_hz"], fast["cycle_model"]["clock_hz"]) == (16_000_000, 120_000_000)
@@ -148,15 +125,13 @@ def test_the_clock_of_emulated_boards_can_be_said(model: Path, run_deploy: Run) 
     assert "flash of 5 wait states; off by " in fast["cycle_model"]["model"]
 
 
-def test_a_board_that_is_measured_has_its_own_clock(model: Path, run_deploy: Run) -> None:
+def test_a_board_that_is_measured_has_its_own_clock(model, run_deploy):
     outcome = run_deploy("bench", model, "--board", "mps2-an386", "--clock", 16_000_000)
     assert outcome.status == 1
     require_facts(outcome.err, "--clock --emulated needs connected boards HZ")
 
 
-def test_time_is_reported_at_the_boards_clock_with_the_models_error(
-    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_time_is_reported_at_the_boards_clock_with_the_models_error(model, inputs, tmp_path, run_deploy):
     words = ("run", model, "--board", "mps2-an386", "--runner", "unicorn", "--inputs", inputs)
     facts = json.loads(run_deploy(*words, "--json").out)
     told = facts["cycle_model"]
@@ -170,9 +145,7 @@ def test_time_is_reported_at_the_boards_clock_with_the_models_error(
     )
 
 
-def test_a_core_without_a_table_is_named(
-    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
+def test_a_core_without_a_table_is_named(model, inputs, tmp_path, run_deploy, require_tool):
     require_tool("riscv64-unknown-elf-gcc", "qemu-system-riscv32")
     words = ("run", model, "--board", "qemu-riscv32", "--inputs", inputs)
     assert "cycle_model" not in json.loads(run_deploy(*words, "--json").out)
@@ -182,9 +155,7 @@ def test_a_core_without_a_table_is_named(
     assert why == "(no time: there is no table of instruction cycles for a rv32imac)"
 
 
-def test_the_trace_is_of_the_run_and_not_of_the_recording(
-    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_the_trace_is_of_the_run_and_not_of_the_recording(model, inputs, tmp_path, run_deploy):
     words = ("run", model, "--board", "mps2-an386", "--runner", "unicorn", "--inputs", inputs)
     assert run_deploy(*words, "--trace", tmp_path / "trace").status == 0
     assert (tmp_path / "trace").read_text(encoding="utf-8").count("-> run") == 3

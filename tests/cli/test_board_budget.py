@@ -1,7 +1,5 @@
 """A board's own memory is the budget where nobody gives another."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -39,14 +37,14 @@ def needed(compiled: Compiled) -> int:
     return model + base.ram_bytes + base.stack_bytes
 
 
-def test_a_model_too_large_at_full_speed_is_made_to_fit() -> None:
+def test_a_model_too_large_at_full_speed_is_made_to_fit():
     fast = for_board(ROOMY, CompileOptions())
     small = for_board(with_ram(needed(fast) - 1), CompileOptions())
     assert needed(small) < needed(fast)
     assert small.report.fits
 
 
-def test_a_limit_of_the_users_is_kept_on_a_board_with_room() -> None:
+def test_a_limit_of_the_users_is_kept_on_a_board_with_room():
     fast = for_board(ROOMY, CompileOptions())
     limit = fast.arena_bytes - 1
     small = for_board(ROOMY, CompileOptions(ram_bytes=limit))
@@ -55,7 +53,7 @@ def test_a_limit_of_the_users_is_kept_on_a_board_with_room() -> None:
 
 
 @pytest.mark.slow
-def test_a_limit_of_the_users_is_kept_on_a_board_that_has_little_more() -> None:
+def test_a_limit_of_the_users_is_kept_on_a_board_that_has_little_more():
     """The stack has no room beside an arena as large as the user allows: less is found, and never more."""
     least = needed(for_board(ROOMY, CompileOptions(optimize=Optimize.RAM)))
     for limit in (least - 1, least + 1):
@@ -65,7 +63,7 @@ def test_a_limit_of_the_users_is_kept_on_a_board_that_has_little_more() -> None:
 
 
 @pytest.mark.slow
-def test_a_limit_above_what_the_board_has_is_that_of_the_board() -> None:
+def test_a_limit_above_what_the_board_has_is_that_of_the_board():
     fast = for_board(ROOMY, CompileOptions())
     board = with_ram(needed(fast) - 1)
     small = for_board(board, CompileOptions(ram_bytes=needed(fast)))
@@ -79,7 +77,7 @@ def unlimited(compiled: Compiled) -> dict[str, str]:
     return {name: re.sub(r"--ram \d+", "", text) for name, text in sources}
 
 
-def test_inputs_and_outputs_of_the_callers_take_of_the_boards_memory() -> None:
+def test_inputs_and_outputs_of_the_callers_take_of_the_boards_memory():
     options = CompileOptions(caller_owns_io=True)
     fast = for_board(ROOMY, options)
     beside = fast.report.facts.io_bytes_beside
@@ -88,9 +86,7 @@ def test_inputs_and_outputs_of_the_callers_take_of_the_boards_memory() -> None:
 
 
 @pytest.mark.slow
-def test_a_model_that_is_made_to_fit_is_imported_once_and_passes_run_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_model_that_is_made_to_fit_is_imported_once_and_passes_run_once(monkeypatch):
     board = with_ram(needed(for_board(ROOMY, CompileOptions())) - 1)
     runs: list[Graph] = []
 
@@ -104,7 +100,7 @@ def test_a_model_that_is_made_to_fit_is_imported_once_and_passes_run_once(
 
 
 @pytest.mark.slow
-def test_what_cannot_fit_is_reported_with_the_least_it_needs() -> None:
+def test_what_cannot_fit_is_reported_with_the_least_it_needs():
     least = needed(for_board(ROOMY, CompileOptions(optimize=Optimize.RAM)))
     with pytest.raises(FitError) as raised:
         for_board(with_ram(least - 7), CompileOptions())

@@ -47,9 +47,7 @@ def names(run_deploy: Run, *words: object) -> set[str]:
         (["--core", "m4", "--min-ram", "256K", "--has-platform", "arduino"], "nano-33-ble", "portenta-h7"),
     ],
 )
-def test_a_filter_leaves_the_boards_that_suit(
-    words: list[str], among: str, not_among: str, run_deploy: Run
-) -> None:
+def test_a_filter_leaves_the_boards_that_suit(words, among, not_among, run_deploy):
     found = names(run_deploy, "list", *words)
     assert among in found
     assert not_among not in found
@@ -63,20 +61,18 @@ def test_a_filter_leaves_the_boards_that_suit(
         (["--has-platform", "zefyr"], 'platform "zefyr" is not known - did you mean "zephyr"?'),
     ],
 )
-def test_a_filter_for_what_no_board_can_have_is_reported(
-    words: list[str], message: str, run_deploy: Run
-) -> None:
+def test_a_filter_for_what_no_board_can_have_is_reported(words, message, run_deploy):
     outcome = run_deploy("boards", "list", *words)
     assert (outcome.status, outcome.out) == (1, "")
     assert outcome.err.startswith(f"error: {message}\n  hint: known: ")
 
 
-def test_no_board_at_all_is_said_so(run_deploy: Run) -> None:
+def test_no_board_at_all_is_said_so(run_deploy):
     assert run_deploy("boards", "list", "--core", "m3", "--min-ram", "1024M").out == "no board matches\n"
 
 
 @pytest.mark.slow
-def test_boards_that_hold_a_model_are_listed_with_what_it_takes(model: Path, run_deploy: Run) -> None:
+def test_boards_that_hold_a_model_are_listed_with_what_it_takes(model, run_deploy):
     outcome = run_deploy("boards", "list", "--core", "m4", "--fits", model)
     assert outcome.status == 0, outcome.err
     assert re.search(
@@ -95,9 +91,7 @@ def test_boards_that_hold_a_model_are_listed_with_what_it_takes(model: Path, run
 
 
 @pytest.mark.slow
-def test_a_board_without_room_for_the_model_is_left_out(
-    model: Path, run_deploy: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_board_without_room_for_the_model_is_left_out(model, run_deploy, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (Path(__file__).parents[2] / "boards" / "host.toml").read_text(encoding="utf-8")
     (tmp_path / "boards").mkdir()
@@ -110,7 +104,7 @@ def test_a_board_without_room_for_the_model_is_left_out(
     assert "tiny" in names(run_deploy)
 
 
-def test_memory_that_is_too_small_is_passed_over_for_the_next_fastest(model: Path) -> None:
+def test_memory_that_is_too_small_is_passed_over_for_the_next_fastest(model):
     """As a model larger than the DTCM of an STM32F7 goes into its SRAM."""
     from artifact.report import make_report
 
@@ -122,7 +116,7 @@ def test_memory_that_is_too_small_is_passed_over_for_the_next_fastest(model: Pat
     assert [b.region.name for b in in_sram.memory if b.region.role == "ram"] == ["SRAM"]
 
 
-def test_code_depends_on_features_not_on_the_cores_name(model: Path) -> None:
+def test_code_depends_on_features_not_on_the_cores_name(model):
     """So that --fits may compile once for all boards with the same features."""
     target = load_board("nucleo-f446re").target
     of_m4, of_none = (
@@ -137,14 +131,14 @@ def _below_the_heads(model: CompiledModel) -> dict[str, str]:
     return {name: text.partition("*/")[2] for name, text in model.sources.items()}
 
 
-def test_the_boards_are_given_as_a_table_for_the_readme(run_deploy: Run) -> None:
+def test_the_boards_are_given_as_a_table_for_the_readme(run_deploy):
     out = run_deploy("boards", "list", "--markdown").out
     assert out == boards_table(all_boards())
     facts = "Nordic nRF52840 DK | cortex-m4 | 256 KiB | 1 MiB | zephyr, baremetal | build-tested"
     assert f"| `nrf52840dk` | {facts} |" in out
 
 
-def test_a_part_is_searched_and_made_a_board_of(run_deploy: Run, tmp_path: Path) -> None:
+def test_a_part_is_searched_and_made_a_board_of(run_deploy, tmp_path):
     found = run_deploy("boards", "search", "ac8", "--pack", PDSC)
     assert found.out.splitlines()[1:] == [
         "AC850  cortex-m55                 Acme.Mini_DFP 1.2.0",
@@ -155,7 +149,7 @@ def test_a_part_is_searched_and_made_a_board_of(run_deploy: Run, tmp_path: Path)
     assert run_deploy("boards", "show", tmp_path / "my.toml").status == 0
 
 
-def test_a_board_file_that_exists_is_left_alone(run_deploy: Run, tmp_path: Path) -> None:
+def test_a_board_file_that_exists_is_left_alone(run_deploy, tmp_path):
     (tmp_path / "my.toml").write_text("# mine", encoding="utf-8")
     outcome = run_deploy("boards", "add", "AC850", "--pack", PDSC, "-o", tmp_path / "my.toml")
     assert outcome.status == 1
@@ -163,20 +157,18 @@ def test_a_board_file_that_exists_is_left_alone(run_deploy: Run, tmp_path: Path)
     assert (tmp_path / "my.toml").read_text(encoding="utf-8") == "# mine"
 
 
-def test_a_board_file_ends_in_toml(run_deploy: Run, tmp_path: Path) -> None:
+def test_a_board_file_ends_in_toml(run_deploy, tmp_path):
     wrong, right = tmp_path / "my.txt", tmp_path / "my.toml"
     outcome = run_deploy("boards", "add", "AC850", "--pack", PDSC, "-o", wrong)
     assert outcome.err == f"error: a board file's name ends in .toml\n  {wrong}\n  hint: -o {right}\n"
 
 
-def test_a_word_that_no_part_has_is_reported(run_deploy: Run) -> None:
+def test_a_word_that_no_part_has_is_reported(run_deploy):
     outcome = run_deploy("boards", "search", "zz", "--pack", PDSC)
     require_facts(outcome.err, f'"zz" part name {PDSC} search shorter')
 
 
-def test_a_broken_file_is_reported_beside_the_list(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_deploy: Run
-) -> None:
+def test_a_broken_file_is_reported_beside_the_list(tmp_path, monkeypatch, run_deploy):
     (tmp_path / "boards").mkdir()
     (tmp_path / "boards" / "broken.toml").write_text("core = \n")
     monkeypatch.chdir(tmp_path)
@@ -217,14 +209,14 @@ def listed(boards: Sequence[Board], path: Path) -> dict[str, object]:
 
 
 @pytest.mark.slow
-def test_boards_are_those_that_inspect_finds_room_on() -> None:
+def test_boards_are_those_that_inspect_finds_room_on():
     """Boards of every core are tried, also of that whose kernels have measured points."""
     boards = all_boards()
     assert listed(boards, DIGITS) == inspected(boards, DIGITS)
 
 
 @pytest.mark.slow
-def test_boards_with_too_little_memory_in_one_piece_or_in_all_are_reported_alike() -> None:
+def test_boards_with_too_little_memory_in_one_piece_or_in_all_are_reported_alike():
     one, two = load_board("mps2-an386"), load_board("nucleo-f746zg")
     (ram,) = (region.name for region in one.target.by_speed("ram"))
     boards = [
@@ -237,7 +229,7 @@ def test_boards_with_too_little_memory_in_one_piece_or_in_all_are_reported_alike
 
 
 @pytest.mark.slow
-def test_a_goal_is_named_where_it_makes_the_code_fit() -> None:
+def test_a_goal_is_named_where_it_makes_the_code_fit():
     graph = GRAPHS["layers_alike"]()
 
     def flash_of(options: CompileOptions) -> int:
@@ -254,13 +246,13 @@ def test_a_goal_is_named_where_it_makes_the_code_fit() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tiny_kws_dscnn_int8", "tiny_ic_resnet8_int8"])
-def test_boards_for_shared_models_are_those_that_inspect_finds_room_on(name: str, shared_dir: Path) -> None:
+def test_boards_for_shared_models_are_those_that_inspect_finds_room_on(name, shared_dir):
     path = shared_dir / "models" / name / "model.tflite"
     boards = spread(all_boards())
     assert listed(boards, path) == inspected(boards, path)
 
 
-def test_for_two_cores_boards_with_two_are_listed() -> None:
+def test_for_two_cores_boards_with_two_are_listed():
     options = replace(OPTIONS, cores=2)
     boards = [load_board(name) for name in ("mps2-an386", "mps2-an521", "nrf5340dk", "rpi-pico2")]
     assert [fit.board.name for fit in fitting(boards, import_model(DIGITS, options), options)] == [

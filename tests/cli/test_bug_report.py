@@ -1,11 +1,6 @@
 """deploy bug-report tells nothing private; doctor --fix prints lines to copy, and runs none of them."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tiny_models import TINY
@@ -15,17 +10,15 @@ from deploy.host_tools import tool_inventory as machine
 from deploy.host_tools.install_hints import install_lines
 from deploy.host_tools.tool_inventory import Program
 
-Run = Callable[..., Any]
-
 
 @pytest.fixture
-def no_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_programs(monkeypatch):
     """Asking all compilers for their versions takes a second, which other tests spend."""
     monkeypatch.setattr(machine, "programs", lambda: (Program("compiler", "gcc", True, "13"),))
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     path = tmp_path / "secret" / "tiny.tflite"
     path.parent.mkdir()
     path.write_bytes(TINY["classifier"]())
@@ -33,9 +26,7 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_command_line_is_run_again_and_its_folders_are_not_told(
-    model: Path, no_programs: None, run_deploy: Run
-) -> None:
+def test_the_command_line_is_run_again_and_its_folders_are_not_told(model, no_programs, run_deploy):
     said = run_deploy("bug-report", "--json", "--", "compile", model, "--board", "nowhere", "-o", "x.tar")
     facts = json.loads(said.out)
     assert facts["command"]["line"] == "deploy compile FOLDER/tiny.tflite --board nowhere -o x.tar"
@@ -48,8 +39,8 @@ def test_the_command_line_is_run_again_and_its_folders_are_not_told(
 
 @pytest.mark.slow
 def test_a_structure_has_operators_and_shapes_but_neither_names_nor_weights(
-    model: Path, no_programs: None, run_deploy: Run, tmp_path: Path
-) -> None:
+    model, no_programs, run_deploy, tmp_path
+):
     page = tmp_path / "report.md"
     said = run_deploy("bug-report", "--structure", model, "-o", page)
     assert said.out == f"wrote {page}: read it before you send it\n"
@@ -63,13 +54,13 @@ def test_a_structure_has_operators_and_shapes_but_neither_names_nor_weights(
 
 
 @pytest.mark.slow
-def test_nothing_is_run_or_read_that_was_not_asked_for(no_programs: None, run_deploy: Run) -> None:
+def test_nothing_is_run_or_read_that_was_not_asked_for(no_programs, run_deploy):
     facts = json.loads(run_deploy("bug-report", "--json").out)
     assert facts["command"] is None
     assert facts["model"] is None
 
 
-def test_names_are_replaced_as_whole_words() -> None:
+def test_names_are_replaced_as_whole_words():
     private = Private({"D:/ada/code": ".", "D:/ada": "~", "ada": "USER", "box": "HOST"})
     assert private.without("D:/ada/code/m.c: D:/ada/x, ada@box, adapter, boxes") == (
         "./m.c: ~/x, USER@HOST, adapter, boxes"
@@ -95,7 +86,7 @@ MISSING = (
         ("none", ""),
     ],
 )
-def test_what_is_missing_is_installed_by_the_system_s_manager_and_pip(manager: str, line: str) -> None:
+def test_what_is_missing_is_installed_by_the_system_s_manager_and_pip(manager, line):
     packages = dict.fromkeys(machine.PACKAGES, True) | {"unicorn": False}
     lines = install_lines(MISSING, packages, lambda name: name == manager)
     by_pip = [" ".join(each.split()[3:]) for each in lines if " -m pip " in each]
@@ -103,14 +94,14 @@ def test_what_is_missing_is_installed_by_the_system_s_manager_and_pip(manager: s
     assert by_pip == ["install 'solder-mcu[unicorn]'", "install west"]
 
 
-def test_fix_names_no_framework_and_no_tool_of_solder_s_makers() -> None:
+def test_fix_names_no_framework_and_no_tool_of_solder_s_makers():
     (line,) = install_lines((), dict.fromkeys(machine.PACKAGES, False), lambda name: False)
     named = set(line.partition("[")[2].partition("]")[0].split(","))
     assert {"unicorn", "cycles", "pyocd", "tune", "farm", "sign"} <= named
     assert not named & {"torch", "keras", "jax", "sklearn", "train", "docs", "release"}
 
 
-def test_fix_prints_lines_and_runs_none(monkeypatch: pytest.MonkeyPatch, run_deploy: Run) -> None:
+def test_fix_prints_lines_and_runs_none(monkeypatch, run_deploy):
     monkeypatch.setattr("deploy.host_tools.tool_inventory.programs", lambda: MISSING)
     monkeypatch.setattr("subprocess.Popen", None)  # code that starts a process fails
     said = run_deploy("doctor", "--fix", "--json")
@@ -119,7 +110,7 @@ def test_fix_prints_lines_and_runs_none(monkeypatch: pytest.MonkeyPatch, run_dep
     assert run_deploy("doctor", "--fix", "--board", "host").status == 2
 
 
-def test_quiet_hides_progress_and_nothing_else(run_deploy: Run, model: Path) -> None:
+def test_quiet_hides_progress_and_nothing_else(run_deploy, model):
     said = run_deploy("inspect", "-q", model, "--board", "host")
     assert said.status == 0
     assert said.out == run_deploy("inspect", model, "--board", "host").out

@@ -1,24 +1,17 @@
 """deploy cache tells what is kept, and deletes what has not been used for longest."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import deploy
 from deploy.devices.build_cache import MOST_KEPT, cached
 
-Run = Callable[..., Any]
-
 
 @pytest.fixture
-def place(run_deploy: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def place(run_deploy, monkeypatch, tmp_path):
     """Two kept folders, of 3 and 5 KiB, the second of them used just now."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for name, size, unused_s in (("old-1", 3072, 3 * 86400 + 60), ("new-2", 5120, 0)):
@@ -28,7 +21,7 @@ def place(run_deploy: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> P
     return tmp_path / "solder"
 
 
-def test_what_is_kept_is_listed_with_its_size_and_its_place(place: Path, run_deploy: Run) -> None:
+def test_what_is_kept_is_listed_with_its_size_and_its_place(place, run_deploy):
     lines = run_deploy("cache").out.splitlines()
     assert lines[0].split() == ["kept", "size", "unused", "for"]
     assert lines[2].split() == ["old-1", "3", "KiB", "3", "days"]
@@ -37,24 +30,22 @@ def test_what_is_kept_is_listed_with_its_size_and_its_place(place: Path, run_dep
 
 
 @pytest.mark.parametrize(("keep", "left"), [(5, {"old-1", "new-2"}), (1, {"new-2"}), (0, set())])
-def test_all_but_those_used_last_are_deleted(keep: int, left: set[str], place: Path, run_deploy: Run) -> None:
+def test_all_but_those_used_last_are_deleted(keep, left, place, run_deploy):
     facts = json.loads(run_deploy("cache", "--keep", keep, "--json").out)
     assert {path.name for path in place.iterdir()} == left == {each["name"] for each in facts["kept"]}
     assert len(facts["deleted"]) == 2 - len(left)
 
 
-def test_what_was_deleted_is_reported(place: Path, run_deploy: Run) -> None:
+def test_what_was_deleted_is_reported(place, run_deploy):
     assert "deleted: 1 folders, 3 KiB" in run_deploy("cache", "--keep", "1").out
 
 
-def test_nothing_is_kept_in_the_beginning(
-    run_deploy: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_nothing_is_kept_in_the_beginning(run_deploy, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert run_deploy("cache").out.startswith(f"0 folders, 0 KiB in {tmp_path / 'solder'}\n")
     assert deploy.cache(keep=0)["kept"] == []
 
 
-def test_fewer_than_none_cannot_be_kept(run_deploy: Run) -> None:
+def test_fewer_than_none_cannot_be_kept(run_deploy):
     outcome = run_deploy("cache", "--keep=-1")
     assert outcome.err == "error: -1 folders cannot be kept\n  hint: --keep 0 deletes all\n"

@@ -1,20 +1,15 @@
 """Shells complete command lines: asked through bash itself, as one who presses the key."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from deploy.cli.commands import COMMANDS
 from platforms.board_files import all_boards
 
-Ask = Callable[[str], list[str]]
 # What bash does when the key is pressed at the end of $LINE, with the script that Solder printed.
 PRESS = """
 . ./script
@@ -27,7 +22,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 @pytest.fixture
-def ask(tmp_path: Path, run_deploy: Callable[..., Any], require_tool: Callable[..., None]) -> Ask:
+def ask(tmp_path, run_deploy, require_tool):
     require_tool("bash")
     (tmp_path / "script").write_text(run_deploy("completion", "bash").out)
     program = tmp_path / "deploy"
@@ -51,25 +46,25 @@ def ask(tmp_path: Path, run_deploy: Callable[..., Any], require_tool: Callable[.
     return asked
 
 
-def test_commands(ask: Ask) -> None:
+def test_commands(ask):
     assert set(ask("deploy ")) >= COMMANDS.keys()
     assert ask("deploy insp") == ["inspect"]
 
 
 @pytest.mark.slow
-def test_options_of_the_command_at_hand(ask: Ask) -> None:
+def test_options_of_the_command_at_hand(ask):
     assert ask("deploy inspect kws.tflite --opt") == ["--optimize"]
     assert ask("deploy monitor --opt") == []
 
 
 @pytest.mark.slow
-def test_the_words_that_an_option_takes(ask: Ask) -> None:
+def test_the_words_that_an_option_takes(ask):
     assert ask("deploy compile kws.tflite --optimize ") == ["speed", "size", "ram"]
     assert ask("deploy boards ") != []
 
 
 @pytest.mark.slow
-def test_boards_by_name(ask: Ask) -> None:
+def test_boards_by_name(ask):
     names = {board.name for board in all_boards()}
     assert set(ask("deploy inspect kws.tflite --board ")) == names
     assert set(ask("deploy inspect kws.tflite --board nucleo-")) == {
@@ -78,7 +73,7 @@ def test_boards_by_name(ask: Ask) -> None:
 
 
 @pytest.mark.slow
-def test_files_of_the_kind_that_is_wanted(ask: Ask, tmp_path: Path) -> None:
+def test_files_of_the_kind_that_is_wanted(ask, tmp_path):
     for name in ("one.tflite", "two.onnx", "three.npz", "four.txt"):
         (tmp_path / name).touch()
     assert set(ask("deploy compile ")) >= {"one.tflite", "two.onnx"}
@@ -87,16 +82,16 @@ def test_files_of_the_kind_that_is_wanted(ask: Ask, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_open_quote_is_not_an_error(ask: Ask) -> None:
+def test_an_open_quote_is_not_an_error(ask):
     assert ask('deploy inspect "kws') == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
-def test_each_shell_has_a_script(shell: str, run_deploy: Callable[..., Any]) -> None:
+def test_each_shell_has_a_script(shell, run_deploy):
     outcome = run_deploy("completion", shell)
     assert outcome.status == 0
     assert "deploy" in outcome.out
 
 
-def test_another_shell_is_refused(run_deploy: Callable[..., Any]) -> None:
+def test_another_shell_is_refused(run_deploy):
     assert run_deploy("completion", "tcsh").status == 2

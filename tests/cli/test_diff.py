@@ -1,9 +1,6 @@
 """`deploy diff` says what differs between two compiled models, and nothing where nothing does."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +10,9 @@ from tiny_models import TINY
 import deploy
 from deploy.compiler.compile_model import Compiled
 
-Run = Callable[..., Any]
-
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     path = tmp_path / "tiny.tflite"
     path.write_bytes(TINY["classifier"]())
     return path
@@ -33,7 +28,7 @@ def saved(made: Compiled, path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_same_model_twice_has_no_difference(model: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_the_same_model_twice_has_no_difference(model, tmp_path, run_deploy):
     one, other = (saved(compiled(model), tmp_path / name) for name in ("a.tar", "b.tar"))
     assert run_deploy("diff", one, other).out == "the two are identical\n"
     assert json.loads(run_deploy("diff", one, other, "--json").out)["same"] is True
@@ -41,9 +36,7 @@ def test_the_same_model_twice_has_no_difference(model: Path, tmp_path: Path, run
 
 
 @pytest.mark.slow
-def test_another_goal_changes_options_bytes_layers_and_plan(
-    model: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_another_goal_changes_options_bytes_layers_and_plan(model, tmp_path, run_deploy):
     a, b = compiled(model), compiled(model, optimize="ram")
     found = deploy.diff(a, b)
     assert found
@@ -65,7 +58,7 @@ def test_another_goal_changes_options_bytes_layers_and_plan(
     ]
 
 
-def test_another_model_has_other_layers_and_another_graph(model: Path, tmp_path: Path) -> None:
+def test_another_model_has_other_layers_and_another_graph(model, tmp_path):
     path = tmp_path / "other" / "tiny.tflite"
     path.parent.mkdir()
     path.write_bytes(TINY["residual"]())
@@ -78,12 +71,12 @@ def test_another_model_has_other_layers_and_another_graph(model: Path, tmp_path:
     assert " more\n" in f"{found}\n" or len(found.graph_lines) <= 12
 
 
-def test_another_core_is_reported_in_words(model: Path) -> None:
+def test_another_core_is_reported_in_words(model):
     found = deploy.diff(compiled(model), deploy.compile(model, board="mps2-an385"))
     assert "target: cortex-m4 (dsp, fpu, unaligned) -> cortex-m3 (unaligned)" in str(found)
 
 
-def test_what_is_not_an_archive_is_refused(model: Path, run_deploy: Run) -> None:
+def test_what_is_not_an_archive_is_refused(model, run_deploy):
     outcome = run_deploy("diff", model, model)
     assert outcome.status == 1
     assert outcome.err.startswith("error: ")

@@ -1,14 +1,11 @@
 """Exit codes: 0 fine, 1 the user's problem, 2 usage, 70 a bug, 130 after an interrupt at any moment."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,8 +18,6 @@ import deploy.__main__ as program
 from codegen.version import VERSION
 from deploy.compiler import accelerator_errors as foreign_code
 
-Run = Callable[..., Any]
-
 
 def command_that(raises: BaseException) -> SimpleNamespace:
     def run(_arguments: object) -> None:
@@ -31,11 +26,11 @@ def command_that(raises: BaseException) -> SimpleNamespace:
     return SimpleNamespace(EXAMPLE="deploy doctor", add_arguments=lambda _parser: None, run=run)
 
 
-def test_a_command_that_works_gives_0(run_deploy: Run) -> None:
+def test_a_command_that_works_gives_0(run_deploy):
     assert run_deploy("boards", "list").status == 0
 
 
-def test_a_problem_of_the_users_gives_1_and_no_traceback(run_deploy: Run) -> None:
+def test_a_problem_of_the_users_gives_1_and_no_traceback(run_deploy):
     outcome = run_deploy("boards", "show", "nowhere")
     assert outcome.status == 1
     assert outcome.out == ""
@@ -46,7 +41,7 @@ def test_a_problem_of_the_users_gives_1_and_no_traceback(run_deploy: Run) -> Non
 @pytest.mark.parametrize(
     "words", [["frobnicate"], ["doctor", "--no-such-option"], ["compile"], ["boards", "show"]]
 )
-def test_wrong_usage_gives_2(words: list[str], run_deploy: Run) -> None:
+def test_wrong_usage_gives_2(words, run_deploy):
     outcome = run_deploy(*words)
     assert outcome.status == 2
     assert outcome.out == ""
@@ -74,7 +69,7 @@ def test_wrong_usage_gives_2(words: list[str], run_deploy: Run) -> None:
         ),
     ],
 )
-def test_wrong_usage_is_reported_in_two_lines(words: list[str], told: str, run_deploy: Run) -> None:
+def test_wrong_usage_is_reported_in_two_lines(words, told, run_deploy):
     outcome = run_deploy(*words)
     assert (outcome.status, outcome.code) == (2, "E101")
     assert outcome.err.startswith(f"error: {told}\n  hint: deploy {words[0]}")
@@ -101,20 +96,18 @@ def test_wrong_usage_is_reported_in_two_lines(words: list[str], told: str, run_d
         ),
     ],
 )
-def test_a_word_that_is_none_of_a_few_is_reported_with_all_of_them(
-    words: list[str], told: str, hint: str, run_deploy: Run
-) -> None:
+def test_a_word_that_is_none_of_a_few_is_reported_with_all_of_them(words, told, hint, run_deploy):
     outcome = run_deploy(*words)
     assert (outcome.status, outcome.err) == (2, f"error: {told}\n  hint: {hint}\n")
 
 
-def test_a_value_may_look_like_an_option_behind_two_dashes(run_deploy: Run) -> None:
+def test_a_value_may_look_like_an_option_behind_two_dashes(run_deploy):
     outcome = run_deploy("inspect", "--", "--model.tflite")
     assert outcome.status == 1
     assert "--model.tflite" in outcome.err
 
 
-def test_a_bug_gives_70_with_traceback_and_version(run_deploy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_gives_70_with_traceback_and_version(run_deploy, monkeypatch):
     monkeypatch.setattr(program, "load_command", lambda _name: command_that(raises=RuntimeError("boom")))
     outcome = run_deploy("doctor")
     assert outcome.status == 70
@@ -123,9 +116,7 @@ def test_a_bug_gives_70_with_traceback_and_version(run_deploy: Run, monkeypatch:
     assert "Please report it" in outcome.err
 
 
-def test_an_extension_that_fails_is_named_with_its_package(
-    run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_extension_that_fails_is_named_with_its_package(run_deploy, monkeypatch):
     theirs: dict[str, Any] = {"__name__": "medians.lower"}
     exec("def lower(node):\n    return node.no_such_thing", theirs)
     origins = {"medians.lower": "medians 0.3"}
@@ -145,23 +136,21 @@ def test_an_extension_that_fails_is_named_with_its_package(
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EMFILE])
-def test_what_this_machine_lacks_is_not_a_bug(
-    number: int, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_this_machine_lacks_is_not_a_bug(number, run_deploy, monkeypatch):
     lack = OSError(number, os.strerror(number), "/some/file")
     monkeypatch.setattr(program, "load_command", lambda _name: command_that(raises=lack))
     outcome = run_deploy("doctor")
     assert (outcome.status, outcome.err) == (1, f"error: {os.strerror(number)}\n  /some/file\n")
 
 
-def test_ctrl_c_ends_without_a_traceback(run_deploy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_without_a_traceback(run_deploy, monkeypatch):
     monkeypatch.setattr(program, "load_command", lambda _name: command_that(raises=KeyboardInterrupt()))
     outcome = run_deploy("doctor")
     assert (outcome.status, outcome.err) == (130, "interrupted\n")
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_away_is_not_an_error_of_ours() -> None:
+def test_a_reader_that_goes_away_is_not_an_error_of_ours():
     """As in `deploy boards --json | true`."""
     argv = [sys.executable, "-c", "import sys, deploy.__main__ as m; sys.exit(m.main(['boards', '--json']))"]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -215,7 +204,7 @@ MODULES = (
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_while_a_module_is_loaded(module: str) -> None:
+def test_while_a_module_is_loaded(module):
     argv = (sys.executable, "-c", INTERRUPTED_AT, module, "inspect", str(DIGITS), "--board", "mps2-an386")
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
@@ -226,7 +215,7 @@ COMMAND = "import sys\nfrom deploy.__main__ import main\nsys.exit(main())"
 
 
 @pytest.mark.parametrize("after_ms", [20, 50, 100, 200, 400])
-def test_while_the_command_starts(after_ms: int) -> None:
+def test_while_the_command_starts(after_ms):
     """No traceback goes through Solder. Python itself reports an interrupt of its own start."""
     argv = (sys.executable, "-c", COMMAND, "inspect", str(DIGITS), "--board", "mps2-an386")
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
@@ -245,7 +234,7 @@ def test_while_the_command_starts(after_ms: int) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("after_s", [0.7, 1.5, 3.0, 4.5])
-def test_while_firmware_is_built_and_run(after_s: float, tmp_path: Path) -> None:
+def test_while_firmware_is_built_and_run(after_s, tmp_path):
     import psutil  # of distributed
 
     words = ("run", str(DIGITS), "--board", "mps2-an386", "--fill", "random", "--repeat", "100000")

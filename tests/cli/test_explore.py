@@ -1,12 +1,9 @@
 """`deploy explore` looks at every combination once, keeps what it found, and names what is best."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,7 +18,6 @@ from deploy.exploring.exploration import mark_best, smallest_boards
 from deploy.exploring.model_on_board import ModelOnBoard, explore_one
 from deploy.exploring.run import all_options, read_varied
 
-Run = Callable[..., Any]
 DEMO = Path(deploy.__file__).parent / "demo"
 DIGITS = DEMO / "digits.tflite"
 BOARDS = ("nano-33-ble", "arduino-uno", "host")
@@ -39,7 +35,7 @@ def result(**figures: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_each_combination_is_what_inspect_says_of_it() -> None:
+def test_each_combination_is_what_inspect_says_of_it():
     found = explored(vary={"optimize": ["speed", "ram"], "stream": [False, True]})
     results = found.as_json()["results"]
     assert len(results) == len(BOARDS) * 2 * 2
@@ -53,18 +49,18 @@ def test_each_combination_is_what_inspect_says_of_it() -> None:
 
 
 @pytest.mark.slow
-def test_all_boards_are_looked_at_where_none_is_named() -> None:
+def test_all_boards_are_looked_at_where_none_is_named():
     results = deploy.explore(DIGITS, jobs=1).as_json()["results"]
     assert [each["board"] for each in results] == [board["name"] for board in deploy.boards()]
 
 
 @pytest.mark.slow
-def test_processes_find_the_same() -> None:
+def test_processes_find_the_same():
     assert deploy.explore(DIGITS, board=BOARDS, jobs=2).as_json() == explored().as_json()
 
 
 @pytest.mark.slow
-def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_interrupted_goes_on(tmp_path, monkeypatch):
     kept = tmp_path / "kept.jsonl"
     whole = explored(kept=kept)
     lines = kept.read_text().splitlines(keepends=True)
@@ -84,7 +80,7 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(done) == 1 + len(BOARDS)
 
 
-def test_a_file_of_something_else_is_not_written_to(tmp_path: Path, run_deploy: Run) -> None:
+def test_a_file_of_something_else_is_not_written_to(tmp_path, run_deploy):
     path = tmp_path / "mine.txt"
     path.write_text("mine\n")
     outcome = run_deploy("explore", DIGITS, "--board", "host", "--kept", path)
@@ -93,7 +89,7 @@ def test_a_file_of_something_else_is_not_written_to(tmp_path: Path, run_deploy: 
     assert path.read_text() == "mine\n"
 
 
-def test_the_unbeaten_are_those_that_nothing_is_better_than() -> None:
+def test_the_unbeaten_are_those_that_nothing_is_better_than():
     small, fast = result(time_s=2.0), result(ram_bytes=20, time_s=0.5)
     worse, other = result(ram_bytes=20, time_s=2.0), result(model="vww", ram_bytes=900)
     too_large = result(ram_bytes=1, time_s=0.1, fits=False)
@@ -103,7 +99,7 @@ def test_the_unbeaten_are_those_that_nothing_is_better_than() -> None:
     assert [each["is_best"] for each in mark_best(rivals)] == [True, False]
 
 
-def test_the_smallest_board_is_one_that_is_fast_enough() -> None:
+def test_the_smallest_board_is_one_that_is_fast_enough():
     tiny = result(board="tiny", ram_there=10, rate_hz=2.0)
     big = result(board="big", rate_hz=30.0)
     assert smallest_boards([big, tiny], None)["kws"]["board"] == "tiny"
@@ -111,14 +107,14 @@ def test_the_smallest_board_is_one_that_is_fast_enough() -> None:
     assert smallest_boards([big, tiny], 40) == {}
 
 
-def test_the_page_answers_in_a_sentence(run_deploy: Run) -> None:
+def test_the_page_answers_in_a_sentence(run_deploy):
     out = run_deploy("explore", DIGITS, "--board", *BOARDS, "-j", "1").out
     assert "3 combinations: 3 fit\n" in out
     assert "the smallest board that fits digits: arduino-uno (2 KiB RAM, 31.5 KiB flash)\n" in out
 
 
 @pytest.mark.slow
-def test_files_have_every_result(tmp_path: Path, run_deploy: Run) -> None:
+def test_files_have_every_result(tmp_path, run_deploy):
     facts = explored().as_json()
     for name in ("all.csv", "all.json", "all.html"):
         path = tmp_path / name
@@ -134,7 +130,7 @@ def test_files_have_every_result(tmp_path: Path, run_deploy: Run) -> None:
 
 
 @pytest.mark.slow
-def test_accuracy_is_that_of_the_reference() -> None:
+def test_accuracy_is_that_of_the_reference():
     images = np.load(DEMO / "digits_test.npz")["image"][:50]
     labels = np.load(DEMO / "digits_labels.npy")[:50]
     right = deploy.load(DIGITS).run({"image": images})["digit"].reshape(50, 10).argmax(1) == labels
@@ -142,7 +138,7 @@ def test_accuracy_is_that_of_the_reference() -> None:
     assert {each["accuracy"] for each in results} == {float(right.mean())}
 
 
-def test_options_are_varied_in_all_combinations() -> None:
+def test_options_are_varied_in_all_combinations():
     base = CompileOptions()
     options = all_options(base, read_varied(["optimize=speed,ram", "stream"]))
     assert [(each.optimize.value, each.stream) for each in options] == [
@@ -161,21 +157,21 @@ REFUSED: dict[tuple[str, ...], str] = {
 
 
 @pytest.mark.parametrize("words", REFUSED)
-def test_refused(words: tuple[str, ...], run_deploy: Run) -> None:
+def test_refused(words, run_deploy):
     outcome = run_deploy("explore", DIGITS, *words)
     assert outcome.status == 1
     assert REFUSED[words] in outcome.err
 
 
 @pytest.mark.slow
-def test_a_combination_that_cannot_be_compiled_says_why(tmp_path: Path) -> None:
+def test_a_combination_that_cannot_be_compiled_says_why(tmp_path):
     """The others are looked at."""
     results = explored(vary={"ram": [None, "100"]}).as_json()["results"]
     assert [each["fits"] for each in results] == [True, False] * len(BOARDS)
 
 
 @pytest.mark.arm
-def test_what_is_measured_is_what_bench_measures(require_package: Callable[..., None]) -> None:
+def test_what_is_measured_is_what_bench_measures(require_package):
     require_package("unicorn", "capstone")
     (found,) = deploy.explore(DIGITS, board="nano-33-ble", measure=True, rate=20, jobs=1).as_json()["results"]
     benched = deploy.bench(DIGITS, board="nano-33-ble", emulated=True)
@@ -193,7 +189,7 @@ print(len(found.as_json()["results"]))
 """
 
 
-def test_a_script_is_not_run_again_in_each_process(tmp_path: Path) -> None:
+def test_a_script_is_not_run_again_in_each_process(tmp_path):
     model = Path(deploy.__file__).parent / "demo" / "digits.tflite"
     script = tmp_path / "look.py"
     script.write_text(SCRIPT.format(model=str(model)))

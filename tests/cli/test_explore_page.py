@@ -1,10 +1,6 @@
 """An exploration in Chromium: figures are chosen, results filtered, points and rows picked together."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_checks import hindrances
@@ -17,12 +13,12 @@ BOARDS = ("nano-33-ble", "arduino-uno", "host")
 
 
 @pytest.fixture(scope="module")
-def explored() -> Any:
+def explored():
     return deploy.explore(DIGITS, board=BOARDS, jobs=1, vary={"optimize": ["speed", "ram"]})
 
 
 @pytest.fixture
-def page(browser: Any, explored: Any, tmp_path: Path) -> Iterator[Any]:
+def page(browser, explored, tmp_path):
     """The page; it may say nothing on the console, such as an error."""
     path = tmp_path / "explored.html"
     explored.save(path)
@@ -36,14 +32,14 @@ def page(browser: Any, explored: Any, tmp_path: Path) -> Iterator[Any]:
     assert said == []
 
 
-def test_a_point_for_each_result_on_round_ticks(page: Any, explored: Any) -> None:
+def test_a_point_for_each_result_on_round_ticks(page, explored):
     assert page.locator("#explorer circle").count() == len(explored.results)
     labels = [text.replace(",", "") for text in page.locator("#explorer svg > text").all_text_contents()]
     first, second = (int(label) for label in labels[:2])
     assert str(second - first).rstrip("0") in ("1", "2", "5")
 
 
-def test_filters_hold_for_points_and_rows(page: Any, explored: Any) -> None:
+def test_filters_hold_for_points_and_rows(page, explored):
     most = min(each["ram_bytes"] for each in explored.results)
     kept = [each for each in explored.results if each["ram_bytes"] <= most]
     page.get_by_label("RAM at most").fill(str(most))
@@ -57,16 +53,14 @@ def test_filters_hold_for_points_and_rows(page: Any, explored: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_nothing_hinders_keyboards_and_screen_readers(
-    page: Any, width: int, require_package: Callable[..., None]
-) -> None:
+def test_nothing_hinders_keyboards_and_screen_readers(page, width, require_package):
     require_package("axe_playwright_python")
     page.set_viewport_size({"width": width, "height": 800})
     assert hindrances(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_point_and_its_row_are_picked_together(page: Any, explored: Any) -> None:
+def test_a_point_and_its_row_are_picked_together(page, explored):
     key = explored.results[2]["key"]
     page.locator(f'circle[data-key="{key}"]').dispatch_event("click")
     assert page.locator("tr.picked").get_attribute("id") == key

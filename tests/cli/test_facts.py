@@ -1,15 +1,11 @@
 """Commands that only look: inspect, boards, doctor."""
 
-from __future__ import annotations
-
 import json
 import os
 import pstats
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,11 +17,10 @@ from deploy.host_tools.tool_inventory import PACKAGES
 from platforms.runners.runner import runner_named
 from platforms.transport.ports import UsbPort
 
-Run = Callable[..., Any]
 INSPECT_CALLS = 3_000_000  # in a process that takes a second of one processor
 
 
-def test_inspect_says_what_is_in_a_model_and_that_it_fits(model: Path, run_deploy: Run) -> None:
+def test_inspect_says_what_is_in_a_model_and_that_it_fits(model, run_deploy):
     out = run_deploy("inspect", model, "--board", "mps2-an386", "--layers", "--memory").out
     for said in (
         'input      "image" int8[1, 8, 8, 1], scale 0.0625, zero point -128',
@@ -42,7 +37,7 @@ def test_inspect_says_what_is_in_a_model_and_that_it_fits(model: Path, run_deplo
         assert said in out
 
 
-def test_without_a_board_inspect_says_what_is_needed_of_ram_and_flash(model: Path, run_deploy: Run) -> None:
+def test_without_a_board_inspect_says_what_is_needed_of_ram_and_flash(model, run_deploy):
     facts = json.loads(run_deploy("inspect", model, "--json").out)
     flash = facts["constants_bytes"] + facts["code_bytes_estimate"]
     said = run_deploy("inspect", model).out
@@ -53,7 +48,7 @@ def test_without_a_board_inspect_says_what_is_needed_of_ram_and_flash(model: Pat
     assert max(map(len, said.splitlines())) <= 110
 
 
-def test_inspect_has_the_time_of_a_run_and_its_origin(model: Path, run_deploy: Run, tmp_path: Path) -> None:
+def test_inspect_has_the_time_of_a_run_and_its_origin(model, run_deploy, tmp_path):
     def time_on(board: str) -> dict[str, Any] | None:
         time: dict[str, Any] | None
         time = json.loads(run_deploy("inspect", model, "--board", board, "--json").out)["time"]
@@ -76,8 +71,8 @@ def test_inspect_has_the_time_of_a_run_and_its_origin(model: Path, run_deploy: R
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tiny_kws_dscnn_int8", "tiny_ad_fc_int8"])
 def test_the_estimated_cycles_are_near_those_of_the_cycle_model(
-    name: str, shared_dir: Path, run_deploy: Run, require_package: Callable[..., None]
-) -> None:
+    name, shared_dir, run_deploy, require_package
+):
     require_package("unicorn", "capstone")
     words = (shared_dir / "models" / name / "model.tflite", "--board", "mps2-an386", "--json")
     estimated = json.loads(run_deploy("inspect", *words).out)["time"]["cycles"]
@@ -85,7 +80,7 @@ def test_the_estimated_cycles_are_near_those_of_the_cycle_model(
     assert estimated == pytest.approx(cost["cycle_model"]["cycles"], rel=0.03)
 
 
-def test_an_archive_is_inspected_for_its_own_board(model: Path, run_deploy: Run, tmp_path: Path) -> None:
+def test_an_archive_is_inspected_for_its_own_board(model, run_deploy, tmp_path):
     run_deploy("compile", model, "--board", "nucleo-f446re", "-o", tmp_path / "a.tar")
     out = run_deploy("inspect", tmp_path / "a.tar").out
     assert " for nucleo-f446re\n" in out
@@ -93,9 +88,7 @@ def test_an_archive_is_inspected_for_its_own_board(model: Path, run_deploy: Run,
 
 
 @pytest.mark.slow
-def test_inspect_says_where_too_much_is_there_at_once_to_search(
-    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inspect_says_where_too_much_is_there_at_once_to_search(model, run_deploy, monkeypatch):
     said = (
         "above the lower bound, not proven minimal: too many buffers are live at once to search for a "
         "smaller arena"
@@ -106,7 +99,7 @@ def test_inspect_says_where_too_much_is_there_at_once_to_search(
     assert said in run_deploy("inspect", model).out
 
 
-def test_inspect_says_which_strategies_do_not_fit_and_why(model: Path, run_deploy: Run) -> None:
+def test_inspect_says_which_strategies_do_not_fit_and_why(model, run_deploy):
     on_m4 = run_deploy("inspect", model, "--board", "mps2-an386", "--layers").out
     assert "\nstrategies that were tried first but do not fit, with their layers\n" in on_m4
     assert re.search(r"^  helium: the core has no mve \(\d+(, \d+)*\)$", on_m4, re.MULTILINE)
@@ -119,9 +112,7 @@ def test_inspect_says_which_strategies_do_not_fit_and_why(model: Path, run_deplo
     ]
 
 
-def test_inspect_as_json_has_the_same_numbers_for_model_and_archive(
-    model: Path, archive: Path, run_deploy: Run
-) -> None:
+def test_inspect_as_json_has_the_same_numbers_for_model_and_archive(model, archive, run_deploy):
     of_model = json.loads(run_deploy("inspect", model, "--board", "host", "--json").out)
     of_archive = json.loads(run_deploy("inspect", archive, "--board", "host", "--json").out)
     assert of_model == of_archive
@@ -132,7 +123,7 @@ def test_inspect_as_json_has_the_same_numbers_for_model_and_archive(
     assert sum(layer["is_peak"] for layer in of_model["layers"]) == 1
 
 
-def test_inspect_as_json_says_what_lives_where_if_asked(model: Path, run_deploy: Run) -> None:
+def test_inspect_as_json_says_what_lives_where_if_asked(model, run_deploy):
     assert "arena" not in json.loads(run_deploy("inspect", model, "--json").out)
     facts = json.loads(run_deploy("inspect", model, "--memory", "--json").out)
     (pool,) = facts["arena"]["pools"]
@@ -141,19 +132,19 @@ def test_inspect_as_json_says_what_lives_where_if_asked(model: Path, run_deploy:
     assert pool["peak_step"] < facts["arena"]["steps"] == len(facts["arena"]["order"])
 
 
-def test_inspect_without_a_board_says_nothing_of_fitting(model: Path, run_deploy: Run) -> None:
+def test_inspect_without_a_board_says_nothing_of_fitting(model, run_deploy):
     assert json.loads(run_deploy("inspect", model, "--json").out)["fits"] is None
     assert ": fits" not in run_deploy("inspect", model).out
 
 
-def test_inspect_draws_the_arena_into_a_file(model: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_inspect_draws_the_arena_into_a_file(model, tmp_path, run_deploy):
     for _ in range(2):  # a picture may be replaced by a picture
         assert run_deploy("inspect", model, "--svg", tmp_path / "map.svg").status == 0
     assert (tmp_path / "map.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
 @pytest.mark.slow
-def test_inspect_answers_at_once(shared_dir: Path, tmp_path: Path) -> None:
+def test_inspect_answers_at_once(shared_dir, tmp_path):
     """Calls of functions are counted: a processor that others use too takes longer for the same."""
     model = shared_dir / "models" / "tiny_vww_mbv1_int8" / "model.tflite"
     argv = ["-m", "deploy", "inspect", str(model), "--board", "mps2-an386"]
@@ -169,32 +160,32 @@ def test_inspect_answers_at_once(shared_dir: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_boards_are_listed_and_shown(run_deploy: Run) -> None:
+def test_boards_are_listed_and_shown(run_deploy):
     assert run_deploy("boards").out == run_deploy("boards", "list").out
     assert re.search(r"^mps2-an386 +cortex-m4 ", run_deploy("boards").out, re.MULTILINE)
     assert "runners     qemu, unicorn" in run_deploy("boards", "show", "mps2-an386").out
 
 
-def test_boards_as_json_have_their_regions(run_deploy: Run) -> None:
+def test_boards_as_json_have_their_regions(run_deploy):
     listed = json.loads(run_deploy("boards", "list", "--json").out)
     shown = json.loads(run_deploy("boards", "show", "mps2-an386", "--json").out)
     assert shown in listed
     assert {region["role"] for region in shown["regions"]} == {"ram", "flash"}
 
 
-def test_json_may_stand_before_the_word_too(run_deploy: Run) -> None:
+def test_json_may_stand_before_the_word_too(run_deploy):
     assert run_deploy("boards", "--json", "list").out == run_deploy("boards", "list", "--json").out
 
 
 @pytest.mark.slow
-def test_doctor_names_a_compiler_and_a_runner_for_every_board_it_builds_for(run_deploy: Run) -> None:
+def test_doctor_names_a_compiler_and_a_runner_for_every_board_it_builds_for(run_deploy):
     abilities = json.loads(run_deploy("doctor", "--json").out)["boards"]
     assert {"host", "mps2-an386"} <= {ability["board"] for ability in abilities}
     assert all(ability["lacks"] or (ability["compiler"] and ability["runner"]) for ability in abilities)
 
 
 @pytest.mark.slow
-def test_doctor_says_how_to_get_what_is_lacking(run_deploy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_says_how_to_get_what_is_lacking(run_deploy, monkeypatch):
     monkeypatch.setattr("platforms.runners.qemu.shutil.which", lambda _name: None)
     monkeypatch.setattr("platforms.runners.unicorn_runner.find_spec", lambda _name: None)
     out = run_deploy("doctor").out
@@ -205,9 +196,7 @@ def test_doctor_says_how_to_get_what_is_lacking(run_deploy: Run, monkeypatch: py
 
 
 @pytest.mark.slow
-def test_doctor_says_once_how_to_get_what_many_boards_lack(
-    run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_says_once_how_to_get_what_many_boards_lack(run_deploy, monkeypatch):
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     out = run_deploy("doctor").out
     (boards, way) = re.findall(r"^cannot be built for: ((?:.*\n)*?)  (.*Zephyr 3.7 .*)$", out, re.MULTILINE)[
@@ -220,9 +209,7 @@ def test_doctor_says_once_how_to_get_what_many_boards_lack(
 
 
 @pytest.mark.arm
-def test_doctor_lists_the_programs_that_flash_a_board(
-    run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_lists_the_programs_that_flash_a_board(run_deploy, monkeypatch):
     """A user with the board is not helped by the remark that its core can be emulated."""
     for name in ("pyocd", "openocd"):
         monkeypatch.setattr(runner_named(name), "missing", lambda: "needs a flasher")
@@ -230,7 +217,7 @@ def test_doctor_lists_the_programs_that_flash_a_board(
     assert "lacks     pyocd: needs a flasher, openocd: needs a flasher" in out
 
 
-def test_doctor_says_what_one_board_lacks(run_deploy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_says_what_one_board_lacks(run_deploy, monkeypatch):
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     monkeypatch.setattr(
         "deploy.host_tools.tool_inventory.usb_ports",
@@ -245,9 +232,7 @@ def test_doctor_says_what_one_board_lacks(run_deploy: Run, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_doctor_lists_serial_ports_optional_packages_and_what_is_kept(
-    run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_lists_serial_ports_optional_packages_and_what_is_kept(run_deploy, monkeypatch):
     ports = (UsbPort("/dev/ttyACM3", 0x2341, 0x0043, "557"), UsbPort("COM4", 1, 2, ""))
     monkeypatch.setattr("deploy.host_tools.tool_inventory.usb_ports", lambda: ports)
     monkeypatch.setattr(
@@ -260,15 +245,13 @@ def test_doctor_lists_serial_ports_optional_packages_and_what_is_kept(
     assert re.search(r"^kept firmware  \d+ builds, .* in .*solder$", out, re.MULTILINE)
 
 
-def test_the_optional_packages_are_those_that_the_project_names(repo_root: Path) -> None:
+def test_the_optional_packages_are_those_that_the_project_names(repo_root):
     page = read_toml(repo_root / "pyproject.toml", "the project's file")
     for_tests_alone = {"test", "browser", "channels", "fronts"}
     assert set(PACKAGES) == set(page["project"]["optional-dependencies"]) - for_tests_alone
 
 
-def test_multiplications_that_passes_removed_are_reported(
-    shared_dir: Path, tmp_path: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_multiplications_that_passes_removed_are_reported(shared_dir, tmp_path, run_deploy):
     """Dense layers of 1 x 16, 16 x 16 and 16 x 1, of which some channels can never change."""
     path = shared_dir / "models" / "tflm_hello_world_int8" / "model.tflite"
     facts = json.loads(run_deploy("inspect", path, "--json").out)

@@ -1,7 +1,5 @@
 """Results appear whole or not at all, and never in place of something else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ def everything_is_ours(_path: Path) -> bool:
     return True
 
 
-def test_a_file_is_written_with_the_usual_permissions(tmp_path: Path) -> None:
+def test_a_file_is_written_with_the_usual_permissions(tmp_path):
     path, other = tmp_path / "a", tmp_path / "b"
     write_whole(path, b"new")
     other.touch()
@@ -27,9 +25,7 @@ def test_a_file_is_written_with_the_usual_permissions(tmp_path: Path) -> None:
     assert path.stat().st_mode == other.stat().st_mode
 
 
-def test_nothing_is_left_and_nothing_lost_where_writing_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_left_and_nothing_lost_where_writing_fails(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(b"old")
 
@@ -43,19 +39,19 @@ def test_nothing_is_left_and_nothing_lost_where_writing_fails(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_an_earlier_result_may_be_replaced(tmp_path: Path) -> None:
+def test_an_earlier_result_may_be_replaced(tmp_path):
     (tmp_path / "a").touch()
     require_place(tmp_path / "a", everything_is_ours, "a result")
 
 
-def test_a_device_is_not_a_place(tmp_path: Path) -> None:
+def test_a_device_is_not_a_place(tmp_path):
     """A file would be put in its place, or read to its end, which it has not."""
     for path in (Path("/dev/null"), Path("/dev/full")):
         with pytest.raises(OutputError, match="a result must be a file, this is a device or a pipe"):
             require_place(path, everything_is_ours, "a result")
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "b").write_bytes(b"old")
     (tmp_path / "a").symlink_to(tmp_path / "b")
     write_whole(tmp_path / "a", b"new")
@@ -63,11 +59,11 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "b").read_bytes() == b"new"
 
 
-def test_a_new_name_is_a_good_place(tmp_path: Path) -> None:
+def test_a_new_name_is_a_good_place(tmp_path):
     require_place(tmp_path / "a", nothing_is_ours, "a result")
 
 
-def test_a_file_of_another_kind_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_left_alone(tmp_path):
     (tmp_path / "a").touch()
     with pytest.raises(OutputError, match="the file exists and is not a result, so it is not overwritten"):
         require_place(tmp_path / "a", nothing_is_ours, "a result")

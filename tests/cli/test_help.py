@@ -1,15 +1,10 @@
 """Every command explains itself at 80 columns, at once: -h briefly, --help completely (golden pages)."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,13 +15,9 @@ from deploy.cli.commands import COMMANDS
 from deploy.cli.help_page import help_page
 from deploy.cli.renamed import RENAMED_FLAGS
 
-Run = Callable[..., Any]
-
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_is_as_it_was_read_and_approved(
-    name: str, own_folders: None, golden: Callable[[str, str], None]
-) -> None:
+def test_help_is_as_it_was_read_and_approved(name, own_folders, golden):
     """The compiler's options, which many commands share, are in compile.txt only."""
     parser = command_parser(name, load_command(name))
     for action in parser._actions:
@@ -35,33 +26,31 @@ def test_help_is_as_it_was_read_and_approved(
     golden(f"{name}.txt", help_page(parser, is_complete=True))
 
 
-def test_the_list_of_commands_is_as_it_was_read_and_approved(
-    run_deploy: Run, golden: Callable[[str, str], None]
-) -> None:
+def test_the_list_of_commands_is_as_it_was_read_and_approved(run_deploy, golden):
     golden("deploy.txt", run_deploy("--help").out)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_for_a_command_is_the_same_both_ways(name: str, run_deploy: Run) -> None:
+def test_help_for_a_command_is_the_same_both_ways(name, run_deploy):
     asked_before, asked_after = run_deploy("help", name), run_deploy(name, "--help")
     assert asked_before.out == asked_after.out
     assert asked_before.status == asked_after.status == 0
 
 
 @pytest.mark.parametrize("words", [["help"], ["-h"], ["--help"], ["help", "--help"], ["help", "help"]])
-def test_help_without_a_command_lists_them_all(words: list[str], run_deploy: Run) -> None:
+def test_help_without_a_command_lists_them_all(words, run_deploy):
     out = run_deploy(*words).out
     assert re.findall(r"^  ([\w-]+) {2,}", out, re.MULTILINE)[: len(COMMANDS)] == list(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_example_of_a_command_is_one_of_its_own_command_lines(name: str) -> None:
+def test_the_example_of_a_command_is_one_of_its_own_command_lines(name):
     for line in load_command(name).EXAMPLE.strip().splitlines():
         assert line.startswith(f"deploy {name}")
         assert len(f"  {line}") <= 80  # the help indents it
 
 
-def test_nothing_at_all_is_wrong_usage_and_shows_the_commands(run_deploy: Run) -> None:
+def test_nothing_at_all_is_wrong_usage_and_shows_the_commands(run_deploy):
     outcome = run_deploy()
     assert outcome.status == 2
     assert outcome.out == ""
@@ -69,7 +58,7 @@ def test_nothing_at_all_is_wrong_usage_and_shows_the_commands(run_deploy: Run) -
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_fits_80_columns_and_short_help_two_screens(name: str, run_deploy: Run) -> None:
+def test_help_fits_80_columns_and_short_help_two_screens(name, run_deploy):
     brief, complete = (run_deploy(name, flag).out.splitlines() for flag in ("-h", "--help"))
     assert max(map(len, [*brief, *complete])) <= 80
     assert len(brief) <= 60
@@ -78,7 +67,7 @@ def test_help_fits_80_columns_and_short_help_two_screens(name: str, run_deploy: 
     ]
 
 
-def test_short_help_leads_to_the_complete_one(run_deploy: Run) -> None:
+def test_short_help_leads_to_the_complete_one(run_deploy):
     assert run_deploy("run", "-h").out.splitlines()[-1] == "deploy run --help shows all options."
     assert "--approximate" not in run_deploy("run", "-h").out
     assert "--approximate" in run_deploy("run", "--help").out
@@ -104,7 +93,7 @@ def own_flags() -> dict[str, dict[str, tuple[bool, str]]]:
 ANOTHER_FORM = {"--flash", "--serial", "--line-key"}
 
 
-def test_a_flag_has_one_meaning() -> None:
+def test_a_flag_has_one_meaning():
     """No command has its own flag named like a shared option, nor a switch that takes a value elsewhere."""
     flags = own_flags()
     assert {flag for flag, uses in flags.items() if len(set(uses.values())) > 1} <= ANOTHER_FORM
@@ -115,19 +104,19 @@ def test_a_flag_has_one_meaning() -> None:
     ("command", "old", "new"),
     [(command, old, new) for command, names in RENAMED_FLAGS.items() for old, new in names.items()],
 )
-def test_an_old_flag_is_answered_with_the_new_one(command: str, old: str, new: str, run_deploy: Run) -> None:
+def test_an_old_flag_is_answered_with_the_new_one(command, old, new, run_deploy):
     outcome = run_deploy(command, old, "x")
     assert outcome.status == 2
     assert f'option "{old}" is now "{new}"' in outcome.err
     assert new in own_flags()
 
 
-def test_an_old_keyword_is_answered_with_the_new_one() -> None:
+def test_an_old_keyword_is_answered_with_the_new_one():
     with pytest.raises(TypeError, match="no argument 'io': it is now 'io_type'"):
         deploy.quantize("kws.onnx", {}, "q.onnx", io="int8")  # type: ignore[call-arg]
 
 
-def test_help_for_an_unknown_command_names_the_nearest(run_deploy: Run) -> None:
+def test_help_for_an_unknown_command_names_the_nearest(run_deploy):
     outcome = run_deploy("help", "inspekt")
     assert outcome.status == 2
     assert 'did you mean "inspect"?' in outcome.err
@@ -159,17 +148,17 @@ def loaded_by(words: list[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("words", [["--help"], ["help"]])
-def test_help_loads_nothing_heavy(words: list[str]) -> None:
+def test_help_loads_nothing_heavy(words):
     assert not HEAVY & loaded_by(words)
 
 
 @pytest.mark.slow
-def test_inspect_loads_nothing_that_only_lines_and_builds_need(model: Path) -> None:
+def test_inspect_loads_nothing_that_only_lines_and_builds_need(model):
     loaded = loaded_by(["inspect", str(model), "--board", "mps2-an386"])
     assert not (HEAVY - ASKED_ABOUT_A_BOARD | LINES_AND_BUILDS) & loaded
 
 
-def test_help_takes_less_processor_time_than_anyone_notices() -> None:
+def test_help_takes_less_processor_time_than_anyone_notices():
     before = os.times()
     subprocess.run([sys.executable, "-m", "deploy", "--help"], stdout=subprocess.DEVNULL, check=True)
     after = os.times()

@@ -1,10 +1,8 @@
 """What --json prints has the shape that docs/json says: who changes one changes a file that is read."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ import deploy
 from deploy.cli.command import command_parser, load_command
 from deploy.cli.commands import COMMANDS
 
-Run = Callable[..., Any]
 _ALONE = ("--oracle", "none")  # whether another runtime is installed changes the shape
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 STREAMS = {"completion", "monitor"}  # which print a script, or go on until they are ended
@@ -209,9 +206,7 @@ def port_in(words: Sequence[object]) -> Iterator[Sequence[object]]:
 
 
 @pytest.fixture
-def printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_deploy: Run
-) -> Callable[[str], list[dict[str, Any]]]:
+def printed(tmp_path, monkeypatch, run_deploy):
     """The facts that the lines of a command print, in a folder with two archives, a float model and data."""
     monkeypatch.chdir(tmp_path)
     run_deploy("compile", DIGITS, "--board", "host", "-o", "a.tar")
@@ -260,12 +255,8 @@ def opened(shape: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("command", sorted(LINES.keys() - OF_THIS_COMPUTER))
 def test_what_is_printed_has_the_shape_that_is_written_down(
-    command: str,
-    printed: Callable[[str], list[dict[str, Any]]],
-    repo_root: Path,
-    generated: Callable[[Path, str], None],
-    require_tool: Callable[..., None],
-) -> None:
+    command, printed, repo_root, generated, require_tool
+):
     require_tool(*NEEDED.get(command, ()))
     facts = printed(command)
     schema = schema_of(command, facts)
@@ -276,20 +267,18 @@ def test_what_is_printed_has_the_shape_that_is_written_down(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", sorted(OF_THIS_COMPUTER))
-def test_what_is_said_of_a_computer_has_the_shape_that_is_written_down(
-    command: str, printed: Callable[[str], list[dict[str, Any]]], repo_root: Path
-) -> None:
+def test_what_is_said_of_a_computer_has_the_shape_that_is_written_down(command, printed, repo_root):
     schema = json.loads((repo_root / "docs" / "json" / f"{command}.json").read_text(encoding="utf-8"))
     for each in printed(command):
         jsonschema.validate(each, schema)
 
 
-def test_every_command_has_a_shape_that_is_written_down(repo_root: Path) -> None:
+def test_every_command_has_a_shape_that_is_written_down(repo_root):
     written = {path.stem for path in (repo_root / "docs" / "json").glob("*.json")}
     assert written == LINES.keys() | WHERE_A_FARM_IS == COMMANDS.keys() - STREAMS
 
 
-def test_every_command_prints_json_but_those_that_go_on() -> None:
+def test_every_command_prints_json_but_those_that_go_on():
     with_json = {
         name
         for name in COMMANDS

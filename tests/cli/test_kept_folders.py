@@ -1,7 +1,5 @@
 """What is built once is kept, complete or not at all, and not for ever."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -16,7 +14,7 @@ from platforms.tuning.workshop import keep_object
 
 
 @pytest.fixture(autouse=True)
-def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
@@ -28,13 +26,13 @@ def must_not_run(_folder: Path) -> None:
     raise AssertionError("it is there already")
 
 
-def test_a_folder_is_made_once() -> None:
+def test_a_folder_is_made_once():
     first = cached("a", fill)
     assert [path.name for path in first.iterdir()] == ["made"]
     assert cached("a", must_not_run) == first
 
 
-def test_nothing_is_left_of_what_could_not_be_made() -> None:
+def test_nothing_is_left_of_what_could_not_be_made():
     def fail(folder: Path) -> None:
         fill(folder)
         raise RuntimeError
@@ -44,7 +42,7 @@ def test_nothing_is_left_of_what_could_not_be_made() -> None:
     assert list(cache_folder().iterdir()) == []
 
 
-def test_another_process_may_be_faster() -> None:
+def test_another_process_may_be_faster():
     def overtaken(folder: Path) -> None:
         fill(folder)
         cached("a", lambda other: fill(other))
@@ -53,7 +51,7 @@ def test_another_process_may_be_faster() -> None:
     assert [path.name for path in cache_folder().iterdir()] == ["a"]
 
 
-def test_the_least_recently_used_folders_go_first() -> None:
+def test_the_least_recently_used_folders_go_first():
     for number in range(MOST_KEPT):
         os.utime(cached(str(number), fill), (number, number))
     cached("0", must_not_run)  # is used again now
@@ -62,13 +60,13 @@ def test_the_least_recently_used_folders_go_first() -> None:
     assert kept == {"new", *(str(number) for number in range(MOST_KEPT) if number != 1)}
 
 
-def test_a_folder_that_may_be_in_use_stays_however_many_there_are() -> None:
+def test_a_folder_that_may_be_in_use_stays_however_many_there_are():
     for number in range(MOST_KEPT + 2):
         cached(str(number), fill)
     assert len(list(cache_folder().iterdir())) == MOST_KEPT + 2
 
 
-def test_another_process_may_forget_a_folder_that_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_may_forget_a_folder_that_is_wanted(monkeypatch):
     def forgotten_before(place: Path) -> None:
         monkeypatch.undo()
         monkeypatch.setenv("XDG_CACHE_HOME", str(place.parents[1]))
@@ -80,9 +78,7 @@ def test_another_process_may_forget_a_folder_that_is_wanted(monkeypatch: pytest.
     assert (cached("a", fill) / "made").exists()
 
 
-def test_another_process_may_forget_a_folder_while_the_oldest_are_sought(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_another_process_may_forget_a_folder_while_the_oldest_are_sought(monkeypatch):
     listed = Path.iterdir
 
     def with_one_gone(folder: Path) -> list[Path]:
@@ -92,7 +88,7 @@ def test_another_process_may_forget_a_folder_while_the_oldest_are_sought(
     assert (cached("a", fill) / "made").exists()
 
 
-def test_what_a_killed_process_had_begun_goes_when_nobody_can_be_making_it() -> None:
+def test_what_a_killed_process_had_begun_goes_when_nobody_can_be_making_it():
     cached("a", fill)
     for name, age_s in ((".killed", 2 * IN_USE_S), (".being-made", 0)):
         (cache_folder() / name).mkdir()
@@ -102,7 +98,7 @@ def test_what_a_killed_process_had_begun_goes_when_nobody_can_be_making_it() -> 
     assert {path.name for path in cache_folder().iterdir()} == {".being-made", "a", "b"}
 
 
-def test_a_cache_that_can_only_be_read_serves_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_can_only_be_read_serves_what_it_has(monkeypatch):
     place = cached("a", fill)
 
     def refuse(_path: Path) -> None:
@@ -112,7 +108,7 @@ def test_a_cache_that_can_only_be_read_serves_what_it_has(monkeypatch: pytest.Mo
     assert cached("a", must_not_run) == place
 
 
-def test_a_file_in_place_of_the_cache_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_cache_is_reported(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
     with pytest.raises(OutputError) as caught:
@@ -120,7 +116,7 @@ def test_a_file_in_place_of_the_cache_is_reported(monkeypatch: pytest.MonkeyPatc
     assert caught.value.what == "the folder for built firmware cannot be created: Not a directory"
 
 
-def test_a_file_in_place_of_kept_objects_is_reported(tmp_path: Path) -> None:
+def test_a_file_in_place_of_kept_objects_is_reported(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError) as caught:
         keep_object(tmp_path / "file" / "kept.o", b"")

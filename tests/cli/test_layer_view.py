@@ -1,11 +1,6 @@
 """`deploy inspect --layer` shows a layer as node, loops, C and assembly."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tiny_models import TINY
@@ -15,17 +10,15 @@ from aot.errors import InputError
 from codegen.loops.parse import parse_proc
 from codegen.loops.text import named_in
 
-Run = Callable[..., Any]
-
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     path = tmp_path / "tiny.tflite"
     path.write_bytes(TINY["conv"]())
     return path
 
 
-def test_a_layer_is_shown_as_node_loops_and_c(model: Path, run_deploy: Run) -> None:
+def test_a_layer_is_shown_as_node_loops_and_c(model, run_deploy):
     out = run_deploy("inspect", model, "--board", "mps2-an386", "--layer", "1").out
     head, rest = out.split("\n\nnode\n\n")
     node, rest = rest.split("\n\nloops\n\n")
@@ -40,9 +33,7 @@ def test_a_layer_is_shown_as_node_loops_and_c(model: Path, run_deploy: Run) -> N
     assert "\nstatic LAYER void conv2d_0(" in c
 
 
-def test_the_ways_of_a_layer_are_shown_with_their_costs_and_why_they_lost(
-    shared_dir: Path, run_deploy: Run
-) -> None:
+def test_the_ways_of_a_layer_are_shown_with_their_costs_and_why_they_lost(shared_dir, run_deploy):
     path = next((shared_dir / "models" / "tiny_ic_resnet8_int8").glob("*.tflite"))
     words = ("inspect", path, "--board", "mps2-an386", "--layer", "3", "--ir")
     fast = run_deploy(*words).out.split("\n\nnode\n")[0].split("\n\n")[-1].splitlines()
@@ -60,7 +51,7 @@ def test_the_ways_of_a_layer_are_shown_with_their_costs_and_why_they_lost(
     assert cycles == sorted(cycles)
 
 
-def test_what_is_chosen_is_shown_and_no_more(model: Path, run_deploy: Run) -> None:
+def test_what_is_chosen_is_shown_and_no_more(model, run_deploy):
     found = json.loads(run_deploy("inspect", model, "--layer", "1", "--ir", "--json").out)
     assert set(found) == {"index", "name", "op", "kernel", "node", "ways", "ir"}
     view = deploy.inspect(model).layer(1)
@@ -68,7 +59,7 @@ def test_what_is_chosen_is_shown_and_no_more(model: Path, run_deploy: Run) -> No
     assert parse_proc(view.ir.partition("\n@")[0], named_in(view.code.procs[0])) == view.code.procs[0]
 
 
-def test_an_op_is_shown_as_what_it_means(model: Path, run_deploy: Run) -> None:
+def test_an_op_is_shown_as_what_it_means(model, run_deploy):
     meaning = run_deploy("inspect", model, "--board", "mps2-an386", "--layer", "1", "--meaning").out
     loops = meaning.split("\n\nmeaning\n\n")[1]
     assert "@instruction" not in loops
@@ -82,7 +73,7 @@ def test_an_op_is_shown_as_what_it_means(model: Path, run_deploy: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
-def test_every_layer_means_loops_that_are_read_back(name: str, tmp_path: Path) -> None:
+def test_every_layer_means_loops_that_are_read_back(name, tmp_path):
     path = tmp_path / "tiny.tflite"
     path.write_bytes(TINY[name]())
     found = deploy.inspect(path)
@@ -92,14 +83,14 @@ def test_every_layer_means_loops_that_are_read_back(name: str, tmp_path: Path) -
         assert "def " in view.meaning or view.info.op == "relayout"
 
 
-def test_a_layer_may_be_named(model: Path, run_deploy: Run) -> None:
+def test_a_layer_may_be_named(model, run_deploy):
     name = deploy.inspect(model).layer(1).info.name
     assert (
         run_deploy("inspect", model, "--layer", name).out == run_deploy("inspect", model, "--layer", "1").out
     )
 
 
-def test_the_c_is_that_of_the_model(model: Path) -> None:
+def test_the_c_is_that_of_the_model(model):
     found = deploy.inspect(model, board="mps2-an386")
     assert found.compiled is not None
     source = found.compiled.sources[f"{found.compiled.name}.c"]
@@ -110,7 +101,7 @@ def test_the_c_is_that_of_the_model(model: Path) -> None:
 
 @pytest.mark.cc
 @pytest.mark.parametrize("board", ["host", "mps2-an386", "mps3-an547", "qemu-riscv32"])
-def test_the_assembly_is_that_of_its_functions(model: Path, board: str) -> None:
+def test_the_assembly_is_that_of_its_functions(model, board):
     view = deploy.inspect(model, board=board).layer(1)
     labels = [line.split(".")[0].rstrip(":") for line in view.asm.splitlines() if line[:1].isalpha()]
     assert labels
@@ -120,7 +111,7 @@ def test_the_assembly_is_that_of_its_functions(model: Path, board: str) -> None:
     assert ".size" not in view.asm
 
 
-def test_a_layer_that_is_not_there_is_refused(model: Path) -> None:
+def test_a_layer_that_is_not_there_is_refused(model):
     found = deploy.inspect(model)
     with pytest.raises(InputError, match=r"there is no layer 99: tiny\.tflite has \d, from 0 to \d"):
         found.layer(99)
@@ -128,13 +119,13 @@ def test_a_layer_that_is_not_there_is_refused(model: Path) -> None:
         found.layer("convv")
 
 
-def test_a_text_needs_a_layer(model: Path, run_deploy: Run) -> None:
+def test_a_text_needs_a_layer(model, run_deploy):
     outcome = run_deploy("inspect", model, "--asm")
     assert outcome.status == 1
     assert outcome.err == "error: --asm needs a layer\n  hint: add --layer N\n"
 
 
-def test_an_archive_has_no_loops(model: Path, tmp_path: Path) -> None:
+def test_an_archive_has_no_loops(model, tmp_path):
     archive = tmp_path / "tiny.tar"
     deploy.compile(model, board="host").save(archive)
     with pytest.raises(InputError, match="an archive does not contain the loops of its layers"):

@@ -1,12 +1,9 @@
 """Projects whose server asks for a key, through the commands, on this computer and on emulated boards."""
 
-from __future__ import annotations
-
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -22,11 +19,9 @@ from platforms.rpc.protocol import REPLY_BIT, Message, Notice, Status
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport
 
-Run = Callable[..., Any]
-
 
 @pytest.fixture
-def keys(tmp_path: Path) -> tuple[Path, Path]:
+def keys(tmp_path):
     """The key, and another."""
     paths = tmp_path / "line.key", tmp_path / "other.key"
     for number, path in enumerate(paths):
@@ -45,9 +40,7 @@ def keys(tmp_path: Path) -> tuple[Path, Path]:
         pytest.param("qemu-microbit", marks=[pytest.mark.arm, pytest.mark.qemu, pytest.mark.slow]),
     ],
 )
-def test_a_locked_project_answers_who_has_its_key(
-    board: str, model: Path, keys: tuple[Path, Path], tmp_path: Path, run_deploy: Run
-) -> None:
+def test_a_locked_project_answers_who_has_its_key(board, model, keys, tmp_path, run_deploy):
     archive, project, (key, other) = tmp_path / "m.tar", tmp_path / "locked", keys
     assert run_deploy("compile", model, "--board", board, "-o", archive).status == 0
     assert run_deploy("new", archive, project, "--board", board, "--line-key", key).status == 0
@@ -133,9 +126,7 @@ def _replayed(ready: Ready, packets: Sequence[Packet]) -> dict[int, int]:
         pytest.param("qemu-riscv32", marks=pytest.mark.qemu),
     ],
 )
-def test_a_recorded_session_opens_no_line_after_a_power_cycle(
-    board: str, model: Path, keys: tuple[Path, Path], tmp_path: Path, run_deploy: Run
-) -> None:
+def test_a_recorded_session_opens_no_line_after_a_power_cycle(board, model, keys, tmp_path, run_deploy):
     archive, project = tmp_path / "m.tar", tmp_path / "locked"
     assert run_deploy("compile", model, "--board", board, "-o", archive).status == 0
     assert run_deploy("new", archive, project, "--board", board, "--line-key", keys[0]).status == 0
@@ -152,9 +143,7 @@ def test_a_recorded_session_opens_no_line_after_a_power_cycle(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_chip_s_generator_gives_another_challenge_after_each_start(
-    model: Path, keys: tuple[Path, Path], tmp_path: Path, run_deploy: Run
-) -> None:
+def test_a_chip_s_generator_gives_another_challenge_after_each_start(model, keys, tmp_path, run_deploy):
     archive, project = tmp_path / "m.tar", tmp_path / "locked"
     board = ("--board", "qemu-microbit")
     assert run_deploy("compile", model, *board, "-o", archive).status == 0
@@ -169,9 +158,7 @@ def test_a_chip_s_generator_gives_another_challenge_after_each_start(
 
 
 @pytest.mark.arm
-def test_a_chip_without_random_numbers_gets_no_firmware_with_a_key(
-    model: Path, keys: tuple[Path, Path], tmp_path: Path, run_deploy: Run
-) -> None:
+def test_a_chip_without_random_numbers_gets_no_firmware_with_a_key(model, keys, tmp_path, run_deploy):
     archive, project = tmp_path / "m.tar", tmp_path / "locked"
     board = ("--board", "nucleo-f446re")
     assert run_deploy("compile", model, *board, "-o", archive).status == 0
@@ -189,26 +176,20 @@ def test_a_chip_without_random_numbers_gets_no_firmware_with_a_key(
     assert run_deploy("build", project).status == 0
 
 
-def test_a_program_without_the_server_has_no_line_to_lock(
-    archive: Path, keys: tuple[Path, Path], tmp_path: Path, run_deploy: Run
-) -> None:
+def test_a_program_without_the_server_has_no_line_to_lock(archive, keys, tmp_path, run_deploy):
     words = ("new", archive, tmp_path / "p", "--board", "host", "--line-key", keys[0])
     outcome = run_deploy(*words, "--app", "standalone")
     assert "a line key need the server, which the app standalone does not have" in outcome.err
 
 
-def test_arduinos_server_has_no_lock(
-    model: Path, keys: tuple[Path, Path], tmp_path: Path, run_deploy: Run
-) -> None:
+def test_arduinos_server_has_no_lock(model, keys, tmp_path, run_deploy):
     archive = tmp_path / "m.tar"
     assert run_deploy("compile", model, "--board", "arduino-mega", "-o", archive).status == 0
     words = ("new", archive, tmp_path / "p", "--board", "arduino-mega", "--line-key", keys[0])
     assert "locking the line is not supported on the platform arduino" in run_deploy(*words).err
 
 
-def test_zephyrs_server_has_the_lock(
-    model: Path, keys: tuple[Path, Path], tmp_path: Path, run_deploy: Run
-) -> None:
+def test_zephyrs_server_has_the_lock(model, keys, tmp_path, run_deploy):
     archive, project = tmp_path / "m.tar", tmp_path / "p"
     assert run_deploy("compile", model, "--board", "nrf52840dk", "-o", archive).status == 0
     words = ("new", archive, project, "--board", "nrf52840dk", "--platform", "zephyr")

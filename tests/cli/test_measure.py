@@ -1,12 +1,10 @@
 """Measurements: what a board's counter counts, which differences count, and boards that cannot measure."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import cycle
@@ -33,35 +31,35 @@ from platforms.transport.named import open_named
 SLOT = TensorSpec("scores", TensorType(DType.I8, (1, 3)))
 
 
-def test_an_emulated_board_counts_instructions() -> None:
+def test_an_emulated_board_counts_instructions():
     """One instruction takes 256 ns, one tick 40 ns."""
     meter = Meter(load_board("mps2-an386"))
     assert (meter.unit, meter.count(2560), meter.seconds(2560)) == ("instructions", 400, 400 / 25e6)
 
 
-def test_a_real_counter_counts_cycles_whatever_its_own_clock() -> None:
+def test_a_real_counter_counts_cycles_whatever_its_own_clock():
     counter = Counter("register", hz=10_000_000, bits=32, address=0x4000_0000)
     meter = Meter(replace(load_board("mps2-an386"), own_counter=counter))
     assert (meter.unit, meter.count(1000), meter.seconds(1000)) == ("cycles", 2500, 1e-4)
 
 
-def test_a_clock_counts_nothing_but_time() -> None:
+def test_a_clock_counts_nothing_but_time():
     meter = Meter(load_board("host"))
     assert (meter.unit, meter.seconds(1_000_000)) == ("", 1e-3)
 
 
-def test_a_spread_is_five_numbers() -> None:
+def test_a_spread_is_five_numbers():
     found = spread([1, 2, 3, 6])
     assert (found.mean, found.median, found.min, found.max) == (3, 2.5, 1, 6)
     assert found.std == pytest.approx(3.5**0.5)
 
 
-def test_equal_outputs_have_no_difference() -> None:
+def test_equal_outputs_have_no_difference():
     outputs = [(np.array([[1, 2, 3]], np.int8),)]
     assert differences(outputs, outputs, [SLOT]) == []
 
 
-def test_a_difference_is_counted_and_its_first_place_is_reported() -> None:
+def test_a_difference_is_counted_and_its_first_place_is_reported():
     expected = [(np.array([[1, 2, 3]], np.int8),), (np.array([[1, 2, 3]], np.int8),)]
     found = [(np.array([[1, 2, 3]], np.int8),), (np.array([[1, -126, 4]], np.int8),)]
     (difference,) = differences(expected, found, [SLOT])
@@ -70,14 +68,14 @@ def test_a_difference_is_counted_and_its_first_place_is_reported() -> None:
     )
 
 
-def test_a_float_that_is_not_a_number_must_be_none_on_the_board_too() -> None:
+def test_a_float_that_is_not_a_number_must_be_none_on_the_board_too():
     spec = TensorSpec("y", TensorType(DType.F32, (2,)))
     expected, other = (np.array([x, 1.0], np.float32) for x in (np.nan, 1.0))
     assert differences([(expected,)], [(expected,)], [spec]) == []
     assert len(differences([(expected,)], [(other,)], [spec])) == 1
 
 
-def test_random_samples_are_the_same_each_time_and_reach_the_limits() -> None:
+def test_random_samples_are_the_same_each_time_and_reach_the_limits():
     first, second = (
         random_samples([TensorSpec("x", TensorType(DType.I8, (1, 5000)))], 1).each[0][0] for _ in range(2)
     )
@@ -85,7 +83,7 @@ def test_random_samples_are_the_same_each_time_and_reach_the_limits() -> None:
     assert (first.min(), first.max()) == (-128, 127)
 
 
-def test_an_input_without_an_axis_for_samples_serves_them_all() -> None:
+def test_an_input_without_an_axis_for_samples_serves_them_all():
     specs = [TensorSpec("a", TensorType(DType.I8, (2,))), TensorSpec("b", TensorType(DType.I8, (2,)))]
     series = np.arange(6, dtype=np.int8).reshape(3, 2)
     samples = make_samples({"a": series, "input_1": series[0]}, specs, "here")
@@ -96,7 +94,7 @@ def test_an_input_without_an_axis_for_samples_serves_them_all() -> None:
     ]
 
 
-def test_arrays_come_from_the_device_in_little_endian_order() -> None:
+def test_arrays_come_from_the_device_in_little_endian_order():
     spec = TensorSpec("x", TensorType(DType.I16, (2,)))
     assert spec.from_bytes(b"\x01\x00\xff\xff").tolist() == [1, -1]
     assert spec.to_bytes(np.array([1, -1], ">i2")) == b"\x01\x00\xff\xff"
@@ -116,11 +114,10 @@ SLOTS: Any = cast(Any, (SimpleNamespace(name="y"),))
         (np.array([0.0], np.float32), np.array([1e-30], np.float32), 1),
     ],
 )
-def test_outputs_differ_where_they_may_not(expected: Any, found: Any, differing: int) -> None:
+def test_outputs_differ_where_they_may_not(expected, found, differing):
     assert len(differences([(expected,)], [(found,)], SLOTS)) == differing
 
 
-Run = Callable[..., Any]
 PROGRAMS = {"mps2-an386": qemu, "mps3-an547": qemu, "qemu-riscv32": qemu_riscv32}
 _STARTS_S = 20.0
 
@@ -161,9 +158,7 @@ def _wait_for(name: str) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_an_emulator_that_counts_is_distinguished_from_one_that_does_not(
-    name: str, tmp_path: Path, run_deploy: Run, model: Path
-) -> None:
+def test_an_emulator_that_counts_is_distinguished_from_one_that_does_not(name, tmp_path, run_deploy, model):
     board, project = load_board(name), tmp_path / "project"
     compiled = tmp_path / "for_board.tar"
     assert run_deploy("compile", model, "--board", name, "-o", compiled).status == 0
@@ -198,7 +193,7 @@ class _Ticking:
     ("instructions", "counts"),
     [(23, True), (23.01, True), (23.4, False), (0.37, False), (7, False), (450, False)],
 )
-def test_a_call_takes_a_whole_number_of_instructions(instructions: float, counts: bool) -> None:
+def test_a_call_takes_a_whole_number_of_instructions(instructions, counts):
     board = load_board("mps2-an386")
     device: Any = _Ticking(instructions * 256 / 40)
     found = counted_by(device, None, board)  # type: ignore[arg-type]
@@ -207,19 +202,19 @@ def test_a_call_takes_a_whole_number_of_instructions(instructions: float, counts
 
 
 @pytest.mark.parametrize("rounds", [(23, 23.1), (23, 23, 23, 23, 23, 23, 23, 23, 23.3), (23, 24)])
-def test_time_that_is_a_whole_number_once_does_not_count_instructions(rounds: tuple[float, ...]) -> None:
+def test_time_that_is_a_whole_number_once_does_not_count_instructions(rounds):
     board = load_board("mps2-an386")
     device: Any = _Ticking(*(instructions * 256 / 40 for instructions in rounds))
     assert counted_by(device, None, board) is not board  # type: ignore[arg-type]
 
 
-def test_a_board_that_counts_cycles_is_not_asked() -> None:
+def test_a_board_that_counts_cycles_is_not_asked():
     board = load_board("nucleo-f746zg")
     assert counted_by(None, None, board) is board  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def still(tmp_path: Path) -> Path:
+def still(tmp_path):
     """This computer, as if its clock stood still while code runs."""
     path = tmp_path / "still.toml"
     path.write_text(still_host(), encoding="utf-8")
@@ -227,7 +222,7 @@ def still(tmp_path: Path) -> Path:
 
 
 @pytest.mark.cc
-def test_no_time_is_reported_where_the_clock_stands_still(model: Path, still: Path, run_deploy: Run) -> None:
+def test_no_time_is_reported_where_the_clock_stands_still(model, still, run_deploy):
     words = ("run", model, "--board", still, "--fill", "zeros")
     outcome = run_deploy(*words)
     assert outcome.status == 0, outcome.err
@@ -236,7 +231,7 @@ def test_no_time_is_reported_where_the_clock_stands_still(model: Path, still: Pa
     assert "time_s" not in json.loads(run_deploy(*words, "--json").out)
 
 
-def test_it_is_not_measured(model: Path, still: Path, run_deploy: Run) -> None:
+def test_it_is_not_measured(model, still, run_deploy):
     outcome = run_deploy("bench", model, "--board", still)
     assert outcome.status != 0
     assert "still cannot be measured: its clock stands still while code runs" in outcome.err
@@ -245,5 +240,5 @@ def test_it_is_not_measured(model: Path, still: Path, run_deploy: Run) -> None:
     )
 
 
-def test_zephyrs_native_sim_is_such_a_board() -> None:
+def test_zephyrs_native_sim_is_such_a_board():
     assert not Meter(load_board("native-sim")).measures

@@ -1,13 +1,8 @@
 """deploy new-accelerator writes a package that works from the start; a name that cannot be one is refused."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from error_facts import refused
@@ -16,11 +11,9 @@ import deploy
 from codegen.accelerators.names import EXAMPLES
 from deploy.accelerator_package.write import package_files
 
-Run = Callable[..., Any]
-
 
 @pytest.mark.parametrize("like", EXAMPLES)
-def test_a_package_speaks_of_itself_only(like: str) -> None:
+def test_a_package_speaks_of_itself_only(like):
     made = package_files("my_npu", like)
     assert {"pyproject.toml", "README.md", "my_npu/accelerator.py", "tests/test_my_npu.py"} <= made.keys()
     inside = "\n".join(text for path, text in made.items() if path.startswith("my_npu/"))
@@ -31,7 +24,7 @@ def test_a_package_speaks_of_itself_only(like: str) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_its_test_passes(repo_root: Path, tmp_path: Path, require_package: Callable[..., None]) -> None:
+def test_its_test_passes(repo_root, tmp_path, require_package):
     """All three are installed side by side, and their tests are one run."""
     require_package("pip", "hatchling")
     site, folders = tmp_path / "site", [tmp_path / f"like_{like}" for like in EXAMPLES]
@@ -48,7 +41,7 @@ def test_its_test_passes(repo_root: Path, tmp_path: Path, require_package: Calla
     assert "6 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_the_page_says_what_comes_next(run_deploy: Run, tmp_path: Path) -> None:
+def test_the_page_says_what_comes_next(run_deploy, tmp_path):
     folder = tmp_path / "npu_a"
     out = run_deploy("new-accelerator", "npu_a", folder).out
     assert out.startswith(f"{folder}: the accelerator npu_a, like vanilla\n  README.md\n")
@@ -74,14 +67,14 @@ def test_the_page_says_what_comes_next(run_deploy: Run, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_name_that_cannot_be_one_is_refused(name: str, text: str, run_deploy: Run, tmp_path: Path) -> None:
+def test_a_name_that_cannot_be_one_is_refused(name, text, run_deploy, tmp_path):
     done = run_deploy("new-accelerator", name, tmp_path / "p")
     assert done.status == 1
     assert text in done.err
     assert not (tmp_path / "p").exists()
 
 
-def test_what_it_is_like_must_be_there(tmp_path: Path) -> None:
+def test_what_it_is_like_must_be_there(tmp_path):
     refused(
         lambda: deploy.new_accelerator("npu_b", tmp_path / "p", "strawbery"),
         '"strawbery" "strawberry"? like known mean vanilla strawberry',

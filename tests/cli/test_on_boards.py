@@ -1,10 +1,7 @@
 """run, verify, bench: on the host, and on an emulated Cortex-M4."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,6 @@ from aot.ops.average_pool2d import AveragePool2d
 from artifact.archive import read_archive
 from artifact.artifact import Artifact
 
-Run = Callable[..., Any]
 BENCH_KEYS = {
     "model", "board", "arena_bytes", "io_bytes", "stack_bytes", "code_bytes", "constants_bytes", "compile_s",
 }  # fmt: skip
@@ -32,9 +28,7 @@ def expected(model: Path, inputs: Path) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.cc
-def test_run_stacks_the_outputs_of_a_series(
-    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_run_stacks_the_outputs_of_a_series(model, inputs, tmp_path, run_deploy):
     words = ("run", model, "--board", "host", "--inputs", inputs, "--output", tmp_path / "out.npz")
     outcome = run_deploy(*words)
     assert outcome.status == 0, outcome.err
@@ -47,8 +41,8 @@ def test_run_stacks_the_outputs_of_a_series(
 
 @pytest.mark.cc
 def test_run_gives_the_same_from_model_archive_and_project(
-    model: Path, archive: Path, project: Path, inputs: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+    model, archive, project, inputs, tmp_path, run_deploy
+):
     results = []
     for source in (model, archive, project):
         out = tmp_path / f"{source.name}.npz"
@@ -59,9 +53,7 @@ def test_run_gives_the_same_from_model_archive_and_project(
 
 
 @pytest.mark.cc
-def test_run_of_one_sample_gives_the_models_own_shape(
-    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_run_of_one_sample_gives_the_models_own_shape(model, inputs, tmp_path, run_deploy):
     np.savez(tmp_path / "one.npz", image=np.load(inputs)["input_0"][0])
     out = tmp_path / "out.npz"
     words = (
@@ -84,16 +76,14 @@ def test_run_of_one_sample_gives_the_models_own_shape(
 
 
 @pytest.mark.cc
-def test_run_writes_every_packet_to_the_trace(
-    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_run_writes_every_packet_to_the_trace(model, inputs, tmp_path, run_deploy):
     words = ("run", model, "--board", "host", "--inputs", inputs, "--trace", tmp_path / "trace")
     assert run_deploy(*words).status == 0
     assert "-> hello #1" in (tmp_path / "trace").read_text(encoding="utf-8")
 
 
 @pytest.mark.cc
-def test_verify_finds_every_layer_right(model: Path, run_deploy: Run) -> None:
+def test_verify_finds_every_layer_right(model, run_deploy):
     facts = json.loads(run_deploy("verify", model, "--board", "host", "--layers", "--json").out)
     assert facts["equal"] is True
     assert facts["layers_compared"] >= 4
@@ -101,9 +91,7 @@ def test_verify_finds_every_layer_right(model: Path, run_deploy: Run) -> None:
 
 
 @pytest.mark.cc
-def test_verify_names_the_first_layer_that_differs(
-    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_verify_names_the_first_layer_that_differs(model, run_deploy, monkeypatch):
     """The pooling is made to mean something else to the comparison than to the compiler."""
     right = AveragePool2d.reference
     monkeypatch.setattr(AveragePool2d, "reference", lambda *a: tuple(y ^ 1 for y in right(*a)))  # type: ignore[operator]
@@ -115,7 +103,7 @@ def test_verify_names_the_first_layer_that_differs(
 
 
 @pytest.mark.cc
-def test_bench_as_json_has_the_promised_keys(model: Path, run_deploy: Run) -> None:
+def test_bench_as_json_has_the_promised_keys(model, run_deploy):
     (facts,) = json.loads(run_deploy("bench", model, "--board", "host", "--layers", "--json").out)
     assert set(facts) >= BENCH_KEYS
     assert facts["code_bytes"] > 0
@@ -123,7 +111,7 @@ def test_bench_as_json_has_the_promised_keys(model: Path, run_deploy: Run) -> No
 
 
 @pytest.mark.cc
-def test_bench_is_a_table_with_a_line_for_each_model_and_board(model: Path, run_deploy: Run) -> None:
+def test_bench_is_a_table_with_a_line_for_each_model_and_board(model, run_deploy):
     lines = run_deploy("bench", model, "--board", "host", "host").out.splitlines()
     assert [line.split()[:2] for line in lines[:3]] == [
         ["model", "board"],
@@ -133,9 +121,7 @@ def test_bench_is_a_table_with_a_line_for_each_model_and_board(model: Path, run_
 
 
 @pytest.mark.cc
-def test_bench_keeps_the_rows_of_boards_that_can_be_built(
-    model: Path, run_deploy: Run, tmp_path: Path
-) -> None:
+def test_bench_keeps_the_rows_of_boards_that_can_be_built(model, run_deploy, tmp_path):
     (tmp_path / "empty.tflite").write_bytes(b"")
     words = ("bench", model, tmp_path / "empty.tflite", "--board", "host")
     outcome = run_deploy(*words)
@@ -150,9 +136,7 @@ def test_bench_keeps_the_rows_of_boards_that_can_be_built(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_an_emulated_board_counts_the_same_instructions_each_time(
-    model: Path, inputs: Path, run_deploy: Run
-) -> None:
+def test_an_emulated_board_counts_the_same_instructions_each_time(model, inputs, run_deploy):
     words = ("run", model, "--board", "mps2-an386", "--inputs", inputs, "--runner", "qemu", "--json")
     first, second = (json.loads(run_deploy(*words).out) for _ in range(2))
     assert first == second
@@ -161,7 +145,7 @@ def test_an_emulated_board_counts_the_same_instructions_each_time(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_verify_finds_every_layer_right_on_an_emulated_board(model: Path, run_deploy: Run) -> None:
+def test_verify_finds_every_layer_right_on_an_emulated_board(model, run_deploy):
     outcome = run_deploy("verify", model, "--board", "mps2-an386", "--layers", "--runner", "qemu")
     assert outcome.status == 0, outcome.err
     assert "equal to the reference in every bit" in outcome.out
@@ -169,7 +153,7 @@ def test_verify_finds_every_layer_right_on_an_emulated_board(model: Path, run_de
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_bench_tells_instructions_and_stack_of_an_emulated_board(model: Path, run_deploy: Run) -> None:
+def test_bench_tells_instructions_and_stack_of_an_emulated_board(model, run_deploy):
     words = ("bench", model, "--board", "mps2-an386", "--runner", "qemu", "--layers", "--json")
     (facts,) = json.loads(run_deploy(*words).out)
     assert set(facts) >= {*BENCH_KEYS, "instructions"}
@@ -188,8 +172,8 @@ def test_bench_tells_instructions_and_stack_of_an_emulated_board(model: Path, ru
     ],
 )
 def test_verify_finds_every_layer_right_on_processors_without_dsp(
-    model: Path, run_deploy: Run, require_tool: Callable[..., None], board: str, compiler: str
-) -> None:
+    model, run_deploy, require_tool, board, compiler
+):
     require_tool(compiler)
     outcome = run_deploy("verify", model, "--board", board, "--layers")
     assert outcome.status == 0, outcome.err
@@ -197,9 +181,7 @@ def test_verify_finds_every_layer_right_on_processors_without_dsp(
 
 
 @pytest.mark.cc
-def test_run_takes_the_model_that_is_named(
-    model: Path, archive: Path, inputs: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_run_takes_the_model_that_is_named(model, archive, inputs, tmp_path, run_deploy):
     other = model.rename(tmp_path / "other.tflite")
     run_deploy("compile", other, "--board", "host", "-o", tmp_path / "other.tar")
     words = ("new", archive, tmp_path / "both", "--board", "host", "--with", tmp_path / "other.tar")
@@ -216,9 +198,7 @@ def test_run_takes_the_model_that_is_named(
 
 
 @pytest.mark.cc
-def test_a_spectrogram_that_the_file_has_as_a_vector_is_verified_row_by_row(
-    shared_dir: Path, run_deploy: Run
-) -> None:
+def test_a_spectrogram_that_the_file_has_as_a_vector_is_verified_row_by_row(shared_dir, run_deploy):
     model = shared_dir / "models" / "tflm_micro_speech_int8" / "model.tflite"
     outcome = run_deploy("verify", model, "--board", "host", "--stream")
     assert outcome.status == 0, outcome.err
@@ -226,7 +206,7 @@ def test_a_spectrogram_that_the_file_has_as_a_vector_is_verified_row_by_row(
 
 
 @pytest.mark.cc
-def test_verify_and_bench_take_what_compile_has_made(archive: Path, run_deploy: Run) -> None:
+def test_verify_and_bench_take_what_compile_has_made(archive, run_deploy):
     verified = run_deploy("verify", archive, "--board", "host", "--layers")
     assert verified.status == 0, verified.err
     assert "layers equal to the reference in every bit" in verified.out
@@ -239,9 +219,7 @@ def test_verify_and_bench_take_what_compile_has_made(archive: Path, run_deploy: 
 
 
 @pytest.mark.cc
-def test_an_archive_is_verified_as_it_is_and_not_compiled_again(
-    archive: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_is_verified_as_it_is_and_not_compiled_again(archive, run_deploy, monkeypatch):
     graph = read_archive(archive).imported
     broken = replace(graph, outputs=(graph.nodes[0].outputs[0],))
     monkeypatch.setattr(Artifact, "imported", broken)
@@ -250,7 +228,7 @@ def test_an_archive_is_verified_as_it_is_and_not_compiled_again(
 
 
 @pytest.mark.cc
-def test_a_project_is_compared_with_the_archive_it_was_created_from(project: Path, run_deploy: Run) -> None:
+def test_a_project_is_compared_with_the_archive_it_was_created_from(project, run_deploy):
     verified = run_deploy("verify", project, "--layers")
     assert verified.status == 0, verified.err
     assert "layers equal to the reference in every bit" in verified.out
@@ -261,9 +239,7 @@ def test_a_project_is_compared_with_the_archive_it_was_created_from(project: Pat
 
 
 @pytest.mark.parametrize("command", ["verify", "bench", "inspect", "report"])
-def test_a_project_without_its_archive_has_no_graph_and_no_facts(
-    command: str, project: Path, archive: Path, run_deploy: Run
-) -> None:
+def test_a_project_without_its_archive_has_no_graph_and_no_facts(command, project, archive, run_deploy):
     archive.rename(archive.with_name("elsewhere.tar"))
     outcome = run_deploy(command, project)
     assert outcome.status == 1
@@ -271,22 +247,20 @@ def test_a_project_without_its_archive_has_no_graph_and_no_facts(
 
 
 def test_an_archive_that_was_made_again_otherwise_is_not_that_of_the_project(
-    project: Path, archive: Path, model: Path, run_deploy: Run
-) -> None:
+    project, archive, model, run_deploy
+):
     assert run_deploy("compile", model, "--board", "host", "--optimize", "size", "-o", archive).status == 0
     assert "give the archive of the project" in run_deploy("inspect", project).err
 
 
-def test_a_report_on_an_archive_is_for_its_board(archive: Path, model: Path, run_deploy: Run) -> None:
+def test_a_report_on_an_archive_is_for_its_board(archive, model, run_deploy):
     assert "| host |" in run_deploy("report", archive).out
     assert "add --board B" in run_deploy("report", model).err
 
 
 @pytest.mark.cc
 @pytest.mark.parametrize("command", ["run", "verify", "bench"])
-def test_a_platform_that_a_board_does_not_have_is_refused(
-    command: str, archive: Path, run_deploy: Run
-) -> None:
+def test_a_platform_that_a_board_does_not_have_is_refused(command, archive, run_deploy):
     more = ["--fill", "random"] if command == "run" else []
     outcome = run_deploy(command, archive, "--board", "host", "--platform", "zephyr", *more)
     assert outcome.status == 1
@@ -295,14 +269,14 @@ def test_a_platform_that_a_board_does_not_have_is_refused(
 
 
 @pytest.mark.cc
-def test_a_project_stays_on_its_platform(project: Path, run_deploy: Run) -> None:
+def test_a_project_stays_on_its_platform(project, run_deploy):
     outcome = run_deploy("run", project, "--platform", "zephyr", "--fill", "random")
     assert outcome.status == 1
     assert "the project is for platform host, not zephyr" in outcome.err
 
 
 @pytest.fixture
-def own_board(request: pytest.FixtureRequest, model: Path, tmp_path: Path, run_deploy: Run) -> list[Any]:
+def own_board(request, model, tmp_path, run_deploy):
     """Arguments that name a model for a board that is not here, in each form that commands accept."""
     board, archive, project = "nucleo-f446re", tmp_path / "own.tar", tmp_path / "own"
     if request.param == "model":
@@ -323,9 +297,7 @@ FORMS = ("model", "archive", "project of a model file")
 @pytest.mark.arm
 @pytest.mark.slow
 @pytest.mark.parametrize("own_board", FORMS, indirect=True)
-def test_every_form_of_a_model_is_emulated_by_every_command(
-    own_board: list[Any], tmp_path: Path, run_deploy: Run
-) -> None:
+def test_every_form_of_a_model_is_emulated_by_every_command(own_board, tmp_path, run_deploy):
     emulated = (*own_board, "--emulated", "--platform", "baremetal")
     outcome = run_deploy("verify", *emulated, "--layers")
     assert outcome.status == 0, outcome.err
@@ -344,9 +316,7 @@ def test_every_form_of_a_model_is_emulated_by_every_command(
 
 @pytest.mark.arm
 @pytest.mark.parametrize("own_board", ["model", "archive"], indirect=True)
-def test_a_model_is_flashed_without_a_project(
-    own_board: list[Any], run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_is_flashed_without_a_project(own_board, run_deploy, monkeypatch):
     written: list[Any] = []
     monkeypatch.setattr("deploy.devices.projects.choose_runner", lambda *_: "openocd")
     monkeypatch.setattr("deploy.devices.projects.run_all", lambda commands, _folder: written.extend(commands))
@@ -359,7 +329,7 @@ def test_a_model_is_flashed_without_a_project(
 
 @pytest.mark.arm
 @pytest.mark.parametrize("own_board", ["project"], indirect=True)
-def test_a_project_without_its_archive_cannot_be_emulated(own_board: list[Any], run_deploy: Run) -> None:
+def test_a_project_without_its_archive_cannot_be_emulated(own_board, run_deploy):
     own_board[0].with_suffix(".tar").rename(own_board[0].with_suffix(".moved"))
     for command in ("run", "verify", "bench", "flash"):
         outcome = run_deploy(command, *own_board, "--emulated")
@@ -367,9 +337,7 @@ def test_a_project_without_its_archive_cannot_be_emulated(own_board: list[Any], 
         assert "give the archive of the project" in outcome.err
 
 
-def test_the_firmware_of_a_sensor_program_is_emulated_by_its_own_project_alone(
-    archive: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_the_firmware_of_a_sensor_program_is_emulated_by_its_own_project_alone(archive, tmp_path, run_deploy):
     words = ("new", archive, tmp_path / "p", "--board", "nucleo-f446re", "--app", "standalone")
     assert (
         run_deploy("compile", archive.with_suffix(".tflite"), "--board", words[4], "-o", archive).status == 0

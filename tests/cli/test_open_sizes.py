@@ -1,9 +1,6 @@
 """Sizes that a file leaves open: a batch is 1; several sizes share one firmware, arena and constants."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +15,13 @@ import deploy
 from artifact.archive import read_archive
 from codegen.axis_sizes import axis_word, each_shapes, read_axis_size
 
-Run = Callable[..., Any]
 SHAPE = "x=1..2,4,8/16"
 NAMES = ["net", "net_2_8", "net_1_16", "net_1_8"]
 SIZES = [(2, 16), (2, 8), (1, 16), (1, 8)]
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "net.onnx"
     path.write_bytes(open_convolutions())
     return path
@@ -52,19 +48,19 @@ def wanted(file: Path, inputs: dict[str, Any]) -> Any:
         ("3..3", 3, "3"),
     ],
 )
-def test_an_axis_has_a_size_or_several(given: Any, meant: Any, word: str) -> None:
+def test_an_axis_has_a_size_or_several(given, meant, word):
     assert read_axis_size(given) == meant
     assert axis_word(meant) == word
     assert read_axis_size(word) == meant
 
 
 @pytest.mark.parametrize("given", ["", "4..1", "0..2", "1..", "a", "1/", -1, [], None])
-def test_what_is_not_a_size_of_an_axis_is_refused(given: Any) -> None:
+def test_what_is_not_a_size_of_an_axis_is_refused(given):
     with pytest.raises((ValueError, TypeError)):
         read_axis_size(given)
 
 
-def test_a_batch_is_one_over_all_inputs_and_axes_of_one_input_are_not() -> None:
+def test_a_batch_is_one_over_all_inputs_and_axes_of_one_input_are_not():
     two = each_shapes({"x": ((1, 2), 4), "y": ((1, 2),)})
     assert two == [("2", {"x": (2, 4), "y": (2,)}), ("1", {"x": (1, 4), "y": (1,)})]
     assert [word for word, _ in each_shapes({"x": (1, (8, 9), (8, 9))})] == ["9_9", "9_8", "8_9", "8_8"]
@@ -77,9 +73,7 @@ def test_a_batch_is_one_over_all_inputs_and_axes_of_one_input_are_not() -> None:
         pytest.param("mps2-an386", marks=(pytest.mark.arm, pytest.mark.qemu)),
     ],
 )
-def test_each_size_is_verified_in_one_firmware(
-    board: str, file: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
+def test_each_size_is_verified_in_one_firmware(board, file, run_deploy, require_tool):
     require_tool("gcc", *(() if board == "host" else ("arm-none-eabi-gcc", "qemu-system-arm")))
     outcome = run_deploy("verify", file, "--board", board, "--shape", SHAPE)
     assert outcome.status == 0, outcome.err
@@ -88,7 +82,7 @@ def test_each_size_is_verified_in_one_firmware(
 
 
 @pytest.mark.cc
-def test_an_archive_runs_at_the_size_of_its_inputs(file: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_an_archive_runs_at_the_size_of_its_inputs(file, tmp_path, run_deploy):
     archive, given, made = (tmp_path / name for name in ("net.tar", "in.npz", "out.npz"))
     outcome = run_deploy("compile", file, "--board", "host", "--shape", SHAPE, "-o", archive)
     assert outcome.status == 0, outcome.err
@@ -107,7 +101,7 @@ def test_an_archive_runs_at_the_size_of_its_inputs(file: Path, tmp_path: Path, r
 
 
 @pytest.mark.cc
-def test_an_open_line_takes_one_size_after_the_other(file: Path) -> None:
+def test_an_open_line_takes_one_size_after_the_other(file):
     compiled = deploy.compile(file, "host", shape=SHAPE)
     with deploy.connect(compiled) as device:
         for size in (*SIZES, *SIZES):
@@ -146,7 +140,7 @@ int main(void)
 
 
 @pytest.mark.cc
-def test_the_c_function_chooses_and_refuses(file: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_the_c_function_chooses_and_refuses(file, tmp_path, run_deploy):
     folder = tmp_path / "net"
     outcome = run_deploy("compile", file, "--board", "host", "--shape", SHAPE, "-o", folder)
     assert outcome.status == 0, outcome.err
@@ -167,7 +161,7 @@ def test_the_c_function_chooses_and_refuses(file: Path, tmp_path: Path, run_depl
 
 
 @pytest.mark.slow
-def test_constants_that_are_equal_are_one(file: Path) -> None:
+def test_constants_that_are_equal_are_one(file):
     compiled = deploy.compile(file, "mps2-an386", shape=SHAPE)
     own = [cost.facts.constants_bytes for cost in compiled.costs]
     shared = [cost.shared_bytes for cost in compiled.costs]
@@ -183,7 +177,7 @@ def test_constants_that_are_equal_are_one(file: Path) -> None:
     assert f"{sum(own):,}" in str(compiled)
 
 
-def test_an_archive_holds_every_size(file: Path, tmp_path: Path) -> None:
+def test_an_archive_holds_every_size(file, tmp_path):
     compiled = deploy.compile(file, "host", shape=SHAPE)
     compiled.save(tmp_path / "net.tar")
     read = read_archive(tmp_path / "net.tar")
@@ -214,9 +208,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_takes_one_size_says_so(
-    name: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_deploy: Run
-) -> None:
+def test_what_takes_one_size_says_so(name, file, tmp_path, monkeypatch, run_deploy):
     words, facts = WRONG[name]
     monkeypatch.chdir(tmp_path)
     outcome = run_deploy(*(file if word == "FILE" else word for word in words))
@@ -224,14 +216,14 @@ def test_what_takes_one_size_says_so(
     require_facts(outcome.err, facts)
 
 
-def test_no_firmware_is_made_where_all_sizes_have_no_room(file: Path) -> None:
+def test_no_firmware_is_made_where_all_sizes_have_no_room(file):
     place = "cortex-m4+fpu,ram=64K,flash=14K"
     deploy.compile(file, target=place, shape={"x": (2, 4, 16)})
     with pytest.raises(deploy.DeployError, match="bytes of flash"):
         deploy.compile(file, target=place, shape=SHAPE)
 
 
-def test_a_model_that_keeps_a_state_has_one_size(tmp_path: Path) -> None:
+def test_a_model_that_keeps_a_state_has_one_size(tmp_path):
     value = onnx.helper.make_tensor_value_info
     path = tmp_path / "sum.onnx"
     nodes = [onnx.helper.make_node("Softmax", ["x"], ["y"])]
@@ -243,7 +235,7 @@ def test_a_model_that_keeps_a_state_has_one_size(tmp_path: Path) -> None:
         deploy.compile(path, "host", shape="x=1,4/5", back="classes:average=4,threshold=0.5,hold=2")
 
 
-def test_a_sequence_has_one_length(tmp_path: Path) -> None:
+def test_a_sequence_has_one_length(tmp_path):
     plain = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2])
     given = onnx.helper.make_value_info("x", onnx.helper.make_sequence_type_proto(plain))
     made = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n"])
@@ -263,7 +255,7 @@ TOLD = 'the file leaves the batch of "x" open: 1 is used (--shape sets all sizes
 
 
 @pytest.fixture
-def open_batch(tmp_path: Path) -> Path:
+def open_batch(tmp_path):
     shape = ["batch", 8]
     values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "net", values[:1], values[1:])
@@ -273,7 +265,7 @@ def open_batch(tmp_path: Path) -> Path:
     return path
 
 
-def test_compile_and_inspect_say_it(open_batch: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_compile_and_inspect_say_it(open_batch, tmp_path, run_deploy):
     compiled = run_deploy("compile", open_batch, "--board", "host", "-o", tmp_path / "net.tar")
     assert compiled.status == 0, compiled.err
     assert TOLD in compiled.out
@@ -282,13 +274,13 @@ def test_compile_and_inspect_say_it(open_batch: Path, tmp_path: Path, run_deploy
     assert "float32[1, 8]" in inspected.out
 
 
-def test_a_shape_that_is_given_is_not_news(open_batch: Path, run_deploy: Run) -> None:
+def test_a_shape_that_is_given_is_not_news(open_batch, run_deploy):
     inspected = run_deploy("inspect", open_batch, "--shape", "x=3,8")
     assert "batch" not in inspected.out
     assert "float32[3, 8]" in inspected.out
 
 
 @pytest.mark.cc
-def test_a_series_of_samples_runs(open_batch: Path, run_deploy: Run) -> None:
+def test_a_series_of_samples_runs(open_batch, run_deploy):
     outcome = run_deploy("verify", open_batch, "--board", "host", "--fill", "random")
     assert outcome.status == 0, outcome.err

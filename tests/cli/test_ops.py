@@ -1,11 +1,7 @@
 """deploy ops says what the tables hold, for people and for machines."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import onnx
 import pytest
@@ -20,18 +16,18 @@ from aot.ops import OPS
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 
 
-def test_every_op_and_every_operator_has_a_line(run_deploy: Callable[..., Any]) -> None:
+def test_every_op_and_every_operator_has_a_line(run_deploy):
     words = {line.split("  ")[0] for line in run_deploy("ops").out.splitlines() if line}
     assert set(OPS) | set(IMPORTERS) | set(ONNX) <= words
 
 
-def test_text_says_how_each_op_rounds_each_type(run_deploy: Callable[..., Any]) -> None:
+def test_text_says_how_each_op_rounds_each_type(run_deploy):
     lines = [line.split() for line in run_deploy("ops").out.splitlines()]
     assert ["conv2d", "i8", "double", "double", "single"] in lines
     assert ["lookup", "i8;", "u8", "table", "table", "table"] in lines
 
 
-def test_json_has_the_limits_and_the_counts(run_deploy: Callable[..., Any]) -> None:
+def test_json_has_the_limits_and_the_counts(run_deploy):
     facts = json.loads(run_deploy("ops", "--json").out)
     dense = next(op for op in facts["ops"] if op["name"] == "dense")
     assert dense["rounding"]["i8"] == {"tflm": "double", "litert-ref": "single", "onnx": "single"}
@@ -45,13 +41,13 @@ def test_json_has_the_limits_and_the_counts(run_deploy: Callable[..., Any]) -> N
     assert sum(o["right"] for o in counted) >= 1200
 
 
-def test_an_operator_says_what_it_becomes_and_where_its_limits_are(run_deploy: Callable[..., Any]) -> None:
+def test_an_operator_says_what_it_becomes_and_where_its_limits_are(run_deploy):
     first, *_, last = run_deploy("ops", "fully_connected").out.splitlines()
     assert first == "TFLite FULLY_CONNECTED: 17 cases of public kernel tests right, 0 refused;"
     assert last == "deploy ops add shows its limits, and so on."
 
 
-def test_an_op_has_its_meaning_and_its_limits_in_eighty_columns(run_deploy: Callable[..., Any]) -> None:
+def test_an_op_has_its_meaning_and_its_limits_in_eighty_columns(run_deploy):
     lines = run_deploy("ops", "dense").out.splitlines()
     assert "Inputs: x [N, K], w [O, K], b [O] or None." in lines
     assert "- weights must be 2-d with rows as long as the input's" in lines
@@ -61,21 +57,19 @@ def test_an_op_has_its_meaning_and_its_limits_in_eighty_columns(run_deploy: Call
 
 
 @pytest.mark.parametrize("words", [("ops",), ("ops", "Max"), ("ops", "combine")])
-def test_an_op_of_several_functions_says_which(
-    words: tuple[str, ...], run_deploy: Callable[..., Any]
-) -> None:
+def test_an_op_of_several_functions_says_which(words, run_deploy):
     lines = run_deploy(*words).out.splitlines()
     first = "combine is one of: maximum, minimum, floor div, floor mod, remainder, power,"
     assert lines[lines.index(first) + 1] == "  atan2, and, or, xor, shift left, shift right"
 
 
-def test_an_operator_that_is_not_known_gets_the_nearest(run_deploy: Callable[..., Any]) -> None:
+def test_an_operator_that_is_not_known_gets_the_nearest(run_deploy):
     outcome = run_deploy("ops", "Gem")
     assert outcome.status == 1
     require_facts(outcome.err, '"Gem" "Gemm"? operator known mean deploy MODEL')
 
 
-def test_a_model_s_operators_are_counted(run_deploy: Callable[..., Any]) -> None:
+def test_a_model_s_operators_are_counted(run_deploy):
     assert run_deploy("ops", DIGITS).out.splitlines() == [
         "digits.tflite: 7 nodes of 6 operators, all supported",
         "",
@@ -89,9 +83,7 @@ def test_a_model_s_operators_are_counted(run_deploy: Callable[..., Any]) -> None
     ]
 
 
-def test_what_a_model_asks_for_in_vain_is_named_with_the_reason(
-    tmp_path: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_what_a_model_asks_for_in_vain_is_named_with_the_reason(tmp_path, run_deploy):
     x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4])
     y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", "m"])
     nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("NonSuch", ["r"], ["y"], "odd")]
@@ -112,7 +104,7 @@ def test_what_a_model_asks_for_in_vain_is_named_with_the_reason(
     assert 'NonSuch: "odd"' in facts["refused"]
 
 
-def test_a_model_that_is_not_there_is_no_operator(run_deploy: Callable[..., Any]) -> None:
+def test_a_model_that_is_not_there_is_no_operator(run_deploy):
     outcome = run_deploy("ops", "nowhere.tflite")
     assert outcome.status == 1
     assert "the model file does not exist" in outcome.err

@@ -1,7 +1,5 @@
 """Values of options, from the command line and from a project file."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil
@@ -36,18 +34,18 @@ from deploy.cli.project_file import read_project_file
         ("512B", 512),
     ],
 )
-def test_sizes_have_units(text: str, expected: int) -> None:
+def test_sizes_have_units(text, expected):
     assert size(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "K", "-1", "0.3", "1.0001K", "64T", "64iB", "6,4K", "64  K", "lots"])
-def test_what_is_not_a_size_is_refused_with_examples(text: str) -> None:
+def test_what_is_not_a_size_is_refused_with_examples(text):
     with pytest.raises(argparse.ArgumentTypeError, match="is not a size such as 65536, 64KB or 1MB"):
         size(text)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", ""])
-def test_a_number_of_times_is_1_or_more(text: str) -> None:
+def test_a_number_of_times_is_1_or_more(text):
     with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number of 1 or more"):
         count(text)
 
@@ -63,7 +61,7 @@ inputs = "samples.npz"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """A project's folder; commands are called in one below."""
     (tmp_path / "models").mkdir()
     shutil.copy(DEMO / "digits.tflite", tmp_path / "models")
@@ -84,7 +82,7 @@ def inspected(run_deploy: Run, *words: object) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("folder")
-def test_a_command_without_arguments_is_about_the_project(run_deploy: Run) -> None:
+def test_a_command_without_arguments_is_about_the_project(run_deploy):
     facts = inspected(run_deploy)
     meant = deploy.inspect(DEMO / "digits.tflite", board="mps2-an386", optimize="ram").as_json()
     assert (facts["board"], facts["arena_bytes"]) == ("mps2-an386", meant["arena_bytes"])
@@ -96,7 +94,7 @@ def test_a_command_without_arguments_is_about_the_project(run_deploy: Run) -> No
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("folder")
-def test_the_command_line_goes_before(run_deploy: Run) -> None:
+def test_the_command_line_goes_before(run_deploy):
     assert inspected(run_deploy, "--board", "host")["board"] == "host"
     assert inspected(run_deploy, "--target", "cortex-m4,ram=64K,flash=1M")["board"] != "mps2-an386"
     fast = inspected(run_deploy, "--optimize", "speed")
@@ -104,7 +102,7 @@ def test_the_command_line_goes_before(run_deploy: Run) -> None:
 
 
 @pytest.mark.slow
-def test_options_belong_to_the_projects_model(folder: Path, run_deploy: Run) -> None:
+def test_options_belong_to_the_projects_model(folder, run_deploy):
     """Another model, or an archive, is not compiled with them; the board is the same."""
     other = inspected(run_deploy, folder / "other.tflite")
     assert other["board"] == "mps2-an386"
@@ -115,7 +113,7 @@ def test_options_belong_to_the_projects_model(folder: Path, run_deploy: Run) -> 
 
 @pytest.mark.cc
 @pytest.mark.usefixtures("folder", "own_folders")
-def test_data_is_taken_and_left_out_where_other_is_asked_for(run_deploy: Run) -> None:
+def test_data_is_taken_and_left_out_where_other_is_asked_for(run_deploy):
     assert run_deploy("run", "--board", "host").out.startswith("digits on host: 2 samples\n")
     assert run_deploy("run", "--board", "host", "--fill", "zeros").out.startswith(
         "digits on host: 1 sample\n"
@@ -124,13 +122,13 @@ def test_data_is_taken_and_left_out_where_other_is_asked_for(run_deploy: Run) ->
 
 
 @pytest.mark.usefixtures("folder")
-def test_commands_about_no_model_do_not_read_it(run_deploy: Run) -> None:
+def test_commands_about_no_model_do_not_read_it(run_deploy):
     assert "nano-33-ble" in run_deploy("boards", "list").out
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("folder")
-def test_a_command_that_takes_several_models_and_boards_takes_this_one(run_deploy: Run) -> None:
+def test_a_command_that_takes_several_models_and_boards_takes_this_one(run_deploy):
     said = run_deploy("report", "--json")
     assert [board["board"] for board in json.loads(said.out)["boards"]] == ["mps2-an386"]
 
@@ -144,7 +142,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_wrong_in_it_is_named_with_the_file(text: str, folder: Path, run_deploy: Run) -> None:
+def test_what_is_wrong_in_it_is_named_with_the_file(text, folder, run_deploy):
     path = folder / "solder.toml"
     path.write_text(f"{text}\n")
     outcome = run_deploy("inspect")
@@ -153,13 +151,13 @@ def test_what_is_wrong_in_it_is_named_with_the_file(text: str, folder: Path, run
     assert str(path) in outcome.err
 
 
-def test_without_a_model_in_it_one_must_be_given(folder: Path, run_deploy: Run) -> None:
+def test_without_a_model_in_it_one_must_be_given(folder, run_deploy):
     (folder / "solder.toml").write_text('board = "host"\n')
     assert run_deploy("inspect").status == 2
     assert inspected(run_deploy, folder / "other.tflite")["board"] == "host"
 
 
-def test_the_example_of_the_docs_is_read(repo_root: Path, tmp_path: Path) -> None:
+def test_the_example_of_the_docs_is_read(repo_root, tmp_path):
     page = (repo_root / "docs" / "project-file.md").read_text()
     path = tmp_path / "solder.toml"
     path.write_text(page.partition("```toml\n")[2].partition("```")[0])

@@ -1,12 +1,9 @@
 """`deploy verify --oracle`: runtimes of other people's judge, so that the reference is not its own judge."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,11 +21,10 @@ from deploy.inputs.samples import random_samples
 from deploy.verification import oracles
 
 pytestmark = pytest.mark.cc
-Run = Callable[..., Any]
 
 
 @pytest.fixture
-def onnx_model(tmp_path: Path) -> Path:
+def onnx_model(tmp_path):
     weights = helper.make_tensor("w", TensorProto.FLOAT, [4, 3], np.linspace(-1, 1, 12))
     values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, k]) for n, k in (("x", 4), ("y", 3))]
     graph = helper.make_graph(
@@ -49,8 +45,8 @@ def onnx_model(tmp_path: Path) -> Path:
     ],
 )
 def test_a_runtime_for_tflite_gives_the_same_bits(
-    oracle: str, module: str, rounding: str, title: str, model: Path, run_deploy: Run, require_package: Run
-) -> None:
+    oracle, module, rounding, title, model, run_deploy, require_package
+):
     require_package(module)
     outcome = run_deploy("verify", model, "--board", "host", "--oracle", oracle, "--rounding", rounding)
     assert outcome.status == 0, outcome.err
@@ -58,7 +54,7 @@ def test_a_runtime_for_tflite_gives_the_same_bits(
     assert "returns the same outputs, in every bit" in outcome.out
 
 
-def test_onnx_runtime_gives_the_same_numbers(onnx_model: Path, run_deploy: Run, require_package: Run) -> None:
+def test_onnx_runtime_gives_the_same_numbers(onnx_model, run_deploy, require_package):
     require_package("onnxruntime")
     outcome = run_deploy("verify", onnx_model, "--board", "host", "--oracle", "ort")
     assert outcome.status == 0, outcome.err
@@ -66,9 +62,7 @@ def test_onnx_runtime_gives_the_same_numbers(onnx_model: Path, run_deploy: Run, 
 
 
 @pytest.mark.parametrize("given", [(), ("--shape", "z=2")])
-def test_onnx_runtime_gets_sequences_and_what_is_there(
-    given: tuple[str, ...], tmp_path: Path, run_deploy: Run, require_package: Run
-) -> None:
+def test_onnx_runtime_gets_sequences_and_what_is_there(given, tmp_path, run_deploy, require_package):
     require_package("onnxruntime")
     plain = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
     kinds = {"x": helper.make_sequence_type_proto(plain), "z": helper.make_optional_type_proto(plain)}
@@ -141,9 +135,7 @@ OPERATORS = (
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["constant weights", "weights at run time"])
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_onnx_runtimes_sums_are_exact_on_every_processor(
-    operator: str, is_known: bool, require_package: Run
-) -> None:
+def test_onnx_runtimes_sums_are_exact_on_every_processor(operator, is_known, require_package):
     require_package("onnxruntime")
     shapes, weights = operands(operator)
     is_float = operator.startswith("Dynamic")
@@ -160,8 +152,8 @@ def test_onnx_runtimes_sums_are_exact_on_every_processor(
 
 
 def test_verify_does_not_blame_solder_for_sums_that_saturate_in_onnx_runtime(
-    tmp_path: Path, run_deploy: Run, require_package: Run
-) -> None:
+    tmp_path, run_deploy, require_package
+):
     """Without VNNI, ONNX Runtime adds pairs of uint8 x int8 in 16 bits."""
     require_package("onnxruntime")
     for operator in ("QLinearConv", "QLinearMatMul"):
@@ -173,7 +165,7 @@ def test_verify_does_not_blame_solder_for_sums_that_saturate_in_onnx_runtime(
 
 
 @pytest.fixture
-def flipping(monkeypatch: pytest.MonkeyPatch) -> None:
+def flipping(monkeypatch):
     """Makes "tflm" an oracle that needs no package; the lowest bit is not as in Solder's reference."""
 
     def open_model(model: Any, _options: Any) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
@@ -188,9 +180,7 @@ def flipping(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("flipping")
-def test_what_an_oracle_says_otherwise_fails_though_board_and_reference_agree(
-    model: Path, run_deploy: Run
-) -> None:
+def test_what_an_oracle_says_otherwise_fails_though_board_and_reference_agree(model, run_deploy):
     outcome = run_deploy("verify", model, "--board", "host", "--oracle", "tflm")
     assert outcome.status == 1
     require_facts(outcome.out, f"3 samples, every bit TensorFlow Lite Micro {np.__version__} disagrees")
@@ -203,22 +193,20 @@ def test_what_an_oracle_says_otherwise_fails_though_board_and_reference_agree(
 
 
 @pytest.mark.usefixtures("flipping")
-def test_a_rounding_that_is_not_the_oracles_is_reported(model: Path, run_deploy: Run) -> None:
+def test_a_rounding_that_is_not_the_oracles_is_reported(model, run_deploy):
     words = ("verify", model, "--board", "host", "--oracle", "tflm", "--rounding", "litert-ref")
     require_facts(
         run_deploy(*words).err, "hint: --rounding litert-ref; --rounding tflm TensorFlow Lite Micro"
     )
 
 
-def test_a_package_that_is_missing_is_named_before_anything_is_built(
-    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_that_is_missing_is_named_before_anything_is_built(model, run_deploy, monkeypatch):
     monkeypatch.setitem(sys.modules, "tflite_micro", None)
     told = run_deploy("verify", model, "--board", "host", "--oracle", "tflm").err
     require_facts(told, "TensorFlow Lite Micro not installed tflite-micro pip install 'solder-mcu[tflm]'")
 
 
-def test_a_runtime_for_other_files_is_refused(model: Path, onnx_model: Path, run_deploy: Run) -> None:
+def test_a_runtime_for_other_files_is_refused(model, onnx_model, run_deploy):
     for path, oracle, facts in (
         (model, "ort", "ONNX Runtime not TFLite tiny.tflite --oracle litert or tflm"),
         (onnx_model, "litert", "LiteRT not ONNX product.onnx --oracle ort"),
@@ -226,14 +214,14 @@ def test_a_runtime_for_other_files_is_refused(model: Path, onnx_model: Path, run
         require_facts(run_deploy("verify", path, "--board", "host", "--oracle", oracle).err, facts)
 
 
-def test_a_front_end_is_not_part_of_the_file_that_a_runtime_reads(model: Path, run_deploy: Run) -> None:
+def test_a_front_end_is_not_part_of_the_file_that_a_runtime_reads(model, run_deploy):
     front = "tf.signal.log_mel:sample_rate=16000,frame_length=64,frame_step=32,num_mel_bins=8"
     outcome = run_deploy("verify", model, "--board", "host", "--oracle", "tflm", "--front", front)
     require_facts(outcome.err, f"TensorFlow Lite Micro inputs file, front end {front} omit --front alone;")
 
 
 @pytest.fixture
-def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
+def refusing(monkeypatch):
     """Makes "tflm" an oracle that cannot run the model."""
 
     def refuse(*_: object) -> Any:
@@ -247,15 +235,15 @@ REFUSED = "TensorFlow Lite Micro cannot run Didn't find op for builtin opcode 'N
 
 
 @pytest.mark.usefixtures("refusing")
-def test_a_model_that_the_runtime_refuses_is_reported_with_its_words(model: Path, run_deploy: Run) -> None:
+def test_a_model_that_the_runtime_refuses_is_reported_with_its_words(model, run_deploy):
     told = run_deploy("verify", model, "--board", "host", "--oracle", "tflm").err
     require_facts(told, f"error: tiny.tflite {REFUSED}")
     assert "more" not in told
 
 
 def test_the_runtime_of_the_models_rounding_is_asked_by_itself(
-    model: Path, onnx_model: Path, run_deploy: Run, require_package: Run
-) -> None:
+    model, onnx_model, run_deploy, require_package
+):
     require_package("tflite_micro")
     require_package("ai_edge_litert")
     require_package("onnxruntime")
@@ -268,15 +256,13 @@ def test_the_runtime_of_the_models_rounding_is_asked_by_itself(
 
 
 @pytest.mark.usefixtures("flipping")
-def test_a_runtime_that_was_not_asked_for_is_believed_too(model: Path, run_deploy: Run) -> None:
+def test_a_runtime_that_was_not_asked_for_is_believed_too(model, run_deploy):
     outcome = run_deploy("verify", model, "--board", "host")
     assert outcome.status == 1
     assert "disagrees" in outcome.out
 
 
-def test_without_the_runtime_that_is_reported_and_nothing_fails(
-    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_runtime_that_is_reported_and_nothing_fails(model, run_deploy, monkeypatch):
     fake = replace(oracles.ORACLES["tflm"], module="no_such_package")
     monkeypatch.setitem(oracles.ORACLES, "tflm", fake)
     outcome = run_deploy("verify", model, "--board", "host")
@@ -286,16 +272,14 @@ def test_without_the_runtime_that_is_reported_and_nothing_fails(
 
 
 @pytest.mark.usefixtures("refusing")
-def test_a_runtime_that_cannot_run_the_model_fails_nothing_where_it_was_not_asked_for(
-    model: Path, run_deploy: Run
-) -> None:
+def test_a_runtime_that_cannot_run_the_model_fails_nothing_where_it_was_not_asked_for(model, run_deploy):
     outcome = run_deploy("verify", model, "--board", "host")
     assert outcome.status == 0
     require_facts(outcome.out.splitlines()[1], f"not compared {REFUSED}")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "int16"])
-def test_samples_are_not_only_centred(dtype: str) -> None:
+def test_samples_are_not_only_centred(dtype):
     kinds = {"float32": DType.F32, "int8": DType.I8, "uint8": DType.U8, "int16": DType.I16}
     spec = TensorSpec("x", TensorType(kinds[dtype], (1, 40, 40)))
     (centred,), (far,), (step,) = (
@@ -306,6 +290,6 @@ def test_samples_are_not_only_centred(dtype: str) -> None:
     assert len(np.unique(step)) == 2
 
 
-def test_python_has_it_too(model: Path) -> None:
+def test_python_has_it_too(model):
     with pytest.raises(InputError, match='there is no oracle "tflmm" - did you mean "tflm"'):
         deploy.verify(model, "host", oracle="tflmm")

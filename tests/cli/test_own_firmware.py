@@ -1,7 +1,5 @@
 """Firmware of the user's own is verified, measured and tuned on as it runs: the same model is enough."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess
@@ -42,7 +40,7 @@ int main(void)
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Run, Path, bool], Path]:
+def own(tmp_path_factory):
     """own(run_deploy, model, takes_code): firmware with the user's main and build of the model."""
     made: dict[bool, Path] = {}
 
@@ -86,9 +84,7 @@ def _wait_for(port: int) -> None:
     pytest.fail("the emulator does not listen")
 
 
-def test_own_firmware_is_verified_and_measured_without_a_build_here(
-    own: Callable[..., Path], model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_own_firmware_is_verified_and_measured_without_a_build_here(own, model, run_deploy, monkeypatch):
     elf = own(run_deploy, model, False)
     with running(elf, *COUNTING) as there, monkeypatch.context() as patch:
         patch.setenv("PATH", "")
@@ -105,9 +101,7 @@ def test_own_firmware_is_verified_and_measured_without_a_build_here(
     require_facts(refused.err, f"--layers deploy needs firmware built {BOARD} --runner")
 
 
-def test_kernels_are_tuned_on_own_firmware_that_takes_code(
-    own: Callable[..., Path], model: Path, run_deploy: Run, tmp_path: Path
-) -> None:
+def test_kernels_are_tuned_on_own_firmware_that_takes_code(own, model, run_deploy, tmp_path):
     records = tmp_path / "records.jsonl"
     with running(own(run_deploy, model, True), *COUNTING) as there:
         done = run_deploy("tune", model, *there, "--trials", 3, "--tasks", 1, "-o", records)
@@ -123,9 +117,7 @@ def test_kernels_are_tuned_on_own_firmware_that_takes_code(
     )
 
 
-def test_what_cannot_be_tuned_on_is_refused_with_words(
-    own: Callable[..., Path], model: Path, run_deploy: Run, tmp_path: Path
-) -> None:
+def test_what_cannot_be_tuned_on_is_refused_with_words(own, model, run_deploy, tmp_path):
     more = ("--trials", 2, "--tasks", 1, "-o", tmp_path / "records.jsonl")
     with running(own(run_deploy, model, False), *COUNTING) as there:
         takes_none = run_deploy("tune", model, *there, *more)

@@ -1,22 +1,16 @@
 """compile, new, build, flash, monitor: from a model to firmware, step by step."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import deploy
 from aot.errors import MissingToolError
 
-Run = Callable[..., Any]
 
-
-def test_compile_says_what_it_has_made(model: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_compile_says_what_it_has_made(model, tmp_path, run_deploy):
     out = run_deploy("compile", model, "--board", "mps2-an386", "-o", tmp_path / "a.tar", "--json").out
     facts = json.loads(out)
     assert facts["board"] == "mps2-an386"
@@ -25,36 +19,36 @@ def test_compile_says_what_it_has_made(model: Path, tmp_path: Path, run_deploy: 
     assert (tmp_path / "a.tar").is_file()
 
 
-def test_compile_replaces_an_earlier_archive(model: Path, archive: Path, run_deploy: Run) -> None:
+def test_compile_replaces_an_earlier_archive(model, archive, run_deploy):
     before = archive.read_bytes()
     assert run_deploy("compile", model, "--board", "mps2-an386", "-o", archive).status == 0
     assert archive.read_bytes() != before
 
 
 @pytest.mark.slow
-def test_compile_keeps_to_a_ram_budget(model: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_compile_keeps_to_a_ram_budget(model, tmp_path, run_deploy):
     words = ("compile", model, "--board", "host", "-o", tmp_path / "a.tar")
     arena_bytes = json.loads(run_deploy(*words, "--optimize", "ram", "--json").out)["arena_bytes"]
     assert run_deploy(*words, "--ram", arena_bytes).status == 0
     assert run_deploy(*words, "--ram", arena_bytes - 1).status == 1
 
 
-def test_new_says_what_comes_next(archive: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_new_says_what_comes_next(archive, tmp_path, run_deploy):
     out = run_deploy("new", archive, tmp_path / "p", "--board", "host").out
     assert out == (
         f"{tmp_path / 'p'}: tiny for host, platform host, app rpc\n  next: deploy build {tmp_path / 'p'}\n"
     )
 
 
-def test_new_compiles_a_model_file(model: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_new_compiles_a_model_file(model, tmp_path, run_deploy):
     made = run_deploy("new", model, tmp_path / "p", "--board", "host")
     assert made.status == 0, made.err
     assert made.out.startswith(f"{tmp_path / 'p'}: tiny for host")
 
 
 def test_new_chooses_a_platform_that_can_be_built_here_and_names_the_others(
-    model: Path, tmp_path: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    model, tmp_path, run_deploy, monkeypatch
+):
     def no_tool(*_: object) -> None:
         raise MissingToolError("cannot build for Zephyr", "west was not found")
 
@@ -69,29 +63,27 @@ def test_new_chooses_a_platform_that_can_be_built_here_and_names_the_others(
 
 
 @pytest.mark.cc
-def test_an_archive_has_its_board(archive: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_an_archive_has_its_board(archive, tmp_path, run_deploy):
     for words in (("new", archive, tmp_path / "p"), ("verify", archive), ("bench", archive)):
         done = run_deploy(*words)
         assert done.status == 0, done.err
 
 
-def test_a_command_without_a_board_says_how_to_name_one(model: Path, run_deploy: Run, tmp_path: Path) -> None:
+def test_a_command_without_a_board_says_how_to_name_one(model, run_deploy, tmp_path):
     for words in (("verify", model), ("bench", model), ("new", model, tmp_path / "p")):
         done = run_deploy(*words)
         assert (done.status, done.code) == (1, "E401"), done.err
         assert "add --board B" in done.err
 
 
-def test_what_comes_next_can_be_pasted_into_a_shell(archive: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_what_comes_next_can_be_pasted_into_a_shell(archive, tmp_path, run_deploy):
     folder = tmp_path / "fw x y"
     out = run_deploy("new", archive, folder, "--board", "host").out
     assert out.endswith(f"\n  next: deploy build '{folder}'\n")
 
 
 @pytest.mark.cc
-def test_new_puts_several_models_into_one_firmware(
-    model: Path, archive: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_new_puts_several_models_into_one_firmware(model, archive, tmp_path, run_deploy):
     second = model.rename(tmp_path / "second.tflite")
     run_deploy("compile", second, "--board", "host", "-o", tmp_path / "b.tar")
     words = ("new", archive, tmp_path / "p", "--board", "host", "--with", tmp_path / "b.tar")
@@ -101,9 +93,7 @@ def test_new_puts_several_models_into_one_firmware(
 
 
 @pytest.mark.cc
-def test_build_tells_the_stack_of_the_model_whose_run_takes_most(
-    archive: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_build_tells_the_stack_of_the_model_whose_run_takes_most(archive, tmp_path, run_deploy):
     digits = Path(deploy.__file__).parent / "demo" / "digits.tflite"
     run_deploy("compile", digits, "--board", "host", "-o", tmp_path / "d.tar")
     told = {}
@@ -119,7 +109,7 @@ def test_build_tells_the_stack_of_the_model_whose_run_takes_most(
 
 
 @pytest.mark.cc
-def test_build_dry_run_prints_command_lines_that_build_it(project: Path, run_deploy: Run) -> None:
+def test_build_dry_run_prints_command_lines_that_build_it(project, run_deploy):
     out = run_deploy("build", project, "--dry-run").out
     assert not (project / "build").exists()
     (project / "build" / "model").mkdir(parents=True)
@@ -129,7 +119,7 @@ def test_build_dry_run_prints_command_lines_that_build_it(project: Path, run_dep
 
 
 @pytest.mark.cc
-def test_build_makes_firmware_and_says_how_large_it_is(project: Path, run_deploy: Run) -> None:
+def test_build_makes_firmware_and_says_how_large_it_is(project, run_deploy):
     facts = json.loads(run_deploy("build", project, "--json").out)
     assert Path(facts["firmware"]).is_file()
     assert facts["flash_bytes"] > 0
@@ -137,7 +127,7 @@ def test_build_makes_firmware_and_says_how_large_it_is(project: Path, run_deploy
 
 
 @pytest.mark.cc
-def test_verbose_shows_each_command_line_with_its_folder(project: Path, run_deploy: Run) -> None:
+def test_verbose_shows_each_command_line_with_its_folder(project, run_deploy):
     outcome = run_deploy("build", project, "-v", "--json")
     assert f"+ cd {project} && " in outcome.err
     assert "-c src/main.c" in outcome.err
@@ -145,15 +135,13 @@ def test_verbose_shows_each_command_line_with_its_folder(project: Path, run_depl
 
 
 @pytest.mark.cc
-def test_flash_says_that_an_emulated_board_needs_none(project: Path, run_deploy: Run) -> None:
+def test_flash_says_that_an_emulated_board_needs_none(project, run_deploy):
     out = run_deploy("flash", project).out
     assert out.startswith(f"nothing to write: exec loads {project / 'build' / 'firmware'} when it starts")
 
 
 @pytest.mark.cc
-def test_flash_runs_what_the_runner_says_but_not_dry(
-    project: Path, tmp_path: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flash_runs_what_the_runner_says_but_not_dry(project, tmp_path, run_deploy, monkeypatch):
     mark = tmp_path / "flashed"
     touch = (("touch", str(mark)),)
     monkeypatch.setattr("deploy.devices.projects.flash_commands", lambda _name, _elf, _board, _where: touch)
@@ -165,9 +153,7 @@ def test_flash_runs_what_the_runner_says_but_not_dry(
 
 
 @pytest.mark.cc
-def test_monitor_shows_what_a_standalone_program_prints(
-    archive: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_monitor_shows_what_a_standalone_program_prints(archive, tmp_path, run_deploy):
     run_deploy("new", archive, tmp_path / "p", "--board", "host", "--app", "standalone")
     outcome = run_deploy("monitor", tmp_path / "p")
     assert outcome.status == 0
@@ -176,9 +162,7 @@ def test_monitor_shows_what_a_standalone_program_prints(
 
 
 @pytest.mark.cc
-def test_monitor_shows_the_packets_of_firmware_with_a_server(
-    project: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_monitor_shows_the_packets_of_firmware_with_a_server(project, run_deploy, monkeypatch):
     """The firmware says that it has booted, and waits; Ctrl-C comes."""
     from platforms.transport.pipe import PipeTransport
 

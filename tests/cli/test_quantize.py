@@ -1,7 +1,5 @@
 """deploy quantize: a float ONNX model becomes int8, on request also at its ends; the cost is reported."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -31,12 +29,12 @@ Deploy = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def _needs_onnxruntime(require_package: Callable[..., None]) -> None:
+def _needs_onnxruntime(require_package):
     require_package("onnxruntime")
 
 
 @pytest.fixture
-def float_model(tmp_path: Path) -> Path:
+def float_model(tmp_path):
     return small_net(tmp_path / "small.onnx")
 
 
@@ -50,7 +48,7 @@ def classes(model: Path) -> np.ndarray[Any, Any]:
 
 
 @pytest.fixture
-def data(tmp_path: Path, float_model: Path) -> Path:
+def data(tmp_path, float_model):
     path = tmp_path / "calib.npz"
     np.savez(path, x=images(), labels=classes(float_model))
     return path
@@ -58,8 +56,8 @@ def data(tmp_path: Path, float_model: Path) -> Path:
 
 @pytest.mark.parametrize("method", ["minmax", "percentile", "entropy"])
 def test_an_int8_model_is_written_and_its_layers_are_compared(
-    method: str, float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy
-) -> None:
+    method, float_model, data, tmp_path, run_deploy
+):
     out = tmp_path / "int8.onnx"
     said = run_deploy("quantize", float_model, "--data", data, "-o", out, "--method", method, "--json")
     assert said.status == 0, said.err
@@ -70,9 +68,7 @@ def test_an_int8_model_is_written_and_its_layers_are_compared(
     assert facts["int8_right"] == float((classes(out) == np.load(data)["labels"]).mean())
 
 
-def test_an_untrained_normalization_with_merged_vectors_is_quantized(
-    data: Path, tmp_path: Path, run_deploy: Deploy
-) -> None:
+def test_an_untrained_normalization_with_merged_vectors_is_quantized(data, tmp_path, run_deploy):
     """Exporters merge its equal scale and variance, and bias and mean."""
     nodes = [
         helper.make_node("BatchNormalization", ["x", "ones", "zeros", "zeros", "ones"], ["norm"]),
@@ -98,7 +94,7 @@ def test_an_untrained_normalization_with_merged_vectors_is_quantized(
     assert np.abs(found - expected).max() < 0.05 * np.abs(expected).max()
 
 
-def test_a_detector_has_no_classes_to_compare(tmp_path: Path, run_deploy: Deploy) -> None:
+def test_a_detector_has_no_classes_to_compare(tmp_path, run_deploy):
     """Its largest number is that of some box."""
     node = helper.make_node("Conv", ["x", "w"], ["boxes"])
     weights = numpy_helper.from_array(np.ones((3, 2, 1, 1), np.float32), "w")
@@ -115,7 +111,7 @@ def test_a_detector_has_no_classes_to_compare(tmp_path: Path, run_deploy: Deploy
     assert json.loads(run_deploy(*words, "--json").out)["same_class"] is None
 
 
-def test_too_few_samples_are_warned_of(float_model: Path, tmp_path: Path, run_deploy: Deploy) -> None:
+def test_too_few_samples_are_warned_of(float_model, tmp_path, run_deploy):
     warnings = []
     for count in (1, 9, 10):
         np.savez(tmp_path / "c.npz", x=images()[:count])
@@ -125,7 +121,7 @@ def test_too_few_samples_are_warned_of(float_model: Path, tmp_path: Path, run_de
 
 
 @pytest.mark.slow
-def test_the_runtime_does_not_speak_of_what_it_removes_itself(shared_dir: Path, tmp_path: Path) -> None:
+def test_the_runtime_does_not_speak_of_what_it_removes_itself(shared_dir, tmp_path):
     path = shared_dir / "models" / "onnx_ulfd_slim320_f32" / "model.onnx"
     np.savez(tmp_path / "c.npz", input=np.zeros((1, 3, 240, 320), np.float32))
     words = ("quantize", path, "--data", tmp_path / "c.npz", "-o", tmp_path / "q.onnx")
@@ -134,9 +130,7 @@ def test_the_runtime_does_not_speak_of_what_it_removes_itself(shared_dir: Path, 
     assert "Removing initializer" not in done.stderr
 
 
-def test_weights_have_a_scale_for_each_channel(
-    float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy
-) -> None:
+def test_weights_have_a_scale_for_each_channel(float_model, data, tmp_path, run_deploy):
     out = tmp_path / "int8.onnx"
     assert run_deploy("quantize", float_model, "--data", data, "-o", out).status == 0
     constants = {c.name: numpy_helper.to_array(c) for c in onnx.load(out).graph.initializer}
@@ -146,9 +140,7 @@ def test_weights_have_a_scale_for_each_channel(
     assert constants[name.replace("_quantized", "_scale")].shape == (6,)
 
 
-def test_an_old_model_is_lifted_to_an_opset_that_knows_channels(
-    data: Path, tmp_path: Path, run_deploy: Deploy
-) -> None:
+def test_an_old_model_is_lifted_to_an_opset_that_knows_channels(data, tmp_path, run_deploy):
     old = small_net(tmp_path / "old.onnx", opset=9)
     said = run_deploy("quantize", old, "--data", data, "-o", tmp_path / "int8.onnx")
     assert said.status == 0, said.err
@@ -156,7 +148,7 @@ def test_an_old_model_is_lifted_to_an_opset_that_knows_channels(
     assert "right, int8          " in said.out
 
 
-def test_a_file_of_the_first_onnx_is_quantised(data: Path, tmp_path: Path, run_deploy: Deploy) -> None:
+def test_a_file_of_the_first_onnx_is_quantised(data, tmp_path, run_deploy):
     """Whose constants are inputs, too: from others, types of quantised values would not be inferred."""
     old = small_net(tmp_path / "old.onnx", opset=8, ir_version=3)
     out = tmp_path / "int8.onnx"
@@ -166,9 +158,7 @@ def test_a_file_of_the_first_onnx_is_quantised(data: Path, tmp_path: Path, run_d
     assert [entry.name for entry in onnx.load(out).graph.input] == ["x"]
 
 
-def test_a_quantised_model_is_not_quantised_again(
-    float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy
-) -> None:
+def test_a_quantised_model_is_not_quantised_again(float_model, data, tmp_path, run_deploy):
     out = tmp_path / "int8.onnx"
     run_deploy("quantize", float_model, "--data", data, "-o", out)
     said = run_deploy("quantize", out, "--data", data, "-o", tmp_path / "again.onnx")
@@ -177,9 +167,7 @@ def test_a_quantised_model_is_not_quantised_again(
     assert "hint: compile it as it is" in said.err
 
 
-def test_a_model_that_takes_integers_is_not_quantised_again(
-    float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy
-) -> None:
+def test_a_model_that_takes_integers_is_not_quantised_again(float_model, data, tmp_path, run_deploy):
     out = tmp_path / "int8.onnx"
     run_deploy("quantize", float_model, "--data", data, "-o", out, "--io-type", "int8")
     said = run_deploy("quantize", out, "--data", data, "-o", tmp_path / "again.onnx")
@@ -187,9 +175,7 @@ def test_a_model_that_takes_integers_is_not_quantised_again(
     assert said.err.startswith("error: the model is already quantized: it has a ")
 
 
-def test_samples_that_hold_no_numbers_are_reported(
-    float_model: Path, tmp_path: Path, run_deploy: Deploy
-) -> None:
+def test_samples_that_hold_no_numbers_are_reported(float_model, tmp_path, run_deploy):
     broken = images()
     broken[3, 0, :2] = np.nan
     np.savez(tmp_path / "calib.npz", x=broken)
@@ -199,9 +185,7 @@ def test_samples_that_hold_no_numbers_are_reported(
 
 
 @pytest.mark.parametrize("name", ["int8.onnx", "int8.tflite"])
-def test_only_an_earlier_result_is_written_over(
-    name: str, float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy
-) -> None:
+def test_only_an_earlier_result_is_written_over(name, float_model, data, tmp_path, run_deploy):
     for _ in range(2):
         assert run_deploy("quantize", float_model, "--data", data, "-o", tmp_path / name).status == 0
     float_bytes = float_model.read_bytes()
@@ -213,7 +197,7 @@ def test_only_an_earlier_result_is_written_over(
     assert float_model.read_bytes() == float_bytes
 
 
-def test_labels_must_be_as_many_as_samples(float_model: Path, tmp_path: Path, run_deploy: Deploy) -> None:
+def test_labels_must_be_as_many_as_samples(float_model, tmp_path, run_deploy):
     data = tmp_path / "calib.npz"
     np.savez(data, x=images(), labels=np.zeros(5))
     said = run_deploy("quantize", float_model, "--data", data, "-o", tmp_path / "int8.onnx")
@@ -221,7 +205,7 @@ def test_labels_must_be_as_many_as_samples(float_model: Path, tmp_path: Path, ru
     assert f'error: "labels" has shape [5], for {SAMPLES} samples\n  calib.npz\n' in said.err
 
 
-def test_only_the_batch_may_be_open(data: Path, tmp_path: Path, run_deploy: Deploy) -> None:
+def test_only_the_batch_may_be_open(data, tmp_path, run_deploy):
     open_model = small_net(tmp_path / "open.onnx", shape=("n", 2, "h", 8))
     said = run_deploy("quantize", open_model, "--data", data, "-o", tmp_path / "int8.onnx")
     assert said.status == 1
@@ -230,9 +214,7 @@ def test_only_the_batch_may_be_open(data: Path, tmp_path: Path, run_deploy: Depl
 
 
 @pytest.mark.parametrize("suffix", ["onnx", "tflite"])
-def test_open_sizes_are_given_and_are_fixed_in_the_result(
-    suffix: str, data: Path, tmp_path: Path, run_deploy: Deploy
-) -> None:
+def test_open_sizes_are_given_and_are_fixed_in_the_result(suffix, data, tmp_path, run_deploy):
     open_model, out = small_net(tmp_path / "open.onnx", shape=("n", 2, "h", 8)), tmp_path / f"int8.{suffix}"
     said = run_deploy("quantize", open_model, "--data", data, "-o", out, "--shape", "x=1,2,8,8")
     assert said.status == 0, said.err
@@ -250,16 +232,14 @@ OPEN = "\n  open.onnx\n  hint: give a size for each open dimension, and keep the
         ("z=1", 'there is no input "z"\n  open.onnx\n  hint: inputs: x\n'),
     ],
 )
-def test_sizes_that_do_not_fit_are_reported(
-    shape: str, says: str, data: Path, tmp_path: Path, run_deploy: Deploy
-) -> None:
+def test_sizes_that_do_not_fit_are_reported(shape, says, data, tmp_path, run_deploy):
     open_model = small_net(tmp_path / "open.onnx", shape=("n", 2, "h", 8))
     said = run_deploy("quantize", open_model, "--data", data, "-o", tmp_path / "a.onnx", "--shape", shape)
     assert said.status == 1
     assert said.err == f"error: {says}"
 
 
-def test_a_tflite_model_is_refused_with_the_way_to_quantise_it(tmp_path: Path, run_deploy: Deploy) -> None:
+def test_a_tflite_model_is_refused_with_the_way_to_quantise_it(tmp_path, run_deploy):
     build = ModelBuilder()
     x = build.input("x", (1, 4), dtype="float32")
     y = build.operator("RELU", 1, (x,), [FileTensor("y", (1, 4), "float32")])
@@ -273,19 +253,19 @@ def test_a_tflite_model_is_refused_with_the_way_to_quantise_it(tmp_path: Path, r
     )
 
 
-def test_a_checkpoint_is_told_how_it_is_exported(tmp_path: Path, run_deploy: Deploy) -> None:
+def test_a_checkpoint_is_told_how_it_is_exported(tmp_path, run_deploy):
     (tmp_path / "kws.pt").write_bytes(b"PK")
     said = run_deploy("quantize", tmp_path / "kws.pt", "--data", "calib.npz", "-o", tmp_path / "a.tflite")
     assert said.err.startswith("error: this is neither a TFLite nor an ONNX model (2 bytes)\n  kws.pt\n")
     assert "torch.onnx.export(" in said.err
 
 
-def test_a_missing_model_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
+def test_a_missing_model_is_named(tmp_path, run_deploy):
     said = run_deploy("quantize", tmp_path / "none.onnx", "--data", tmp_path / "none.npz", "-o", "a.onnx")
     assert (said.status, said.err) == (1, f"error: the model file does not exist\n  {tmp_path}/none.onnx\n")
 
 
-def test_another_format_is_refused_before_anything_is_read(tmp_path: Path, run_deploy: Deploy) -> None:
+def test_another_format_is_refused_before_anything_is_read(tmp_path, run_deploy):
     said = run_deploy("quantize", tmp_path / "none.onnx", "--data", tmp_path / "none.npz", "-o", "a.h5")
     assert said.status == 1
     assert "error: the int8 model must be .onnx or .tflite, not .h5\n" in said.err
@@ -293,8 +273,8 @@ def test_another_format_is_refused_before_anything_is_read(tmp_path: Path, run_d
 
 
 def test_written_as_tflite_the_model_is_the_same_integers(
-    float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy, require_package: Callable[..., None]
-) -> None:
+    float_model, data, tmp_path, run_deploy, require_package
+):
     """Both files are read alike in every bit; LiteRT runs the second, with its own rounding."""
     require_package("ai_edge_litert")
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -318,8 +298,8 @@ def test_written_as_tflite_the_model_is_the_same_integers(
 
 
 def test_a_missing_runtime_is_named_with_the_way_to_get_it(
-    float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    float_model, data, tmp_path, run_deploy, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     said = run_deploy("quantize", float_model, "--data", data, "-o", tmp_path / "int8.onnx")
     assert said.status == 1
@@ -371,9 +351,7 @@ def loaded(path: Path) -> Graph:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["onnx", "tflite"])
-def test_integer_ends_leave_no_float_and_give_the_same(
-    suffix: str, tmp_path: Path, run_deploy: Deploy
-) -> None:
+def test_integer_ends_leave_no_float_and_give_the_same(suffix, tmp_path, run_deploy):
     inside, facts = quantised(tmp_path, suffix, "int8", run_deploy)
     outside, _ = quantised(tmp_path, suffix, "float32", run_deploy)
     integers, reals = loaded(inside), loaded(outside)
@@ -390,7 +368,7 @@ def test_integer_ends_leave_no_float_and_give_the_same(
         assert np.array_equal((found.astype(np.float32) + 128) / 256, wanted)
 
 
-def test_a_logarithm_of_a_softmax_is_computed_with_integers(tmp_path: Path, run_deploy: Deploy) -> None:
+def test_a_logarithm_of_a_softmax_is_computed_with_integers(tmp_path, run_deploy):
     """In steps of a sixteenth; what is less than the largest by more than 16 is lost in them."""
     np.savez(tmp_path / "calib.npz", x=IMAGES)
     out = tmp_path / "a.tflite"
@@ -404,7 +382,7 @@ def test_a_logarithm_of_a_softmax_is_computed_with_integers(tmp_path: Path, run_
     assert (last is not None and last.scale, last is not None and last.zero_point) == (1 / 16, 127)
 
 
-def test_an_end_in_floats_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
+def test_an_end_in_floats_is_named(tmp_path, run_deploy):
     np.savez(tmp_path / "calib.npz", x=IMAGES)
     words = ("--data", tmp_path / "calib.npz", "-o", tmp_path / "a.onnx", "--io-type", "int8")
     said = run_deploy("quantize", network(tmp_path / "net.onnx", last="Softplus"), *words)
@@ -414,7 +392,7 @@ def test_an_end_in_floats_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_board_computes_a_quantised_network_without_a_float(tmp_path: Path, run_deploy: Deploy) -> None:
+def test_a_board_computes_a_quantised_network_without_a_float(tmp_path, run_deploy):
     out, _ = quantised(tmp_path, "tflite", "int8", run_deploy)
     said = run_deploy("verify", out, "--board", "mps2-an386", "--layers")
     assert said.status == 0, said.err

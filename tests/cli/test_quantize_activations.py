@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from aot.ops.activation import Activation
 from deploy.quantization.model_outputs import decibels, noise_of
 from deploy.verification.oracles import onnx_session
 
-Deploy = Callable[..., Any]
 # Few of the numbers are far larger than the others, which eight bits take badly.
 IMAGES = (np.random.default_rng(3).normal(size=(16, 2, 8, 8)) ** 5 / 30).astype(np.float32)
 ASKED_DB = (30, 40, 46, 52, 60, 66)
@@ -74,7 +72,7 @@ def network(path: Path, highest: float = 1) -> Path:
 
 
 @pytest.fixture
-def quantize(tmp_path: Path, run_deploy: Deploy, require_package: Callable[..., None]) -> Deploy:
+def quantize(tmp_path, run_deploy, require_package):
     """Quantises the network with options; the answer has the place of the model."""
     require_package("onnxruntime")
     np.savez(tmp_path / "c.npz", x=IMAGES)
@@ -102,7 +100,7 @@ def types_of(graph: Graph) -> set[DType]:
 
 
 @pytest.mark.slow
-def test_more_decibels_are_more_values_of_16_bits(quantize: Deploy, tmp_path: Path) -> None:
+def test_more_decibels_are_more_values_of_16_bits(quantize, tmp_path):
     """From none of them to all; the loss that is shown is that of the file."""
     wanted = outputs(tmp_path / "net.onnx")
     wide, reached = [], []
@@ -132,9 +130,7 @@ def test_more_decibels_are_more_values_of_16_bits(quantize: Deploy, tmp_path: Pa
     ]
 
 
-def test_limits_that_eight_bits_have_in_their_range_are_limits_of_16_bit_layers(
-    quantize: Deploy, tmp_path: Path
-) -> None:
+def test_limits_that_eight_bits_have_in_their_range_are_limits_of_16_bit_layers(quantize, tmp_path):
     assert quantize("--activation-type", "int16").status == 0
     graph = load_model(tmp_path / "q.onnx")
     layers = [node.op for node in graph.nodes if node.op.name in ("conv2d", "depthwise_conv2d", "add")]
@@ -149,9 +145,7 @@ def test_limits_that_eight_bits_have_in_their_range_are_limits_of_16_bit_layers(
     assert last.op.name == "dequantize"
 
 
-def test_a_layer_of_other_limits_keeps_eight_bits_and_conversions_are_of_integers(
-    quantize: Deploy, tmp_path: Path
-) -> None:
+def test_a_layer_of_other_limits_keeps_eight_bits_and_conversions_are_of_integers(quantize, tmp_path):
     network(tmp_path / "net.onnx", highest=4)
     said = quantize("--activation-type", "int16", "--io-type", "int8", "--json")
     assert said.status == 0, said.err
@@ -162,9 +156,7 @@ def test_a_layer_of_other_limits_keeps_eight_bits_and_conversions_are_of_integer
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [("int16",), ("mixed", "--signal-to-noise", "46")])
-def test_both_formats_give_the_same_integers_near_those_of_onnx_runtime(
-    options: tuple[str, ...], quantize: Deploy, tmp_path: Path
-) -> None:
+def test_both_formats_give_the_same_integers_near_those_of_onnx_runtime(options, quantize, tmp_path):
     names = ("q.onnx", "q.tflite")
     for name in names:
         assert quantize("--activation-type", *options, name=name).status == 0
@@ -176,9 +168,7 @@ def test_both_formats_give_the_same_integers_near_those_of_onnx_runtime(
 
 @pytest.mark.cc
 @pytest.mark.qemu
-def test_c_and_a_cortex_m4_give_the_integers_of_the_reference(
-    quantize: Deploy, run_deploy: Deploy, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_c_and_a_cortex_m4_give_the_integers_of_the_reference(quantize, run_deploy, tmp_path, require_tool):
     """In C with sanitizers, and in each layer of the board's."""
     require_tool("arm-none-eabi-gcc")
     network(tmp_path / "net.onnx", highest=4)
@@ -193,7 +183,7 @@ def test_c_and_a_cortex_m4_give_the_integers_of_the_reference(
     assert "layers equal to the reference in every bit" in said.out, said.err
 
 
-def test_the_page_says_the_bits_of_each_value(quantize: Deploy) -> None:
+def test_the_page_says_the_bits_of_each_value(quantize):
     lines = quantize("--activation-type", "mixed", "--signal-to-noise", "40").out.splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("outputs, signal to noise"))
     assert lines[place] == "outputs, signal to noise: 34.4 dB with all in eight bits, now 45.5 dB so"
@@ -207,14 +197,14 @@ def test_the_page_says_the_bits_of_each_value(quantize: Deploy) -> None:
     assert "in eight bits" not in quantize().out
 
 
-def test_more_decibels_than_16_bits_give_are_reported(quantize: Deploy) -> None:
+def test_more_decibels_than_16_bits_give_are_reported(quantize):
     require_facts(
         quantize("--activation-type", "mixed", "--signal-to-noise", "90").err,
         "16 74.0 dB 90 activations bits keep --signal-to-noise 73 --refine",
     )
 
 
-def test_mixed_activations_have_a_bound(quantize: Deploy) -> None:
+def test_mixed_activations_have_a_bound(quantize):
     require_facts(
         quantize("--activation-type", "mixed").err,
         "signal_to_noise mixed activations need --activation-type --signal-to-noise 40",

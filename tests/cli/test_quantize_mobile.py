@@ -1,8 +1,5 @@
 """deploy quantize of what mobile networks are made of: as TFLite and as ONNX the same layers and integers."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +65,7 @@ def kind_of(node: Node) -> str:
 
 
 @pytest.mark.slow
-def test_both_formats_are_the_same_layers_and_give_the_same_integers(
-    tmp_path: Path, run_deploy: Callable[..., Any], require_package: Callable[..., None]
-) -> None:
+def test_both_formats_are_the_same_layers_and_give_the_same_integers(tmp_path, run_deploy, require_package):
     require_package("onnxruntime")
     np.savez(tmp_path / "calib.npz", x=IMAGES)
     net, graphs = network(tmp_path / "net.onnx"), []

@@ -1,10 +1,7 @@
 """deploy quantize --refine: balanced ranges, corrected biases, the best kept; four bits for a stated loss."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +22,6 @@ from deploy.quantization.refined_weights import ways
 from deploy.quantization.weight_widths import LayerWeights, narrow_above
 from deploy.verification.oracles import onnx_session
 
-Refine = Callable[..., dict[str, Any]]
-
 
 def outputs(data: bytes, names: Sequence[str]) -> list[dict[str, Array]]:
     session = onnx_session(data)
@@ -40,7 +35,7 @@ def answers(data: bytes, names: Sequence[str]) -> Iterator[Mapping[str, Array]]:
 
 
 @pytest.fixture
-def refine(tmp_path: Path, run_deploy: Callable[..., Any], require_package: Callable[..., None]) -> Refine:
+def refine(tmp_path, run_deploy, require_package):
     """The facts of a quantised network whose channels are so unlike."""
     require_package("onnxruntime")
     data = tmp_path / "calib.npz"
@@ -62,7 +57,7 @@ def decibels(facts: dict[str, Any]) -> dict[str, float]:
     return {each["name"]: each["signal_to_noise_db"] for each in facts["refinements"]}
 
 
-def test_pairs_are_layers_of_which_the_second_alone_reads_the_first(tmp_path: Path) -> None:
+def test_pairs_are_layers_of_which_the_second_alone_reads_the_first(tmp_path):
     graph = onnx.load(uneven_net(tmp_path / "a.onnx", 1)).graph
     assert [(p.first.value, p.between, p.second.value) for p in pairs_of(graph)] == [
         ("conv1", "act1", "conv2"),
@@ -75,9 +70,7 @@ def test_pairs_are_layers_of_which_the_second_alone_reads_the_first(tmp_path: Pa
     assert [layer.bias for layer in layers_of(bounded)] == ["b1", "b2", "", "bias"]
 
 
-def test_the_same_is_computed_by_channels_of_like_ranges(
-    tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_the_same_is_computed_by_channels_of_like_ranges(tmp_path, require_package):
     require_package("onnxruntime")
     data = uneven_net(tmp_path / "a.onnx", 3).read_bytes()
     watched, names = with_values_between(data)
@@ -95,9 +88,7 @@ def test_the_same_is_computed_by_channels_of_like_ranges(
     assert alike.max() / alike.min() < 1.01 < largest["act1"].max() / largest["act1"].min()
 
 
-def test_corrected_biases_make_the_mean_of_each_channel_what_it_was(
-    tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_corrected_biases_make_the_mean_of_each_channel_what_it_was(tmp_path, require_package):
     """The third layer has weights rounded to whole numbers; it had no bias."""
     require_package("onnxruntime")
     data = uneven_net(tmp_path / "a.onnx", 1).read_bytes()
@@ -132,9 +123,7 @@ def means_of(data: bytes, names: tuple[str, ...]) -> dict[str, Array]:
     }
 
 
-def test_each_way_is_the_same_model_but_for_its_weights(
-    tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_each_way_is_the_same_model_but_for_its_weights(tmp_path, require_package):
     require_package("onnxruntime")
     data = uneven_net(tmp_path / "a.onnx", 2).read_bytes()
     made = ways(data, frozenset(), answers)
@@ -144,7 +133,7 @@ def test_each_way_is_the_same_model_but_for_its_weights(
     assert [way.real == data for way in made.values()] == [True, False, True, False]
 
 
-def test_a_model_without_such_layers_stays_as_it_is() -> None:
+def test_a_model_without_such_layers_stays_as_it_is():
     """And is not run for nothing."""
     node = onnx.helper.make_node("Relu", ["x"], ["y"])
     values = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, (1, 2)) for n in "xy"]
@@ -158,17 +147,17 @@ def test_a_model_without_such_layers_stays_as_it_is() -> None:
     assert {way.model for way in ways(data, frozenset(), never).values()} == {data}
 
 
-def test_channels_that_are_unlike_lose_much_and_are_made_alike(refine: Refine) -> None:
+def test_channels_that_are_unlike_lose_much_and_are_made_alike(refine):
     found = decibels(refine(3.5, "--refine"))
     assert found["as it is"] < 30 < 40 < found["balanced ranges"]
 
 
-def test_biases_take_back_what_four_bits_add(refine: Refine) -> None:
+def test_biases_take_back_what_four_bits_add(refine):
     found = decibels(refine(0.1, "--refine", "--weight-type", "int4"))
     assert found["corrected biases"] > found["as it is"] + 6
 
 
-def test_the_best_is_kept_and_written(refine: Refine) -> None:
+def test_the_best_is_kept_and_written(refine):
     facts = refine(2.0, "--refine")
     best = max(facts["refinements"], key=lambda each: each["signal_to_noise_db"])
     assert [each for each in facts["refinements"] if each["is_kept"]] == [best]
@@ -179,7 +168,7 @@ def test_the_best_is_kept_and_written(refine: Refine) -> None:
 
 
 @pytest.mark.slow
-def test_four_bits_are_taken_as_far_as_the_loss_allows(refine: Refine) -> None:
+def test_four_bits_are_taken_as_far_as_the_loss_allows(refine):
     for least_db, narrow in (
         (60, []),
         (29, ["conv1"]),
@@ -190,7 +179,7 @@ def test_four_bits_are_taken_as_far_as_the_loss_allows(refine: Refine) -> None:
         assert [each["value"] for each in facts["weights"] if each["bits"] == 4] == narrow, least_db
 
 
-def test_layers_whose_losses_together_are_too_much_are_given_back() -> None:
+def test_layers_whose_losses_together_are_too_much_are_given_back():
     layers = [LayerWeights(name, name, "Conv", 100, noise) for name, noise in (("a", 1e-3), ("b", 2e-3))]
     measured = {frozenset("ab"): 2e-2, frozenset("a"): 1e-3}
     assert narrow_above(layers, 20, measured.__getitem__) == {"a"}
@@ -198,7 +187,7 @@ def test_layers_whose_losses_together_are_too_much_are_given_back() -> None:
     assert narrow_above(layers, 40, measured.__getitem__) == frozenset()
 
 
-def test_depthwise_layers_are_made_alike_at_no_cost(tmp_path: Path) -> None:
+def test_depthwise_layers_are_made_alike_at_no_cost(tmp_path):
     data = uneven_net(tmp_path / "a.onnx", 3).read_bytes()
     ranges = {"act1": np.exp(np.linspace(-2, 2, CHANNELS)), "act2": np.ones(CHANNELS)}
     before, after = (onnx.load_from_string(each).graph for each in (data, with_like_ranges(data, ranges)))

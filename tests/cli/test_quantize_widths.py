@@ -1,9 +1,6 @@
 """deploy quantize --weight-type: weights of four bits, of all layers or of those that lose least."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
@@ -17,8 +14,6 @@ from onnx import TensorProto, helper, numpy_helper
 import deploy
 from aot.frontend.onnx.float_layers import in_four_bits, layer_weights, narrowed
 from deploy.quantization.weight_widths import LayerWeights, bytes_with, narrow_within
-
-Deploy = Callable[..., Any]
 
 
 def small_net(path: Path) -> Path:
@@ -47,7 +42,7 @@ def small_net(path: Path) -> Path:
 
 
 @pytest.fixture
-def quantize(tmp_path: Path, run_deploy: Deploy, require_package: Callable[..., None]) -> Deploy:
+def quantize(tmp_path, run_deploy, require_package):
     """Quantises the small net, with samples that it is given, and options."""
     require_package("onnxruntime")
     model, data = small_net(tmp_path / "small.onnx"), tmp_path / "calib.npz"
@@ -73,7 +68,7 @@ def least_noise(layers: list[LayerWeights], limit: int) -> float:
     )
 
 
-def test_layers_that_lose_least_for_each_byte_are_taken_first() -> None:
+def test_layers_that_lose_least_for_each_byte_are_taken_first():
     layers = [layer("a", 1000, 0.01), layer("b", 1000, 0.002), layer("c", 100, 0.002)]
     assert narrow_within(layers, 2100) == frozenset()
     assert narrow_within(layers, 2000) == {"b"}
@@ -83,21 +78,21 @@ def test_layers_that_lose_least_for_each_byte_are_taken_first() -> None:
     assert narrow_within(layers, 10) == {"a", "b", "c"}  # the least there is
 
 
-def test_layers_are_given_back_what_a_large_one_leaves() -> None:
+def test_layers_are_given_back_what_a_large_one_leaves():
     """The last layer taken makes room for one that was taken before it."""
     layers = [layer("small", 200, 0.001), layer("large", 1000, 0.02)]
     assert narrow_within(layers, 1100) == {"small"}
     assert narrow_within(layers, 700) == {"large"}
 
 
-def test_a_layer_takes_the_place_of_one_that_loses_more() -> None:
+def test_a_layer_takes_the_place_of_one_that_loses_more():
     """For each byte it would lose more, but fewer are needed."""
     layers = [layer("a", 1000, 0.01), layer("c", 100, 0.002)]
     assert narrow_within(layers, 1050) == {"c"}
     assert narrow_within(layers, 1049) == {"a"}
 
 
-def test_the_choice_is_that_of_all_choices_in_nine_of_ten_and_near_it_else() -> None:
+def test_the_choice_is_that_of_all_choices_in_nine_of_ten_and_near_it_else():
     rng = np.random.default_rng(5)
     ratios = []
     for _ in range(200):
@@ -113,7 +108,7 @@ def test_the_choice_is_that_of_all_choices_in_nine_of_ten_and_near_it_else() -> 
     assert np.mean(ratios) < 1.05
 
 
-def test_steps_make_the_error_least() -> None:
+def test_steps_make_the_error_least():
     weights = np.array([[0.1, -0.7, 0.35, 0.2], [1.0, 0.02, -0.03, 0.01], [0.0, 0.0, 0.0, 0.0]], np.float32)
     rounded, steps = in_four_bits(weights, 0)
     integers = np.divide(rounded, steps[:, None])
@@ -130,7 +125,7 @@ def test_steps_make_the_error_least() -> None:
     assert np.array_equal(in_four_bits(weights.T, 1)[0], rounded.T)
 
 
-def test_depthwise_layers_and_weights_that_two_layers_read_stay(tmp_path: Path) -> None:
+def test_depthwise_layers_and_weights_that_two_layers_read_stay(tmp_path):
     model = onnx.load(small_net(tmp_path / "small.onnx"))
     data = model.SerializeToString()
     assert [(each.name, each.op, each.axis) for each in layer_weights(data)] == [
@@ -149,7 +144,7 @@ def test_depthwise_layers_and_weights_that_two_layers_read_stay(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_all_weights_have_four_bits_and_a_cortex_m4_takes_them_so(quantize: Deploy, tmp_path: Path) -> None:
+def test_all_weights_have_four_bits_and_a_cortex_m4_takes_them_so(quantize, tmp_path):
     for suffix in (".onnx", ".tflite"):
         said = quantize("--weight-type", "int4", "--io-type", "int8", "--json", suffix=suffix)
         assert said.status == 0, said.err
@@ -164,7 +159,7 @@ def test_all_weights_have_four_bits_and_a_cortex_m4_takes_them_so(quantize: Depl
 
 
 @pytest.mark.slow
-def test_mixed_weights_stay_within_the_bound_with_the_least_loss(quantize: Deploy) -> None:
+def test_mixed_weights_stay_within_the_bound_with_the_least_loss(quantize):
     """The convolution loses more, but of the dense layer nine bytes are saved and no more."""
     for bound, bits in (
         (126, [8, 8]),
@@ -180,7 +175,7 @@ def test_mixed_weights_stay_within_the_bound_with_the_least_loss(quantize: Deplo
     assert 15 < facts[0]["signal_to_noise_db"] < facts[1]["signal_to_noise_db"]
 
 
-def test_the_page_says_the_bits_and_bytes_of_each_layer(quantize: Deploy) -> None:
+def test_the_page_says_the_bits_and_bytes_of_each_layer(quantize):
     page = quantize("--weight-type", "mixed", "--flash", "72").out.splitlines()
     place = page.index("these weights take 72 bytes")
     assert page[place - 3].split()[:2] == ["weights", "of"]
@@ -189,11 +184,11 @@ def test_the_page_says_the_bits_and_bytes_of_each_layer(quantize: Deploy) -> Non
     assert "weights of" not in quantize().out
 
 
-def test_weights_of_eight_bits_are_not_looked_at(quantize: Deploy) -> None:
+def test_weights_of_eight_bits_are_not_looked_at(quantize):
     assert json.loads(quantize("--json").out)["weights"] == []
 
 
-def test_a_bound_that_four_bits_do_not_meet_is_reported(quantize: Deploy) -> None:
+def test_a_bound_that_four_bits_do_not_meet_is_reported(quantize):
     said = quantize("--weight-type", "mixed", "--flash", "62")
     require_facts(said.err, "four-bit 63 62 weights need bytes model fewer")
 
@@ -208,5 +203,5 @@ def test_a_bound_that_four_bits_do_not_meet_is_reported(quantize: Deploy) -> Non
         ("--weight-type", "mixed", "--flash", "1KB", "--signal-to-noise", "30"),
     ],
 )
-def test_a_bound_and_mixed_weights_belong_together(options: tuple[str, ...], quantize: Deploy) -> None:
+def test_a_bound_and_mixed_weights_belong_together(options, quantize):
     require_facts(quantize(*options).err, "--weight-type --flash --signal-to-noise mixed needs other 64KB 30")

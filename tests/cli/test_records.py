@@ -1,13 +1,9 @@
 """deploy records: the best, statistics, merging and drawings of tuning records."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,7 +29,7 @@ def _record(task: str, pixels: int, cost: int | None, error: str = "", board: st
 
 
 @pytest.fixture
-def records(tmp_path: Path) -> Path:
+def records(tmp_path):
     path = tmp_path / "r.jsonl"
     lines = (
         _record("a<b i8", 1, 100),
@@ -45,7 +41,7 @@ def records(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_best_of_each_task(records: Path, run_deploy: Callable[..., Any]) -> None:
+def test_the_best_of_each_task(records, run_deploy):
     outcome = run_deploy("records", "best", records)
     assert outcome.out == (
         "task    core       board  default  best   gain  knobs\n"
@@ -54,15 +50,13 @@ def test_the_best_of_each_task(records: Path, run_deploy: Callable[..., Any]) ->
     )
 
 
-def test_failures_are_counted_by_reason(records: Path, run_deploy: Callable[..., Any]) -> None:
+def test_failures_are_counted_by_reason(records, run_deploy):
     first, _ = json.loads(run_deploy("records", "stats", records, "--json").out)
     assert (first["trials"], first["failures"], first["best_at"]) == (3, {"crashed": 1}, 2)
     assert "1 crashed" in run_deploy("records", "stats", records).out
 
 
-def test_files_are_merged_into_one_without_repetition(
-    records: Path, run_deploy: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_files_are_merged_into_one_without_repetition(records, run_deploy, tmp_path):
     other, both = tmp_path / "other.jsonl", tmp_path / "both.jsonl"
     other.write_text(_record("c i8", 1, 100).as_line() + _record("c i8", 1, 90, board="d").as_line())
     outcome = run_deploy("records", "merge", records, other, "-o", both)
@@ -71,9 +65,7 @@ def test_files_are_merged_into_one_without_repetition(
 
 
 @pytest.mark.parametrize("name", ["plot.svg", "plot.html"])
-def test_a_plot_has_a_curve_for_each_task(
-    name: str, records: Path, run_deploy: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_plot_has_a_curve_for_each_task(name, records, run_deploy, tmp_path):
     assert run_deploy("records", "plot", records, "-o", tmp_path / name).status == 0
     text = (tmp_path / name).read_text()
     drawing = ET.fromstring(text[text.index("<svg") :])
@@ -88,9 +80,7 @@ def test_a_plot_has_a_curve_for_each_task(
         (("plot", "-o", "x.png"), 'a .svg or .html file, not ".png"\n  x.png\n  hint: -o x.svg'),
     ],
 )
-def test_what_is_missing_is_said(
-    words: tuple[str, ...], says: str, records: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_what_is_missing_is_said(words, says, records, run_deploy):
     verb, *rest = words
     outcome = run_deploy("records", verb, records, *rest)
     assert (outcome.status, says in outcome.err) == (1, True)
@@ -117,13 +107,8 @@ NO_RECORDS = """error: the file has no records yet
     ("file", "says"), [("nowhere.jsonl", NO_FILE), ("binary.jsonl", NO_TEXT), ("empty.jsonl", NO_RECORDS)]
 )
 def test_files_without_records_are_refused_by_every_verb(
-    words: tuple[str, ...],
-    file: str,
-    says: str,
-    run_deploy: Callable[..., Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    words, file, says, run_deploy, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("binary.jsonl").write_bytes(b"\xff\x00\xff")
     Path("empty.jsonl").touch()
@@ -142,9 +127,7 @@ NOT_USED = """  tuned              1 layers
 
 
 @pytest.mark.arm  # the compiler's name and version decide which records are its own
-def test_the_compiler_says_which_records_it_does_not_use_and_why(
-    run_deploy: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_the_compiler_says_which_records_it_does_not_use_and_why(run_deploy, tmp_path):
     task, knobs = "max_pool2d_2x2_24_by_4 i8", {"unroll": 2}
     good = replace(_record(task, 1, 80), knobs=knobs, compiler="")
     records = (
@@ -160,18 +143,14 @@ def test_the_compiler_says_which_records_it_does_not_use_and_why(
     assert run_deploy("compile", DIGITS, *words).out.endswith(NOT_USED)
 
 
-def test_where_every_trial_failed_there_is_nothing_to_draw(
-    run_deploy: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_where_every_trial_failed_there_is_nothing_to_draw(run_deploy, tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text(_record("c i8", 1, None, "crashed").as_line())
     outcome = run_deploy("records", "plot", path, "-o", tmp_path / "r.svg")
     assert "there is nothing to draw: no record has a cost" in outcome.err
 
 
-def test_a_file_of_another_kind_is_not_written_over(
-    records: Path, run_deploy: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_file_of_another_kind_is_not_written_over(records, run_deploy, tmp_path):
     other = tmp_path / "kws.svg"
     other.write_text("something dear")
     for verb in ("merge", "plot"):

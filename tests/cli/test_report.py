@@ -1,9 +1,6 @@
 """`deploy report` says the same in a web page, in Markdown and in JSON, and what it says is so."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -18,47 +15,44 @@ from deploy.reporting.layer_values import MOST_SAMPLES
 from deploy.reporting.model_report import MARK
 from platforms.board_files import load_board
 
-Run = Callable[..., Any]
 DEMO = Path(deploy.__file__).parent / "demo"
 DIGITS = DEMO / "digits.tflite"
 ROOMY, TIGHT = "nucleo-l4r5zi", "arduino-uno"
 
 
 @pytest.fixture(scope="module")
-def labelled() -> dict[str, Any]:
+def labelled():
     images = np.load(DEMO / "digits_test.npz")
     return {"image": images["image"], "labels": np.load(DEMO / "digits_labels.npy")}
 
 
 @pytest.fixture
-def labelled_file(labelled: dict[str, Any], tmp_path: Path) -> Path:
+def labelled_file(labelled, tmp_path):
     path = tmp_path / "labelled.npz"
     np.savez(path, **labelled)
     return path
 
 
 @pytest.fixture(scope="module")
-def report() -> Any:
+def report():
     return deploy.report(DIGITS, board=ROOMY)
 
 
 @pytest.fixture(scope="module")
-def facts(report: Any) -> dict[str, Any]:
+def facts(report):
     (board,) = report.as_json()["boards"]
     return dict(board)
 
 
 @pytest.fixture
-def few_boards(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_boards(monkeypatch):
     """If the report is not asked for larger boards, it need not compile for each kind of them."""
     boards = tuple(load_board(name) for name in (ROOMY, TIGHT, "mps2-an386"))
     monkeypatch.setattr("deploy.reporting.make.all_boards", lambda: boards)
 
 
 @pytest.mark.slow
-def test_each_form_is_written_and_is_the_same_each_time(
-    tmp_path: Path, run_deploy: Run, few_boards: None
-) -> None:
+def test_each_form_is_written_and_is_the_same_each_time(tmp_path, run_deploy, few_boards):
     for suffix in (".html", ".md", ".json", ".svg"):
         path = tmp_path / f"report{suffix}"
         said = run_deploy("report", DIGITS, "--board", ROOMY, "host", "-o", path)
@@ -71,7 +65,7 @@ def test_each_form_is_written_and_is_the_same_each_time(
 
 
 @pytest.mark.slow
-def test_a_badge_has_the_numbers_of_the_report_in_readable_colors(report: Any) -> None:
+def test_a_badge_has_the_numbers_of_the_report_in_readable_colors(report):
     facts = report.as_json()
     (board,) = facts["boards"]
     facts["boards"].append(
@@ -108,7 +102,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.slow
-def test_the_page_needs_no_network_and_runs_no_script_but_its_own(report: Any) -> None:
+def test_the_page_needs_no_network_and_runs_no_script_but_its_own(report):
     page = page_text(report)
     named = page.replace("http://www.w3.org/2000/svg", "")  # a name, which nothing is loaded from
     assert "http" not in named.replace("http-equiv", "")
@@ -121,13 +115,13 @@ def page_text(report: Any) -> str:
 
 
 @pytest.mark.slow
-def test_without_a_file_markdown_is_printed_or_the_facts(report: Any, run_deploy: Run) -> None:
+def test_without_a_file_markdown_is_printed_or_the_facts(report, run_deploy):
     assert run_deploy("report", DIGITS, "--board", ROOMY).out == str(report)
     assert json.loads(run_deploy("report", DIGITS, "--board", ROOMY, "--json").out) == report.as_json()
 
 
 @pytest.mark.slow
-def test_needs_and_layers_are_those_of_inspect(facts: dict[str, Any]) -> None:
+def test_needs_and_layers_are_those_of_inspect(facts):
     inspected = deploy.inspect(DIGITS, board=ROOMY).as_json(memory=True)
     assert facts["memory"] == inspected["memory"]
     assert facts["arena"] == inspected["arena"]
@@ -140,7 +134,7 @@ def test_needs_and_layers_are_those_of_inspect(facts: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_each_other_option_is_what_inspect_says_of_it(facts: dict[str, Any]) -> None:
+def test_each_other_option_is_what_inspect_says_of_it(facts):
     base = ram_of(facts)
     by_flag = {each["flag"]: each for each in facts["other_options"]}
     for flag, option in {
@@ -158,7 +152,7 @@ def ram_of(facts: dict[str, Any]) -> int:
 
 
 @pytest.mark.slow
-def test_smaller_boards_are_named_that_have_room(facts: dict[str, Any]) -> None:
+def test_smaller_boards_are_named_that_have_room(facts):
     assert facts["other_boards"][0]["name"] == TIGHT
     for other in facts["other_boards"]:
         assert deploy.inspect(DIGITS, board=other["name"]).fits
@@ -166,7 +160,7 @@ def test_smaller_boards_are_named_that_have_room(facts: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_without_room_is_reported_with_what_would_do(kws: Path) -> None:
+def test_a_model_without_room_is_reported_with_what_would_do(kws):
     (board,) = deploy.report(kws, board=TIGHT).as_json()["boards"]
     assert not board["fits"]
     ram, flash, most = board["verdict"]
@@ -178,12 +172,12 @@ def test_a_model_without_room_is_reported_with_what_would_do(kws: Path) -> None:
 
 
 @pytest.fixture
-def kws(shared_dir: Path) -> Path:
+def kws(shared_dir):
     return shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
 
 
 @pytest.mark.slow
-def test_answers_on_labelled_data(labelled: dict[str, Any], few_boards: None) -> None:
+def test_answers_on_labelled_data(labelled, few_boards):
     facts = deploy.report(DIGITS, board=ROOMY, data=labelled).as_json()
     outputs = deploy.load(DIGITS).run({"image": labelled["image"]})
     right = np.argmax(outputs["digit"].reshape(360, 10), axis=1) == labelled["labels"]
@@ -198,7 +192,7 @@ def test_answers_on_labelled_data(labelled: dict[str, Any], few_boards: None) ->
 
 
 @pytest.mark.slow
-def test_layers_are_held_against_the_float_model(shared_dir: Path, few_boards: None) -> None:
+def test_layers_are_held_against_the_float_model(shared_dir, few_boards):
     """A float model and what was made of it: convolutions keep most of the signal."""
     integer, real = (shared_dir / "models" / f"tiny_ic_resnet8_{kind}" for kind in ("int8", "f32"))
     path = integer / "model.tflite"
@@ -213,7 +207,7 @@ def test_layers_are_held_against_the_float_model(shared_dir: Path, few_boards: N
 
 
 @pytest.mark.slow
-def test_another_network_beside_the_model_is_doubted() -> None:
+def test_another_network_beside_the_model_is_doubted():
     values = [{"decibels": decibels} for decibels in (-1.0, -2.0, 30.0)]
     assert columns.doubt(values[1:], "f.tflite") == ""
     assert columns.doubt([{"decibels": None}], "f.tflite") == ""
@@ -224,7 +218,7 @@ def test_another_network_beside_the_model_is_doubted() -> None:
 
 
 @pytest.mark.slow
-def test_boards_may_stand_behind_one_flag_or_each_behind_its_own(run_deploy: Run) -> None:
+def test_boards_may_stand_behind_one_flag_or_each_behind_its_own(run_deploy):
     each = run_deploy("report", DIGITS, "--board", ROOMY, "--board", "host")
     both = run_deploy("report", DIGITS, "--board", ROOMY, "host")
     assert each.out == both.out
@@ -232,7 +226,7 @@ def test_boards_may_stand_behind_one_flag_or_each_behind_its_own(run_deploy: Run
     assert "## host" in each.out
 
 
-def test_times_have_all_their_digits() -> None:
+def test_times_have_all_their_digits():
     assert [columns.FORMS["milliseconds"](s) for s in (1.5599, 0.0575, 0.00006)] == [
         "1,560 ms",
         "57.5 ms",
@@ -241,7 +235,7 @@ def test_times_have_all_their_digits() -> None:
 
 
 @pytest.mark.slow
-def test_an_archive_is_reported_as_it_is(facts: dict[str, Any], tmp_path: Path, run_deploy: Run) -> None:
+def test_an_archive_is_reported_as_it_is(facts, tmp_path, run_deploy):
     archive = tmp_path / "digits.tar"
     deploy.compile(DIGITS, board=ROOMY).save(archive)
     (ours,) = deploy.report(archive, board=ROOMY).as_json()["boards"]
@@ -255,7 +249,7 @@ def test_an_archive_is_reported_as_it_is(facts: dict[str, Any], tmp_path: Path, 
 
 
 @pytest.mark.arm
-def test_cycles_are_those_of_bench(require_package: Callable[..., None], few_boards: None) -> None:
+def test_cycles_are_those_of_bench(require_package, few_boards):
     require_package("unicorn", "capstone")
     (board,) = deploy.report(DIGITS, board=ROOMY, measure=True).as_json()["boards"]
     benched = deploy.bench(DIGITS, board=ROOMY, emulated=True, layers=True)
@@ -275,25 +269,25 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused(case: str, run_deploy: Run) -> None:
+def test_refused(case, run_deploy):
     words, said = REFUSED[case]
     outcome = run_deploy("report", DIGITS, "--board", ROOMY, *words)
     assert outcome.status == 1
     assert said in outcome.err
 
 
-def test_labels_that_do_not_match_are_refused(labelled: dict[str, Any]) -> None:
+def test_labels_that_do_not_match_are_refused(labelled):
     with pytest.raises(deploy.DeployError, match="there are 360 samples"):
         deploy.report(DIGITS, board=ROOMY, data={**labelled, "labels": labelled["labels"][1:]})
 
 
-def test_a_quantised_float_model_is_refused(labelled_file: Path, run_deploy: Run) -> None:
+def test_a_quantised_float_model_is_refused(labelled_file, run_deploy):
     words = ("--data", labelled_file, "--float-model", DIGITS)
     outcome = run_deploy("report", DIGITS, "--board", ROOMY, *words)
     assert "the --float-model is itself quantized" in outcome.err
 
 
-def test_a_file_of_the_users_is_left_alone(tmp_path: Path, run_deploy: Run) -> None:
+def test_a_file_of_the_users_is_left_alone(tmp_path, run_deploy):
     path = tmp_path / "mine.html"
     path.write_text("<p>mine</p>")
     outcome = run_deploy("report", DIGITS, "--board", ROOMY, "-o", path)

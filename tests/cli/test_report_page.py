@@ -1,8 +1,5 @@
 """A report in Chromium: tables are sorted, the arena is explored by mouse and keyboard, in light and dark."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,7 @@ LEAST_CONTRAST = 4.5  # WCAG AA, for text of this size
 
 
 @pytest.fixture(scope="module")
-def report_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "digits.html"
     data = {
         "image": np.load(DEMO / "digits_test.npz")["image"][:8],
@@ -30,7 +27,7 @@ def report_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def page(browser: Any, report_file: Path) -> Iterator[Any]:
+def page(browser, report_file):
     """The page; it may say nothing on the console, such as an error."""
     page = browser.new_page()
     said: list[str] = []
@@ -51,7 +48,7 @@ def layers(page: Any) -> Any:
     return page.locator("table", has_text="at the marked ones most RAM").first
 
 
-def test_a_heading_sorts_and_sorts_the_other_way(page: Any) -> None:
+def test_a_heading_sorts_and_sorts_the_other_way(page):
     heading = layers(page).locator("th", has_text="MACs")
     number = 1 + layers(page).locator("th").all_inner_texts().index(heading.inner_text())
     before = [int(cell.replace(",", "")) for cell in column(page, number)]
@@ -64,7 +61,7 @@ def test_a_heading_sorts_and_sorts_the_other_way(page: Any) -> None:
     assert [int(cell.replace(",", "")) for cell in column(page, number)] == sorted(before, reverse=True)
 
 
-def test_the_arena_is_read_step_by_step_with_the_keyboard(page: Any) -> None:
+def test_the_arena_is_read_step_by_step_with_the_keyboard(page):
     arena = deploy.inspect(DEMO / "digits.tflite", board="nucleo-l4r5zi").as_json(memory=True)["arena"]
     peak = arena["live_bytes"].index(max(arena["live_bytes"]))
     figure = page.locator("figure").first
@@ -80,7 +77,7 @@ def test_the_arena_is_read_step_by_step_with_the_keyboard(page: Any) -> None:
     assert said.inner_text().startswith(f"step {peak} of ")
 
 
-def test_a_buffer_is_picked_in_the_table_and_the_others_step_back(page: Any) -> None:
+def test_a_buffer_is_picked_in_the_table_and_the_others_step_back(page):
     figure = page.locator("figure").first
     figure.locator("summary").click()
     button = figure.locator(".buffers tbody").get_by_role("button", name="conv2d_2", exact=True)
@@ -96,7 +93,7 @@ def test_a_buffer_is_picked_in_the_table_and_the_others_step_back(page: Any) -> 
     assert figure.locator("svg .dimmed").count() == 0
 
 
-def test_the_picture_follows_the_mouse_and_grows(page: Any) -> None:
+def test_the_picture_follows_the_mouse_and_grows(page):
     figure = page.locator("figure").first
     picture = figure.locator("svg")
     box = picture.bounding_box()
@@ -109,7 +106,7 @@ def test_the_picture_follows_the_mouse_and_grows(page: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_the_page(browser: Any, report_file: Path, scheme: str) -> None:
+def test_text_stands_out_from_the_page(browser, report_file, scheme):
     page = browser.new_page(color_scheme=scheme)
     page.goto(report_file.as_uri())
     ground = brightness(page, "body", "backgroundColor")
@@ -123,9 +120,7 @@ def test_text_stands_out_from_the_page(browser: Any, report_file: Path, scheme: 
 
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_hinders_keyboards_and_screen_readers(
-    browser: Any, report_file: Path, scheme: str, width: int, require_package: Callable[..., None]
-) -> None:
+def test_nothing_hinders_keyboards_and_screen_readers(browser, report_file, scheme, width, require_package):
     require_package("axe_playwright_python")
     page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
     page.goto(report_file.as_uri())
@@ -134,7 +129,7 @@ def test_nothing_hinders_keyboards_and_screen_readers(
     page.close()
 
 
-def test_the_peak_in_the_picture_stands_out_too(browser: Any, report_file: Path) -> None:
+def test_the_peak_in_the_picture_stands_out_too(browser, report_file):
     page = browser.new_page(color_scheme="dark")
     page.goto(report_file.as_uri())
     label = page.locator("figure text", has_text="peak: ").first
@@ -150,7 +145,7 @@ def brightness(page: Any, selector: str, what: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_without_scripts_all_is_there(browser: Any, report_file: Path) -> None:
+def test_without_scripts_all_is_there(browser, report_file):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(report_file.as_uri())
@@ -160,7 +155,7 @@ def test_without_scripts_all_is_there(browser: Any, report_file: Path) -> None:
     context.close()
 
 
-def test_it_prints(browser: Any, report_file: Path) -> None:
+def test_it_prints(browser, report_file):
     page = browser.new_page()
     page.goto(report_file.as_uri())
     assert page.pdf().startswith(b"%PDF-")

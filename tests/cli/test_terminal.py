@@ -1,16 +1,13 @@
 """Output fits the terminal: width, encoding, tables that line up, progress that does not interfere."""
 
-from __future__ import annotations
-
 import io
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -19,7 +16,7 @@ from deploy.cli.console import print_result, progress, table
 from deploy.cli.terminal_width import SPELLINGS, fitted, fitted_table, terminal_columns
 
 
-def test_numbers_stand_to_the_right_and_words_to_the_left() -> None:
+def test_numbers_stand_to_the_right_and_words_to_the_left():
     assert table(("name", "bytes"), [("a", "1,024"), ("abcdef", "-"), ("b", "7")]) == (
         "name    bytes\n"
         "a       1,024\n"
@@ -28,25 +25,23 @@ def test_numbers_stand_to_the_right_and_words_to_the_left() -> None:
     )  # fmt: skip
 
 
-def test_a_table_may_be_empty() -> None:
+def test_a_table_may_be_empty():
     assert table(("name", "bytes"), []) == "name  bytes"
 
 
-def test_a_result_is_printed_for_people_or_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_result_is_printed_for_people_or_for_machines(capsys):
     print_result(False, {"a": 1}, "text")
     print_result(True, {"a": 1}, "text")
     assert capsys.readouterr() == ('text\n{\n  "a": 1\n}\n', "")
 
 
-def test_progress_is_silent_where_nobody_sits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_silent_where_nobody_sits(capsys):
     with progress("working", 2) as bar:
         bar.step("one")
     assert capsys.readouterr() == ("", "")
 
 
-def test_progress_shows_one_bar_on_stderr_of_a_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_shows_one_bar_on_stderr_of_a_terminal(capsys, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")  # the tests may run where TERM is dumb
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr(
@@ -62,9 +57,7 @@ def test_progress_shows_one_bar_on_stderr_of_a_terminal(
     assert "inner" not in err
 
 
-def test_a_compile_shows_what_it_is_at(
-    model: Path, run_deploy: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compile_shows_what_it_is_at(model, run_deploy, monkeypatch):
     shown: list[tuple[str, str]] = []
 
     class Bar:
@@ -87,7 +80,7 @@ WIDE = "  layers     7: " + ", ".join(f"conv2d_{number}" for number in range(12)
 MANY = [("name", *(f"column{n}" for n in range(9))), ("a_model", *(f"{n},000" for n in range(9)))]
 
 
-def test_a_long_line_goes_on_below_its_last_cell() -> None:
+def test_a_long_line_goes_on_below_its_last_cell():
     assert fitted(WIDE, 60).splitlines() == [
         "  layers     7: conv2d_0, conv2d_1, conv2d_2, conv2d_3,",
         "             conv2d_4, conv2d_5, conv2d_6, conv2d_7,",
@@ -95,7 +88,7 @@ def test_a_long_line_goes_on_below_its_last_cell() -> None:
     ]
 
 
-def test_a_sentence_goes_on_a_little_to_the_right() -> None:
+def test_a_sentence_goes_on_a_little_to_the_right():
     assert fitted("error: the arena needs more\n  hint: take a larger board", 20).splitlines() == [
         "error: the arena",
         "  needs more",
@@ -105,11 +98,11 @@ def test_a_sentence_goes_on_a_little_to_the_right() -> None:
 
 
 @pytest.mark.parametrize("text", ["short\n\n  lines", "x" * 100, f"| {'cell | ' * 30}", "", "a\n"])
-def test_what_fits_or_cannot_be_broken_stays(text: str) -> None:
+def test_what_fits_or_cannot_be_broken_stays(text):
     assert fitted(text, 40) == text
 
 
-def test_a_column_of_text_is_broken_in_its_place() -> None:
+def test_a_column_of_text_is_broken_in_its_place():
     rows = [("op", "elements", "bits"), ("compare", "i8; i16; i32; i64; f32", "8"), ("add", "i8", "16")]
     assert fitted_table(rows, (False, False, True), 30).splitlines() == [
         "op       elements         bits",
@@ -119,7 +112,7 @@ def test_a_column_of_text_is_broken_in_its_place() -> None:
     ]
 
 
-def test_a_row_of_many_numbers_takes_two_lines() -> None:
+def test_a_row_of_many_numbers_takes_two_lines():
     assert fitted_table(MANY, (False, *[True] * 9), 40).splitlines() == [
         "name     column0  column1  column2",
         "    column3  column4  column5  column6",
@@ -131,7 +124,7 @@ def test_a_row_of_many_numbers_takes_two_lines() -> None:
 
 
 @pytest.mark.parametrize("columns", [20, 40, 60, 79, 80, 200])
-def test_no_word_is_lost_and_no_line_is_too_long(columns: int) -> None:
+def test_no_word_is_lost_and_no_line_is_too_long(columns):
     rows = [*MANY, ("b", *("-" * 9))]
     text = f"{fitted_table(rows, (False, *[True] * 9), columns)}\n{fitted(WIDE, columns)}"
     assert sorted(text.split()) == sorted([*(cell for row in rows for cell in row), *WIDE.split()])
@@ -143,13 +136,13 @@ class _Screen(io.StringIO):
         return True
 
 
-def test_only_a_terminal_has_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_terminal_has_a_width(monkeypatch):
     monkeypatch.setenv("COLUMNS", "50")
     assert terminal_columns(_Screen()) == 50
     assert terminal_columns(io.StringIO()) is None
 
 
-def test_results_fit_the_terminal_and_code_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_fit_the_terminal_and_code_stays_whole(monkeypatch):
     screen = _Screen()
     monkeypatch.setenv("COLUMNS", "50")
     monkeypatch.setattr("sys.stdout", screen)
@@ -178,9 +171,7 @@ def deploy(environment: dict[str, str], *words: object) -> subprocess.CompletedP
 
 @pytest.mark.slow
 @pytest.mark.parametrize("environment", ENCODINGS, ids=lambda environment: next(iter(environment.values())))
-def test_a_map_of_memory_is_drawn_in_ascii_where_nothing_else_can_be_shown(
-    environment: dict[str, str], repo_root: Path
-) -> None:
+def test_a_map_of_memory_is_drawn_in_ascii_where_nothing_else_can_be_shown(environment, repo_root):
     words = ("inspect", repo_root / "deploy/demo/digits.tflite", "--memory")
     known = deploy({"PYTHONIOENCODING": "utf-8"}, *words).stdout.decode("utf-8")
     assert not known.isascii()
@@ -193,7 +184,7 @@ def test_a_map_of_memory_is_drawn_in_ascii_where_nothing_else_can_be_shown(
 
 
 @pytest.mark.slow
-def test_a_name_that_cannot_be_shown_is_escaped(repo_root: Path, tmp_path: Path) -> None:
+def test_a_name_that_cannot_be_shown_is_escaped(repo_root, tmp_path):
     model = tmp_path / "模型.tflite"
     shutil.copy(repo_root / "deploy/demo/digits.tflite", model)
     done = deploy({"PYTHONIOENCODING": "ascii"}, "inspect", model)
@@ -203,5 +194,5 @@ def test_a_name_that_cannot_be_shown_is_escaped(repo_root: Path, tmp_path: Path)
     assert rb"\u6a21" in refused.stderr
 
 
-def test_every_spelling_is_one_ascii_letter() -> None:
+def test_every_spelling_is_one_ascii_letter():
     assert all(len(spelling) == 1 and spelling.isascii() for spelling in SPELLINGS.values())

@@ -1,12 +1,7 @@
 """Models with many inputs, counted outputs, ONNX quantization or constants in RAM, on devices."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +17,7 @@ INPUTS = 40
 
 
 @pytest.mark.cc
-def test_forty_inputs_are_summed(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
+def test_forty_inputs_are_summed(tmp_path, run_deploy):
     build = QdqBuilder("many")
     names = [build.real_input(f"x{number}", (1, 4)) for number in range(INPUTS)]
     (tmp_path / "many.onnx").write_bytes(build.finish(build.node("Sum", *names)))
@@ -47,16 +42,13 @@ def test_forty_inputs_are_summed(tmp_path: Path, run_deploy: Callable[..., Any])
     np.testing.assert_array_equal(next(iter(np.load(out).values())), wanted)
 
 
-Run = Callable[..., Any]
-
-
 @pytest.fixture
-def detector(tmp_path: Path) -> Path:
+def detector(tmp_path):
     (path := tmp_path / "chosen.onnx").write_bytes(file_of(LISTED, 1, 2, 8))
     return path
 
 
-def test_inspect_says_what_the_count_means(detector: Path, run_deploy: Run) -> None:
+def test_inspect_says_what_the_count_means(detector, run_deploy):
     outcome = run_deploy("inspect", detector)
     assert outcome.status == 0, outcome.err
     assert (
@@ -67,9 +59,7 @@ def test_inspect_says_what_the_count_means(detector: Path, run_deploy: Run) -> N
 
 @pytest.mark.cc
 @pytest.mark.parametrize("board", ["host", "mps2-an386"])
-def test_onnx_runtime_has_the_same_rows(
-    board: str, detector: Path, run_deploy: Run, require_package: Run, require_tool: Run
-) -> None:
+def test_onnx_runtime_has_the_same_rows(board, detector, run_deploy, require_package, require_tool):
     require_package("onnxruntime")
     if board != "host":
         require_tool("arm-none-eabi-gcc")
@@ -80,7 +70,7 @@ def test_onnx_runtime_has_the_same_rows(
 
 
 @pytest.mark.cc
-def test_a_run_gives_rows_and_their_count(detector: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_a_run_gives_rows_and_their_count(detector, tmp_path, run_deploy):
     boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 0.9], [5, 5, 6, 6], *[[9, 9, 9, 9]] * 5]], np.float32)
     scores = np.zeros((1, 2, 8), np.float32)
     scores[0, 1, :3] = 0.6, 0.9, 0.7
@@ -98,7 +88,7 @@ def test_a_run_gives_rows_and_their_count(detector: Path, tmp_path: Path, run_de
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_model_costs_what_its_twin_of_the_other_format_costs(tmp_path: Path, run_deploy: Run) -> None:
+def test_a_model_costs_what_its_twin_of_the_other_format_costs(tmp_path, run_deploy):
     images = np.random.default_rng(0).integers(-128, 128, (3, 1, 12, 12, 3)).astype(np.int8)
     np.savez(tmp_path / "x.npz", image=images)
     found, outputs = [], []
@@ -115,7 +105,7 @@ def test_a_model_costs_what_its_twin_of_the_other_format_costs(tmp_path: Path, r
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_model_with_planes_equals_the_reference_layer_by_layer(tmp_path: Path, run_deploy: Run) -> None:
+def test_a_model_with_planes_equals_the_reference_layer_by_layer(tmp_path, run_deploy):
     path = tmp_path / "planes.onnx"
     path.write_bytes(onnx_twin(network(), channels_first=True))
     outcome = run_deploy("verify", path, "--board", "mps2-an386", "--layers")
@@ -124,7 +114,7 @@ def test_a_model_with_planes_equals_the_reference_layer_by_layer(tmp_path: Path,
 
 
 @pytest.mark.parametrize(("board", "places"), [("nucleo-l4r5zi", True), ("mps2-an386", False)])
-def test_constants_go_to_ram_where_flash_waits(board: str, places: bool) -> None:
+def test_constants_go_to_ram_where_flash_waits(board, places):
     assert options_in_firmware(load_board(board), CompileOptions()).place is places
 
 
@@ -136,10 +126,10 @@ def test_constants_go_to_ram_where_flash_waits(board: str, places: bool) -> None
         CompileOptions(shapes={"x": ((1, 2), 4)}),
     ],
 )
-def test_what_forbids_that_is_left_as_it_is(options: CompileOptions) -> None:
+def test_what_forbids_that_is_left_as_it_is(options):
     assert options_in_firmware(load_board("nucleo-l4r5zi"), options) == options
 
 
-def test_all_else_stays() -> None:
+def test_all_else_stays():
     options = CompileOptions(ram_bytes=9000)
     assert options_in_firmware(load_board("nucleo-l4r5zi"), options) == replace(options, place=True)

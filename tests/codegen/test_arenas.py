@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -47,7 +46,7 @@ FEW = (Pool("DTCM", 200), Pool("SRAM"))
 
 
 @pytest.fixture
-def residual(tmp_path: Path) -> Graph:
+def residual(tmp_path):
     path = tmp_path / "residual.tflite"
     path.write_bytes(TINY["residual"]())
     return load_model(path)
@@ -67,20 +66,20 @@ def samples(graph: Graph, count: int = 3) -> list[Sample]:
     ]
 
 
-def test_one_pool_is_the_arena_several_are_named() -> None:
+def test_one_pool_is_the_arena_several_are_named():
     assert arenas_of({"arena": 9}) == (Arena("arena", "", 9),)
     assert arenas_of({"SRAM": 9}) == (Arena("arena", "SRAM", 9),)
     assert [a.name for a in arenas_of({"DTCM": 1, "AXI SRAM": 2})] == ["dtcm_arena", "axi_sram_arena"]
 
 
-def test_an_arena_that_the_fastest_memory_has_room_for_is_one_piece() -> None:
+def test_an_arena_that_the_fastest_memory_has_room_for_is_one_piece():
     room = FAST.bytes - FIRMWARE_RAM_BYTES
     assert pools_for(TARGET, room) == ()
     assert pools_for(TARGET, room + 1) == (Pool("DTCM", room), Pool("SRAM", SLOW.bytes))
     assert pools_for(Target("cortex-m4", regions=(FAST,)), room + 1) == ()
 
 
-def test_named_memories_come_fastest_first_and_are_no_larger_than_they_are() -> None:
+def test_named_memories_come_fastest_first_and_are_no_larger_than_they_are():
     wished = (Pool("SRAM", 1 << 30), Pool("DTCM", 100))
     assert chosen_pools(TARGET, wished) == (Pool("DTCM", 100), Pool("SRAM", SLOW.bytes))
 
@@ -98,13 +97,13 @@ def test_named_memories_come_fastest_first_and_are_no_larger_than_they_are() -> 
         ),
     ],
 )
-def test_a_memory_that_is_not_there_is_reported(target: Target, says: str) -> None:
+def test_a_memory_that_is_not_there_is_reported(target, says):
     with pytest.raises(BoardError) as refused:
         chosen_pools(target, (Pool("SRAN"),))
     assert str(refused.value) == f'error: "SRAN" is not a RAM region of this board{says}'
 
 
-def test_memories_that_are_too_small_say_by_how_much(residual: Graph) -> None:
+def test_memories_that_are_too_small_say_by_how_much(residual):
     with pytest.raises(FitError) as refused:
         spread(residual, (Pool("DTCM", 40), Pool("SRAM", 376)))
     text = str(refused.value)
@@ -112,7 +111,7 @@ def test_memories_that_are_too_small_say_by_how_much(residual: Graph) -> None:
     assert text.endswith("hint: enlarge the pool, add another --pool, or use --optimize ram")
 
 
-def test_what_is_used_most_for_its_size_lies_in_the_fast_memory(residual: Graph) -> None:
+def test_what_is_used_most_for_its_size_lies_in_the_fast_memory(residual):
     model = spread(residual)
     assert 0 < model.plan.pool_bytes["DTCM"] <= 200 < sum(model.plan.pool_bytes.values())
     used = {"DTCM": 0, "SRAM": 0}
@@ -124,11 +123,11 @@ def test_what_is_used_most_for_its_size_lies_in_the_fast_memory(residual: Graph)
     assert used["DTCM"] / size["DTCM"] > used["SRAM"] / size["SRAM"]
 
 
-def test_a_memory_that_nothing_lies_in_is_not_a_parameter(residual: Graph) -> None:
+def test_a_memory_that_nothing_lies_in_is_not_a_parameter(residual):
     assert tuple(spread(residual, (Pool("DTCM"), Pool("SRAM"))).plan.pool_bytes) == ("DTCM",)
 
 
-def test_the_header_names_every_memory_and_where_inputs_and_outputs_lie(residual: Graph) -> None:
+def test_the_header_names_every_memory_and_where_inputs_and_outputs_lie(residual):
     model = spread(residual)
     header = model.sources["net.h"]
     sizes = model.plan.pool_bytes
@@ -141,7 +140,7 @@ def test_the_header_names_every_memory_and_where_inputs_and_outputs_lie(residual
     assert "NET_DTCM_ARENA_BYTES and NET_SRAM_ARENA_BYTES of working memory" in header
 
 
-def test_the_serial_line_sends_arenas_and_a_streamed_input_behind_them(residual: Graph) -> None:
+def test_the_serial_line_sends_arenas_and_a_streamed_input_behind_them(residual):
     for is_streamed in (False, True):
         model = spread(residual, stream=is_streamed)
         fast, slow = model.plan.pool_bytes.values()
@@ -154,9 +153,7 @@ def test_the_serial_line_sends_arenas_and_a_streamed_input_behind_them(residual:
 @pytest.mark.cc
 @pytest.mark.parametrize("optimize", [Optimize.RAM, Optimize.SPEED])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_the_bits_are_those_of_one_memory(
-    optimize: Optimize, compiler: str, residual: Graph, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_the_bits_are_those_of_one_memory(optimize, compiler, residual, tmp_path, require_tool):
     require_tool(compiler)
     model, given = spread(residual, optimize=optimize), samples(residual)
     assert len(model.plan.pool_bytes) == 2
@@ -165,7 +162,7 @@ def test_the_bits_are_those_of_one_memory(
 
 
 @pytest.mark.cc
-def test_garbage_in_free_memory_of_each_changes_nothing(residual: Graph, tmp_path: Path) -> None:
+def test_garbage_in_free_memory_of_each_changes_nothing(residual, tmp_path):
     poisoned = Poisoned(spread(residual), tmp_path)
     for sample in samples(residual):
         made, wanted = poisoned.run(sample), run_graph(residual, sample)
@@ -185,7 +182,7 @@ def held_rows() -> Graph:
 
 
 @pytest.mark.cc
-def test_states_in_several_memories_are_reset_and_kept(tmp_path: Path) -> None:
+def test_states_in_several_memories_are_reset_and_kept(tmp_path):
     graph = held_rows()
     model = spread(graph, (Pool("DTCM", 16), Pool("SRAM")))
     assert {model.plan.buffers[state.name].pool for state in graph.states} == {"DTCM", "SRAM"}
@@ -199,7 +196,7 @@ def test_states_in_several_memories_are_reset_and_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.cc
-def test_a_streamed_input_comes_in_behind_the_slowest(residual: Graph, tmp_path: Path) -> None:
+def test_a_streamed_input_comes_in_behind_the_slowest(residual, tmp_path):
     model = spread(residual, stream=True)
     assert model.inputs[0].arena == len(model.plan.pool_bytes) - 1 == 1
     host = build(model.sources, tmp_path)
@@ -216,7 +213,7 @@ def digits(apart: bool, optimize: Optimize = Optimize.RAM) -> CompiledModel:
     return compile_job(read_job(DIGITS, HOST, CompileOptions(optimize=optimize, caller_owns_io=apart)))
 
 
-def test_the_arena_has_no_room_for_them() -> None:
+def test_the_arena_has_no_room_for_them():
     inside, apart = digits(apart=False), digits(apart=True)
     assert apart.plan.arena_bytes < inside.plan.arena_bytes
     assert apart.whole_tensor_bound_bytes <= inside.whole_tensor_bound_bytes
@@ -226,14 +223,14 @@ def test_the_arena_has_no_room_for_them() -> None:
     )
 
 
-def test_the_header_gives_no_offsets_that_are_not_there() -> None:
+def test_the_header_gives_no_offsets_that_are_not_there():
     inside, apart = (digits(each).sources["digits.h"] for each in (False, True))
     assert "#define DIGITS_IMAGE_OFFSET" in inside
     assert "_OFFSET" not in apart
     assert "The arena has no room for inputs and outputs: they lie in memory of yours" in apart
 
 
-def test_only_inside_the_arena_a_result_is_written_where_its_operand_lies() -> None:
+def test_only_inside_the_arena_a_result_is_written_where_its_operand_lies():
     kinds = {"x": Kind.INPUT, "a": Kind.INNER, "b": Kind.INNER, "y": Kind.OUTPUT}
     tensors = [PlanTensor(name, 1, 8, kind) for name, kind in kinds.items()]
     step, pairs = Step((Rows(0, 1),), (Rows(0, 1),)), (("x", "a"), ("a", "b"), ("b", "y"))
@@ -245,7 +242,7 @@ def test_only_inside_the_arena_a_result_is_written_where_its_operand_lies() -> N
 
 @pytest.mark.cc
 @pytest.mark.parametrize("optimize", Optimize, ids=lambda o: o.value)
-def test_the_bits_are_the_same(optimize: Optimize, tmp_path: Path) -> None:
+def test_the_bits_are_the_same(optimize, tmp_path):
     graph, model = load_model(DIGITS), build(digits(True, optimize).sources, tmp_path)
     (name,) = graph.inputs
     for image in np.random.default_rng(5).integers(-128, 128, (5, *graph.types[name].shape), np.int8):
@@ -254,9 +251,7 @@ def test_the_bits_are_the_same(optimize: Optimize, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("apart", "arena_bytes"), [(False, 128), (True, 64)])
-def test_what_goes_element_by_element_writes_over_no_input_of_the_caller(
-    apart: bool, arena_bytes: int
-) -> None:
+def test_what_goes_element_by_element_writes_over_no_input_of_the_caller(apart, arena_bytes):
     """a = x + x; b = a + a; y = b + b: in the arena two vectors, the caller's own leave one."""
     nodes = tuple(Node(f"twice {y}", Add(), (x, x), (y,)) for x, y in ("xa", "ab", "by"))
     graph = Graph("chain", ("x",), ("y",), nodes, dict.fromkeys("xaby", int8(1, 64)), {})
@@ -270,7 +265,7 @@ def test_what_goes_element_by_element_writes_over_no_input_of_the_caller(
     assert "a" in written_over
 
 
-def test_a_program_that_calls_the_model_has_arrays_of_its_own_for_them() -> None:
+def test_a_program_that_calls_the_model_has_arrays_of_its_own_for_them():
     model, board = digits(apart=True), load_board("host")
     files = platform_of(board).files(project_source(artifact_of(model)), board, App.STANDALONE)
     main = files["src/main.c"]
@@ -291,16 +286,16 @@ def stage(*memories: str) -> LoweredStage:
     return cast(LoweredStage, made)
 
 
-def test_where_any_memory_will_do_nothing_is_spread() -> None:
+def test_where_any_memory_will_do_nothing_is_spread():
     assert stage().kernel.demand == ANYWHERE
     assert pools_demanded([stage(), stage()], M55, (Pool("SRAM"),)) == ()
 
 
-def test_one_that_demands_a_memory_spreads_over_all_of_the_board() -> None:
+def test_one_that_demands_a_memory_spreads_over_all_of_the_board():
     assert pools_demanded([stage(), stage("SRAM")], M55, ()) == ALL
 
 
-def test_what_the_user_names_is_all_that_is_offered() -> None:
+def test_what_the_user_names_is_all_that_is_offered():
     assert pools_demanded([stage("SRAM")], M55, (Pool("SRAM", 100),)) == (Pool("SRAM", 100),)
 
 
@@ -312,9 +307,7 @@ def test_what_the_user_names_is_all_that_is_offered() -> None:
         (Target("cortex-m55"), (), "which this board does not have", "there is none: name a board"),
     ],
 )
-def test_a_memory_that_is_not_offered_is_reported(
-    target: Target, chosen: tuple[Pool, ...], why: str, hint: str
-) -> None:
+def test_a_memory_that_is_not_offered_is_reported(target, chosen, why, hint):
     with pytest.raises(BoardError) as refused:
         pools_demanded([stage("SRAM", "AXI")], target, chosen)
     assert refused.value.what == f'conv2d "c" (NPU) needs memory in AXI or SRAM, {why}'

@@ -99,24 +99,24 @@ def require_more_arena_is_no_slower(asked: Asked) -> None:
 
 
 @EVERY
-def test_a_larger_arena_never_means_more_cycles(name: str) -> None:
+def test_a_larger_arena_never_means_more_cycles(name):
     require_more_arena_is_no_slower(Asked(NETWORKS[name]()))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW_NETWORKS)
-def test_a_larger_arena_never_means_more_cycles_in_odd_graphs(name: str) -> None:
+def test_a_larger_arena_never_means_more_cycles_in_odd_graphs(name):
     require_more_arena_is_no_slower(Asked(GRAPHS[name]()))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
-def test_a_larger_arena_never_means_more_cycles_of_a_file(name: str, shared_dir: Path) -> None:
+def test_a_larger_arena_never_means_more_cycles_of_a_file(name, shared_dir):
     require_more_arena_is_no_slower(of_a_file(name, shared_dir))
 
 
 @pytest.mark.parametrize("name", [*NETWORKS, "long_skip"])
-def test_flash_is_kept_to_and_more_of_it_never_means_more_cycles(name: str) -> None:
+def test_flash_is_kept_to_and_more_of_it_never_means_more_cycles(name):
     """Fast kernels and small ones are one offer: of both, the fastest within the flash."""
     asked = Asked((NETWORKS.get(name) or GRAPHS[name])())
     least, most = (flash_bytes(asked.plan(optimize=goal)) for goal in (Optimize.SIZE, Optimize.SPEED))
@@ -128,7 +128,7 @@ def test_flash_is_kept_to_and_more_of_it_never_means_more_cycles(name: str) -> N
 
 
 @pytest.mark.slow
-def test_each_step_of_flash_is_met_and_makes_resnet_no_slower(shared_dir: Path) -> None:
+def test_each_step_of_flash_is_met_and_makes_resnet_no_slower(shared_dir):
     """Ten steps from 100 to 210 KB; a step that untransformed weights fit is not refused."""
     asked = of_a_file("tiny_ic_resnet8_int8", shared_dir)
     smallest, cycles = flash_bytes(asked.plan(optimize=Optimize.SIZE)), list[int]()
@@ -144,7 +144,7 @@ def test_each_step_of_flash_is_met_and_makes_resnet_no_slower(shared_dir: Path) 
     assert cycles == sorted(cycles, reverse=True)
 
 
-def test_kernels_that_differ_in_integers_are_merged_for_less_flash() -> None:
+def test_kernels_that_differ_in_integers_are_merged_for_less_flash():
     """Twins share a function, in the same order of rows."""
     asked = Asked(GRAPHS["layers_alike"](), replace(DSP, pairs_instructions=True))
     meaning, free = run_meaning(asked.job.model.graph), asked.plan()
@@ -156,7 +156,7 @@ def test_kernels_that_differ_in_integers_are_merged_for_less_flash() -> None:
     assert flash_bytes(least) < flash_bytes(free)
 
 
-def test_the_flash_that_a_refusal_names_is_enough() -> None:
+def test_the_flash_that_a_refusal_names_is_enough():
     """The small kernels of --optimize size count, too."""
     asked = Asked(GRAPHS["layers_alike"]())
     with pytest.raises(FitError) as refused:
@@ -165,7 +165,7 @@ def test_the_flash_that_a_refusal_names_is_enough() -> None:
     assert flash_bytes(asked.plan(flash_bytes=int(enough))) == int(enough)
 
 
-def test_constants_above_the_flash_are_refused_before_any_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_constants_above_the_flash_are_refused_before_any_plan(monkeypatch):
     asked = Asked(transformed())
     with monkeypatch.context() as patched:
         patched.setattr("codegen.fit.budgets.archive_of", lambda *_: pytest.fail("a search began"))
@@ -175,7 +175,7 @@ def test_constants_above_the_flash_are_refused_before_any_plan(monkeypatch: pyte
     assert flash_bytes(asked.plan(flash_bytes=enough, optimize=Optimize.SIZE)) <= enough
 
 
-def test_both_budgets_are_kept_to_at_once() -> None:
+def test_both_budgets_are_kept_to_at_once():
     asked = Asked(transformed())
     fastest, least = asked.plan(), asked.plan(optimize=Optimize.RAM)
     flash, arena = flash_bytes(fastest) - 1, (fastest.plan.arena_bytes + least.plan.arena_bytes) // 2
@@ -185,7 +185,7 @@ def test_both_budgets_are_kept_to_at_once() -> None:
 
 
 @EVERY
-def test_plans_within_budgets_compute_the_same(name: str) -> None:
+def test_plans_within_budgets_compute_the_same(name):
     graph = NETWORKS[name]()
     asked = Asked(graph)
     types = {value: graph.types[value].shape for value in graph.inputs}
@@ -197,7 +197,7 @@ def test_plans_within_budgets_compute_the_same(name: str) -> None:
         assert all(np.array_equal(made[value], wanted[value]) for value in graph.outputs)
 
 
-def test_the_archive_is_the_same_whatever_was_asked_first() -> None:
+def test_the_archive_is_the_same_whatever_was_asked_first():
     """Budgets are no part of the search: two processes that ask in another order have the same plans."""
     asked = [Asked(light_behind_heavy()) for _ in range(2)]
     budgets = asked[0].arenas()
@@ -208,7 +208,7 @@ def test_the_archive_is_the_same_whatever_was_asked_first() -> None:
     assert found[0] == found[1][::-1]
 
 
-def test_a_thorough_search_finds_what_the_quick_one_finds_and_more() -> None:
+def test_a_thorough_search_finds_what_the_quick_one_finds_and_more():
     job = Asked(light_behind_heavy()).job
     searched = (replace(CompileOptions(), is_thorough=is_thorough) for is_thorough in (False, True))
     quick, thorough = (offers_for(replace(job, options=options)) for options in searched)
@@ -217,7 +217,7 @@ def test_a_thorough_search_finds_what_the_quick_one_finds_and_more() -> None:
     assert len(thorough.each) > len(quick.each)
 
 
-def test_a_larger_budget_makes_more_layers_wide_until_all_are() -> None:
+def test_a_larger_budget_makes_more_layers_wide_until_all_are():
     asked = Asked(light_behind_heavy(), replace(DSP, pairs_instructions=True))
 
     def wide(plan: CompiledPlan) -> int:
@@ -245,7 +245,7 @@ BARS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BARS)
-def test_models_reach_their_cycles_within_their_budgets(name: str, shared_dir: Path) -> None:
+def test_models_reach_their_cycles_within_their_budgets(name, shared_dir):
     asked, found = of_a_file(name, shared_dir), {}
     for budget in BARS[name]:
         plan = asked.plan(ram_bytes=budget)
@@ -266,12 +266,12 @@ def test_models_reach_their_cycles_within_their_budgets(name: str, shared_dir: P
         ("tflm_micro_speech_int8", 2_616),
     ],
 )
-def test_the_least_arenas_of_models(name: str, least: int, shared_dir: Path) -> None:
+def test_the_least_arenas_of_models(name, least, shared_dir):
     assert of_a_file(name, shared_dir).plan(optimize=Optimize.RAM).plan.arena_bytes <= least
 
 
 @EVERY
-def test_no_plan_is_faster_than_the_bound_of_its_arena(name: str) -> None:
+def test_no_plan_is_faster_than_the_bound_of_its_arena(name):
     offers = offers_for(Asked(NETWORKS[name]()).job)
     assert all(0 < each.bound_cycles <= each.cycles for each in offers.each)
     arenas = [each.arena_bytes for each in offers.each]
@@ -280,7 +280,7 @@ def test_no_plan_is_faster_than_the_bound_of_its_arena(name: str) -> None:
     assert bounds == sorted(bounds, reverse=True)
 
 
-def test_what_budgets_buy_is_a_page_and_a_picture() -> None:
+def test_what_budgets_buy_is_a_page_and_a_picture():
     offers = offers_for(Asked(transformed()).job)
     page, picture = offers_page(offers), offers_svg(offers)
     assert all(f"{each.arena_bytes:,}" in page for each in offers.each)
@@ -290,6 +290,6 @@ def test_what_budgets_buy_is_a_page_and_a_picture() -> None:
 
 
 @pytest.mark.slow
-def test_short_code_does_not_enlarge_an_arena(shared_dir: Path) -> None:
+def test_short_code_does_not_enlarge_an_arena(shared_dir):
     """ResNet8's last layer orders all rows differently, if it is computed by plain loops on the M7."""
     assert of_a_file("tiny_ic_resnet8_int8", shared_dir, "mps2-an500").plan().plan.arena_bytes <= 42_716

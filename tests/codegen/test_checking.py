@@ -1,12 +1,8 @@
 """With --check a pass or a schedule that changes what is computed is found, and named."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +31,7 @@ def darker(graph: Graph) -> Outcome:
 
 
 @pytest.fixture
-def wrong_pass() -> Iterator[None]:
+def wrong_pass():
     module = SimpleNamespace(
         __doc__="Makes it darker.", darker=darker, TABLE="MEANING", BEFORE="remove-identity", WHY="anywhere"
     )
@@ -44,7 +40,7 @@ def wrong_pass() -> Iterator[None]:
     unregister(PASSES, "darker")
 
 
-def test_a_pass_that_changes_the_result_is_found(wrong_pass: None) -> None:
+def test_a_pass_that_changes_the_result_is_found(wrong_pass):
     deploy.compile(DIGITS, "mps2-an386")  # nobody looks
     with pytest.raises(CheckError) as caught:
         deploy.compile(DIGITS, "mps2-an386", check=True)
@@ -54,12 +50,12 @@ def test_a_pass_that_changes_the_result_is_found(wrong_pass: None) -> None:
     deploy.compile(DIGITS, "mps2-an386", check=True, disable="darker")
 
 
-def test_the_command_says_it_too(wrong_pass: None, run_deploy: Callable[..., Any]) -> None:
+def test_the_command_says_it_too(wrong_pass, run_deploy):
     done = run_deploy("inspect", DIGITS, "--board", "host", "--check")
     assert (done.status, done.err.startswith("error: the pass darker changes what")) == (1, True)
 
 
-def test_a_schedule_that_changes_the_result_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schedule_that_changes_the_result_is_found(monkeypatch):
     def forgetful(proc: Proc, var: str, factor: int, outer: str, inner: str) -> Proc:
         made = split(proc, var, factor, outer, inner)
         return Proc(made.name, made.params, made.body[:1])  # without the rest of the split
@@ -78,11 +74,11 @@ def test_a_schedule_that_changes_the_result_is_found(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
-def test_the_passes_of_real_models_change_nothing(name: str, shared_dir: Path) -> None:
+def test_the_passes_of_real_models_change_nothing(name, shared_dir):
     deploy.compile(shared_dir / "models" / name / "model.tflite", "mps2-an386", check=True)
 
 
-def test_sums_of_floats_may_be_made_in_another_order() -> None:
+def test_sums_of_floats_may_be_made_in_another_order():
     numbers = np.array([1.0, 1000.0, np.nan], np.float32)
     assert _are_same(numbers, numbers + np.float32(0.005))
     assert not _are_same(numbers, numbers + np.float32(0.02))

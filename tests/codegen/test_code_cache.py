@@ -55,7 +55,7 @@ def is_read_once(kernel: Kernel) -> bool:
     return code_read(body, 1024) == statement_bytes(body)
 
 
-def test_the_longest_whose_loops_fit_is_taken() -> None:
+def test_the_longest_whose_loops_fit_is_taken():
     anywhere, in_a_kilobyte = kernel_on(DSP), kernel_on(KB)
     assert [kernel.point["unroll"] for kernel in (anywhere, in_a_kilobyte)] == [16, 4]
     assert is_read_once(in_a_kilobyte)
@@ -65,7 +65,7 @@ def test_the_longest_whose_loops_fit_is_taken() -> None:
     assert not is_read_once(kernel_on(KB, tuned=longer))
 
 
-def test_where_no_loop_fits_the_longest_that_reads_at_most_twice_the_least_is_taken() -> None:
+def test_where_no_loop_fits_the_longest_that_reads_at_most_twice_the_least_is_taken():
     """What is read once weighs little, but three times as much is felt."""
     kernel = kernel_on(replace(DSP, code_cache_bytes=300))
     assert kernel.space is not None
@@ -78,11 +78,11 @@ def test_where_no_loop_fits_the_longest_that_reads_at_most_twice_the_least_is_ta
     assert kernel.point["unroll"] == max(within) == 2
 
 
-def test_what_fits_anyway_stays_as_it_is() -> None:
+def test_what_fits_anyway_stays_as_it_is():
     assert kernel_on(replace(DSP, code_cache_bytes=8192)).point == kernel_on(DSP).point
 
 
-def test_it_is_where_tuning_begins_and_a_record_has_the_last_word() -> None:
+def test_it_is_where_tuning_begins_and_a_record_has_the_last_word():
     kernel = kernel_on(KB)
     assert kernel.space is not None
     assert kernel.space.default == kernel.point
@@ -90,7 +90,7 @@ def test_it_is_where_tuning_begins_and_a_record_has_the_last_word() -> None:
     assert kernel_on(KB, tuned=record).point["unroll"] == 16
 
 
-def test_a_loop_that_does_not_fit_is_read_on_every_turn() -> None:
+def test_a_loop_that_does_not_fit_is_read_on_every_turn():
     def stores(count: int) -> tuple[Stmt, ...]:
         return tuple(Assign(Name(f"a{n}"), Number(n)) for n in range(count))
 
@@ -103,14 +103,14 @@ def test_a_loop_that_does_not_fit_is_read_on_every_turn() -> None:
     assert code_read((loop(loop(*stores(3)), *stores(2)),), round(5 * one)) == one + 10 * (4 + 2) * one
 
 
-def test_shorter_points_come_longest_first() -> None:
+def test_shorter_points_come_longest_first():
     knobs = (Knob("pixels", (1, 2)), Knob("unroll", (1, 2, 4), True), Knob("blocks", (1, 2), True))
     space = Space("task", knobs, {}, lambda point: point["unroll"] != 1)
     found = space.shorter({"pixels": 2, "unroll": 4, "blocks": 2})
     assert [(p["pixels"], p["unroll"], p["blocks"]) for p in found] == [(2, 4, 1), (2, 2, 2), (2, 2, 1)]
 
 
-def test_winograds_products_take_shorter_turns() -> None:
+def test_winograds_products_take_shorter_turns():
     assert kernel_on(DSP, transformed()).point == {"turn": 16}
     assert kernel_on(KB, transformed()).point == {"turn": 8}
     assert "winograd_products_32_by_16(" in compiled(transformed(), KB, OPTIONS["speed"], "m").sources["m.c"]
@@ -118,7 +118,7 @@ def test_winograds_products_take_shorter_turns() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("graph", [hot(), transformed()])
-def test_results_are_the_same(graph: Graph) -> None:
+def test_results_are_the_same(graph):
     inputs = {"x": np.random.default_rng(1).integers(-128, 128, graph.types["x"].shape).astype(np.int8)}
     (made,) = graph.outputs
     found = run_lowered(lowered(graph, KB), inputs)

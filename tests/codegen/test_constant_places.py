@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain, combinations
-from pathlib import Path
 
 import pytest
 from graphs import Draft
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from model_checks import DSP, OPTIONS
 from tiny_models import TINY
 
-from aot.errors import BoardError, DeployError, InputError
+from aot.errors import BoardError, InputError
 from aot.frontend.load import load_model
 from aot.ir.graph import Graph, Node
 from aot.target import FIRMWARE_RAM_BYTES, FlashReads, MemoryRegion, Target
@@ -46,7 +45,7 @@ def _needed_by(graph: Graph, node: Node) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_constants_are_little_more_than_the_live_weights_and_tables(name: str, shared_dir: Path) -> None:
+def test_constants_are_little_more_than_the_live_weights_and_tables(name, shared_dir):
     job = read_job(shared_dir / "models" / name / "model.tflite", DSP, OPTIONS["speed"])
     transformed = sum(stage.kernel.extra_bytes for stage in plan_job(job).lowered.stages)
     model = compile_job(job)
@@ -55,7 +54,7 @@ def test_constants_are_little_more_than_the_live_weights_and_tables(name: str, s
 
 
 @pytest.mark.slow
-def test_dead_weights_are_not_counted_as_needed(shared_dir: Path) -> None:
+def test_dead_weights_are_not_counted_as_needed(shared_dir):
     model = compile_job(
         read_job(shared_dir / "models/tiny_vww_mbv1_int8/model.tflite", DSP, OPTIONS["speed"])
     )
@@ -71,7 +70,7 @@ TARGET = Target("host", regions=REGIONS, pointer_bytes=8)
 
 
 @pytest.fixture
-def graph(tmp_path: Path) -> Graph:
+def graph(tmp_path):
     path = tmp_path / "classifier.tflite"
     path.write_bytes(TINY["classifier"]())
     return load_model(path)
@@ -101,17 +100,15 @@ def in_sections(model: CompiledModel) -> dict[str, set[str]]:
         ((("conv*", "ITCM"), ("*", "QSPI")), {"ITCM": {"conv2d_0"}, "QSPI": {"dense_3"}}),
     ],
 )
-def test_the_first_rule_that_names_a_layer_counts(
-    rules: tuple[tuple[str, str], ...], expected: dict[str, set[str]], graph: Graph
-) -> None:
+def test_the_first_rule_that_names_a_layer_counts(rules, expected, graph):
     assert in_sections(placed(graph, *rules)) == expected
 
 
-def test_without_rules_no_section_is_spoken_of(graph: Graph) -> None:
+def test_without_rules_no_section_is_spoken_of(graph):
     assert "section" not in placed(graph).sources["net_weights.c"]
 
 
-def test_what_lies_elsewhere_is_counted_there(graph: Graph) -> None:
+def test_what_lies_elsewhere_is_counted_there(graph):
     alone, model = placed(graph), placed(graph, ("conv2d", "ITCM"), ("dense", "QSPI"))
     itcm, qspi = model.constants_in["ITCM"], model.constants_in["QSPI"]
     assert model.constants_bytes == alone.constants_bytes == itcm + qspi + _rest(model)
@@ -151,15 +148,13 @@ def _rest(model: CompiledModel) -> int:
         ),
     ],
 )
-def test_a_rule_that_cannot_be_kept_is_reported(
-    rule: tuple[str, str], target: Target, kind: type[DeployError], says: str, graph: Graph
-) -> None:
+def test_a_rule_that_cannot_be_kept_is_reported(rule, target, kind, says, graph):
     with pytest.raises(kind) as refused:
         placed(graph, rule, target=target)
     assert str(refused.value) == says
 
 
-def test_constants_whose_memory_is_named_are_stored_as_they_are() -> None:
+def test_constants_whose_memory_is_named_are_stored_as_they_are():
     """Winograd's are transformed where their place is free: 16 half words take the place of nine bytes."""
     d = Draft()
     wide = d.graph(d.conv("y", d.input("x", 1, 8, 8, 32), 8))
@@ -198,7 +193,7 @@ def with_ram(left: int, model: CompiledModel) -> Target:
     return replace(SLOW_FLASH, regions=(FLASH, replace(DTCM, bytes=taken + left), SRAM))
 
 
-def test_with_room_all_layers_that_wait_lie_in_the_fastest_ram(graph: Graph) -> None:
+def test_with_room_all_layers_that_wait_lie_in_the_fastest_ram(graph):
     model = compiled(graph)
     placed = placement(model)
     assert [(each.layer, each.region) for each in placed.layers] == [(1, "DTCM"), (3, "DTCM")]
@@ -207,7 +202,7 @@ def test_with_room_all_layers_that_wait_lie_in_the_fastest_ram(graph: Graph) -> 
     assert model.sources["net_weights.c"].count("\nCONSTANT_IN(DTCM)") == len(model.parameters)
 
 
-def test_what_is_left_is_what_arena_stack_and_firmware_leave(graph: Graph) -> None:
+def test_what_is_left_is_what_arena_stack_and_firmware_leave(graph):
     model = compiled(graph)
     (use,) = (b for b in make_report(facts_of(model)).memory if b.region.name == "DTCM")
     others = use.needed_bytes - model.constants_in["DTCM"]
@@ -216,11 +211,11 @@ def test_what_is_left_is_what_arena_stack_and_firmware_leave(graph: Graph) -> No
     assert placed.left_in("DTCM") == placed.rooms["DTCM"] - placed.bytes
 
 
-def test_a_slower_memory_takes_nothing(graph: Graph) -> None:
+def test_a_slower_memory_takes_nothing(graph):
     assert list(placement(compiled(graph)).rooms) == ["DTCM"]
 
 
-def test_where_one_fits_it_is_the_one_that_saves_most(graph: Graph) -> None:
+def test_where_one_fits_it_is_the_one_that_saves_most(graph):
     whole = compiled(graph)
     first, second = placement(whole).layers
     best = max((first, second), key=lambda each: each.cycles)
@@ -235,7 +230,7 @@ def test_where_one_fits_it_is_the_one_that_saves_most(graph: Graph) -> None:
     )
 
 
-def test_without_room_nothing_is_placed_and_it_still_fits(graph: Graph) -> None:
+def test_without_room_nothing_is_placed_and_it_still_fits(graph):
     model = compiled(graph, with_ram(3, compiled(graph)))
     assert not placement(model).layers
     assert not model.constants_in
@@ -243,7 +238,7 @@ def test_without_room_nothing_is_placed_and_it_still_fits(graph: Graph) -> None:
     assert "layers 1, 3 stay in flash: they do not fit the 0 bytes of DTCM" in placement(model).notes[0]
 
 
-def test_what_the_user_names_lies_where_he_says(graph: Graph) -> None:
+def test_what_the_user_names_lies_where_he_says(graph):
     placed = placement(compiled(graph, constants=RULES))
     assert [each.layer for each in placed.layers] == [1]
     assert placed.notes == ("layer 3 placed by --constants",)
@@ -271,9 +266,7 @@ def test_what_the_user_names_lies_where_he_says(graph: Graph) -> None:
         (SLOW_FLASH, {"dialect": CDialect.STRICT}, "standard C cannot choose the section of a constant"),
     ],
 )
-def test_where_nothing_can_be_saved_it_is_said(
-    target: Target, options: dict[str, object], why: str, graph: Graph
-) -> None:
+def test_where_nothing_can_be_saved_it_is_said(target, options, why, graph):
     model = compiled(graph, target, **options)
     assert placement(model) == PlacementInRam({}, (), 0, (why,))
     assert "section" not in model.sources["net_weights.c"]
@@ -283,7 +276,7 @@ def test_where_nothing_can_be_saved_it_is_said(
     ]
 
 
-def test_the_page_says_what_lies_where_and_what_it_saves(graph: Graph) -> None:
+def test_the_page_says_what_lies_where_and_what_it_saves(graph):
     model = compiled(graph)
     placed = placement(model)
     first, second = placed.layers
@@ -297,25 +290,25 @@ def test_the_page_says_what_lies_where_and_what_it_saves(graph: Graph) -> None:
     ]
 
 
-def test_an_archive_says_it_too(graph: Graph) -> None:
+def test_an_archive_says_it_too(graph):
     facts = facts_of(compiled(graph, constants=RULES))
     read, _ = read_metadata(make_metadata(facts, 0, {}, has_runtime=False).encode(), "net.tar")
     assert read.placement == facts.placement
     assert read.options.place
 
 
-def test_the_copy_is_counted_by_words_and_lines(graph: Graph) -> None:
+def test_the_copy_is_counted_by_words_and_lines(graph):
     placed = placement(compiled(graph))
     assert placed.copy_cycles == placed.bytes // 4 * 7 + -(-placed.bytes // 32) * 23
 
 
-def test_without_the_option_nothing_is_said(graph: Graph) -> None:
+def test_without_the_option_nothing_is_said(graph):
     model = compile_job(Job(ImportedModel(graph, "t", "0" * 64, "net"), SLOW_FLASH, CompileOptions()))
     assert model.placement is None
     assert not list(placement_lines(facts_of(model)))
 
 
-def test_constants_that_lie_elsewhere_anyway_cannot_be_placed(graph: Graph) -> None:
+def test_constants_that_lie_elsewhere_anyway_cannot_be_placed(graph):
     with pytest.raises(InputError, match="--place moves some of them to RAM"):
         compiled(graph, weights_external=True)
     with pytest.raises(InputError, match="--place moves constants to RAM, but a table contains them"):
@@ -333,25 +326,25 @@ def best(things: list[tuple[int, int]], room: int) -> int:
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(things=THINGS, room=st.integers(0, 120))
-def test_no_other_choice_that_fits_is_worth_more(things: list[tuple[int, int]], room: int) -> None:
+def test_no_other_choice_that_fits_is_worth_more(things, room):
     chosen = most_valuable([4 * size for size, _ in things], [value for _, value in things], room)
     assert list(chosen) == sorted(set(chosen))
     assert sum(4 * things[n][0] for n in chosen) <= room
     assert sum(things[n][1] for n in chosen) == best(things, room)
 
 
-def test_by_the_byte_is_not_always_best() -> None:
+def test_by_the_byte_is_not_always_best():
     """The densest thing would keep out two that are worth more together."""
     assert most_valuable([24, 20, 20], [13, 10, 10], 40) == (1, 2)
 
 
-def test_in_a_large_room_sizes_are_rounded_up() -> None:
+def test_in_a_large_room_sizes_are_rounded_up():
     room = 8 << 20  # bytes: units of 128
     assert most_valuable([room - 128, 129], [9, 1], room) == (0,)
     assert most_valuable([room - 256, 129], [9, 1], room) == (0, 1)
 
 
-def test_a_room_is_measured_by_its_65536th() -> None:
+def test_a_room_is_measured_by_its_65536th():
     """Finer, two of them would fit; a table of so many columns for each layer is what a search may take."""
     room = 8 << 20  # bytes: units of 128
     assert most_valuable([room - 192, 129, room], [9, 1, 1], room) == (0,)

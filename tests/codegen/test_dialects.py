@@ -105,14 +105,14 @@ DIALECTS: Mapping[str, Dialect] = {
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_generated_files_are_as_reviewed(name: str, golden: Callable[[str, str], None]) -> None:
+def test_generated_files_are_as_reviewed(name, golden):
     for file, text in DIALECTS[name].compile(name).sources.items():
         golden(f"{name}/{file}", text)
 
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", DIALECTS)
-def test_its_compiler_does_not_warn(name: str, require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_its_compiler_does_not_warn(name, require_tool, tmp_path):
     compiler = DIALECTS[name].compiler
     require_tool(compiler[0])
     sources = DIALECTS[name].compile(name).sources
@@ -137,9 +137,7 @@ def samples_of(graph: Graph) -> list[Sample]:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("board", sorted({d.runs_on for d in DIALECTS.values()} - {ELSEWHERE}))
-def test_it_computes_what_the_reference_does(
-    board: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_it_computes_what_the_reference_does(board, require_tool, tmp_path):
     checks = []
     for name, dialect in DIALECTS.items():
         if dialect.runs_on == board:

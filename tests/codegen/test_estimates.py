@@ -1,9 +1,6 @@
 """Code and stack, estimated without a compiler: near what builds take, no stack below what was painted."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -51,7 +48,7 @@ PART_OF_CODE = 0.15
 
 
 @pytest.mark.parametrize("board", MEASURED)
-def test_inspect_tells_what_a_build_takes(board: str, run_deploy: Callable[..., Any]) -> None:
+def test_inspect_tells_what_a_build_takes(board, run_deploy):
     outcome = run_deploy("inspect", DIGITS, "--board", board, "--json")
     facts = json.loads(outcome.out)
     stack, code = MEASURED[board]
@@ -64,9 +61,7 @@ OF_MANY_LAYERS = ("ml_lstm_unrolled_f32", "mww_okay_nabu_v2_int8", "tiny_ad_fc_f
 
 
 @pytest.fixture
-def seen_of(
-    repo_root: Path, shared_dir: Path, run_deploy: Callable[..., Any]
-) -> Callable[..., tuple[dict[str, Any], dict[str, Any]]]:
+def seen_of(repo_root, shared_dir, run_deploy):
     """(model, board, goal) -> what inspect says, and what was measured (benchmarks/results.json)."""
     costs = json.loads((repo_root / "benchmarks" / "results.json").read_text(encoding="utf-8"))
 
@@ -81,28 +76,26 @@ def seen_of(
 
 
 @pytest.fixture
-def keywords(seen_of: Callable[[str, str], Any]) -> Callable[[str], Any]:
+def keywords(seen_of):
     return lambda board: seen_of(KEYWORDS, board)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", OF_MANY_LAYERS)
-def test_layers_that_run_once_are_not_reckoned_as_rows_in_rings(
-    model: str, seen_of: Callable[[str, str], Any]
-) -> None:
+def test_layers_that_run_once_are_not_reckoned_as_rows_in_rings(model, seen_of):
     """The code of unrolled and recurrent models was estimated half as large again as it is."""
     facts, seen = seen_of(model, "mps2-an386")
     assert facts["code_bytes_estimate"] == pytest.approx(seen["code_bytes"], rel=PART_OF_CODE)
 
 
 @pytest.mark.parametrize("board", ["mps2-an385", "mps2-an386"])
-def test_it_is_near_for_keyword_spotting_too(board: str, keywords: Callable[[str], Any]) -> None:
+def test_it_is_near_for_keyword_spotting_too(board, keywords):
     facts, seen = keywords(board)
     assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= seen["stack_bytes"] + SPARE_STACK_BYTES
     assert facts["code_bytes_estimate"] == pytest.approx(seen["code_bytes"], rel=PART_OF_CODE)
 
 
-def test_vector_registers_that_helium_saves_are_counted(keywords: Callable[[str], Any]) -> None:
+def test_vector_registers_that_helium_saves_are_counted(keywords):
     """What its kernels work in lies in the arena."""
     facts, seen = keywords("mps3-an547")
     assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= seen["stack_bytes"] + SPARE_STACK_BYTES
@@ -122,9 +115,7 @@ def test_vector_registers_that_helium_saves_are_counted(keywords: Callable[[str]
         ("ml_lstm_unrolled_f32", "mps2-an386"),
     ],
 )
-def test_code_is_reported_within_15_percent_on_each_kind_of_core(
-    model: str, board: str, seen_of: Callable[[str, str], Any]
-) -> None:
+def test_code_is_reported_within_15_percent_on_each_kind_of_core(model, board, seen_of):
     facts, seen = seen_of(model, board)
     assert facts["code_bytes_estimate"] == pytest.approx(seen["code_bytes"], rel=PART_OF_CODE)
 
@@ -171,9 +162,7 @@ FOR_SIZE = (("tflm_hello_world_int8", "mps2-an386"), ("tflm_micro_speech_int8", 
     ("model", "board", "goal"),
     [*((*case, "speed") for case in BOUNDED), *((*case, "size") for case in FOR_SIZE)],
 )
-def test_the_stack_is_never_below_what_is_painted(
-    model: str, board: str, goal: str, seen_of: Callable[..., Any]
-) -> None:
+def test_the_stack_is_never_below_what_is_painted(model, board, goal, seen_of):
     """With an FPU, on RISC-V and for many rows it was estimated too small, else twice as large."""
     facts, seen = seen_of(model, board, goal)
     most = MOST_TIMES_THE_STACK * seen["stack_bytes"]
@@ -184,7 +173,7 @@ def test_the_stack_is_never_below_what_is_painted(
 MORE_THAN_PAINTED = {"onnx_match_dscnn_fp16 mps2-an386 speed": 1.53}
 
 
-def test_the_table_of_all_shared_models_keeps_to_it(repo_root: Path) -> None:
+def test_the_table_of_all_shared_models_keeps_to_it(repo_root):
     """Its figures are printed by `python -m benchmarks estimates`."""
     text = (repo_root / "benchmarks" / "estimates.md").read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
@@ -214,13 +203,13 @@ ROWS = {
 
 
 @pytest.mark.parametrize(("core", "chosen"), ROWS)
-def test_a_core_has_the_row_of_its_kind(core: str, chosen: str) -> None:
+def test_a_core_has_the_row_of_its_kind(core, chosen):
     kind = core_kind(load_core(core).target([Feature(name) for name in chosen.split()]))
     assert (kind.parts.start, kind.parts.scalar_call, kind.stack.value) == ROWS[core, chosen]
 
 
 @pytest.mark.parametrize("chosen", ["", "fpu"])
-def test_real_numbers_take_functions_where_there_is_no_fpu(chosen: str) -> None:
+def test_real_numbers_take_functions_where_there_is_no_fpu(chosen):
     kind = core_kind(load_core("cortex-m4").target([Feature(name) for name in chosen.split()]))
     assert (kind.parts.floats == 0) == bool(chosen)
 
@@ -234,16 +223,14 @@ def test_real_numbers_take_functions_where_there_is_no_fpu(chosen: str) -> None:
         ("cortex-m0", "", (4_000_000, 32), (4_000_000, 32)),
     ],
 )
-def test_long_runs_are_interrupted(
-    core: str, chosen: str, with_reals: tuple[int, int], alone: tuple[int, int]
-) -> None:
+def test_long_runs_are_interrupted(core, chosen, with_reals, alone):
     target = load_core(core).target([Feature(name) for name in chosen.split()])
     for has_floats, expected in ((True, with_reals), (False, alone)):
         found = next(each for each in INTERRUPTS[target.machine] if each.is_of(target, has_floats))
         assert (found.least_work, found.bytes) == expected
 
 
-def test_no_timer_interrupts_other_machines() -> None:
+def test_no_timer_interrupts_other_machines():
     assert set(INTERRUPTS) == {"arm"}
 
 
@@ -297,7 +284,7 @@ _MAKERS = {**MAKERS, "POW": plain_pair("POW", "PowOptions", "float32")}
 
 
 @pytest.mark.parametrize(("name", "painted"), PAINTED, ids=lambda each: getattr(each, "board", each))
-def test_stack_and_code_of_a_small_model_are_reported(name: str, painted: Painted) -> None:
+def test_stack_and_code_of_a_small_model_are_reported(name, painted):
     data = _MAKERS[name](drawn(name, painted)) if painted.seed != () else TINY[name]()
     graph = parse_model(data, f"{name}.tflite", "litert-ref")
     options = CompileOptions(optimize=painted.optimize, cores=painted.cores)
@@ -360,6 +347,6 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_values_in_use_are_counted(name: str) -> None:
+def test_values_in_use_are_counted(name):
     body, (whole, floats, vectors) = CASES[name]
     assert values(*body) == LiveValues(whole, floats, vectors)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,7 +64,7 @@ def weights_of(graph: Graph, target: Target, options: CompileOptions = EXTERNAL)
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("name", WITH_WEIGHTS)
-def test_another_training_has_the_same_structure(name: str, target: Target) -> None:
+def test_another_training_has_the_same_structure(name, target):
     graph = graph_of(name)
     first = weights_of(graph, target)
     for seed in range(3):
@@ -75,7 +74,7 @@ def test_another_training_has_the_same_structure(name: str, target: Target) -> N
         assert other.data != first.data
 
 
-def test_names_are_not_of_the_structure() -> None:
+def test_names_are_not_of_the_structure():
     graph = graph_of("depthwise")
     renamed = replace(
         graph,
@@ -89,7 +88,7 @@ def test_names_are_not_of_the_structure() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-def test_scales_inside_a_classifier_are_not_of_the_structure(target: Target) -> None:
+def test_scales_inside_a_classifier_are_not_of_the_structure(target):
     """Behind a ReLU, and before the softmax with the zero point: they are in multipliers and in tables."""
     graph = graph_of("classifier")
     types = dict(graph.types)
@@ -105,7 +104,7 @@ def test_scales_inside_a_classifier_are_not_of_the_structure(target: Target) -> 
     assert other.data != weights_of(graph, target).data
 
 
-def test_what_else_differs_is_of_the_structure() -> None:
+def test_what_else_differs_is_of_the_structure():
     graph = graph_of("depthwise")
     (x,) = graph.inputs
     quant = graph.types[x].quant
@@ -121,7 +120,7 @@ def test_what_else_differs_is_of_the_structure() -> None:
     assert len(structures) == 5
 
 
-def test_equal_constants_are_there_twice_and_no_channel_is_left_out() -> None:
+def test_equal_constants_are_there_twice_and_no_channel_is_left_out():
     graph = graph_of("depthwise")
     still = {name: np.zeros_like(array) for name, array in graph.constants.items()}
     zeros = weights_of(replace(graph, constants=still), DSP)
@@ -129,7 +128,7 @@ def test_equal_constants_are_there_twice_and_no_channel_is_left_out() -> None:
     assert len(zeros.data) == len(weights_of(graph, DSP).data)
 
 
-def test_what_says_where_is_read_stays_with_the_code() -> None:
+def test_what_says_where_is_read_stays_with_the_code():
     """Whatever the weights, a kernel reads where it did: its tables of places are none of them."""
     places, shares = {"indices", "columns", "left", "right", "above", "below"}, {"down", "across"}
     found: set[str] = set()
@@ -160,7 +159,7 @@ def checks(target: Target, options: CompileOptions) -> list[Check]:
 
 @pytest.mark.cc
 @pytest.mark.parametrize("optimize", [Optimize.SPEED, Optimize.RAM])
-def test_the_bits_are_the_same(optimize: Optimize, tmp_path: Path) -> None:
+def test_the_bits_are_the_same(optimize, tmp_path):
     """Without padding in rows there are constants that are not weights: they stay with the code."""
     made = checks(PLAIN, replace(EXTERNAL, optimize=optimize))
     assert failures_on_host(made, tmp_path / "checks") == {}
@@ -169,7 +168,7 @@ def test_the_bits_are_the_same(optimize: Optimize, tmp_path: Path) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_bits_are_the_same_in_dsp_instructions(tmp_path: Path) -> None:
+def test_the_bits_are_the_same_in_dsp_instructions(tmp_path):
     made = checks(DSP, EXTERNAL)
     assert failures_on_board(made, tmp_path / "checks") == {}
 
@@ -204,7 +203,7 @@ int main(void)
 
 
 @pytest.mark.cc
-def test_c_has_the_bytes_of_the_cartridge_and_refuses_no_place(tmp_path: Path) -> None:
+def test_c_has_the_bytes_of_the_cartridge_and_refuses_no_place(tmp_path):
     model = compiled(graph_of("conv"), PLAIN, EXTERNAL, "k")
     files = {**model.sources, "dump.c": _DUMP}
     del files["k_describe.c"]
@@ -219,7 +218,7 @@ def test_c_has_the_bytes_of_the_cartridge_and_refuses_no_place(tmp_path: Path) -
     assert done.returncode == 120  # K_ERROR_NULL, K_ERROR_ALIGN, K_OK
 
 
-def test_what_has_no_weights_elsewhere_says_why() -> None:
+def test_what_has_no_weights_elsewhere_says_why():
     graph = graph_of("conv")
 
     def refused(target: Target = PLAIN, graph: Graph = graph, **other: object) -> str:
@@ -237,7 +236,7 @@ def test_what_has_no_weights_elsewhere_says_why() -> None:
     assert "the model has no weights that could be external" in refused(graph=graph_of("pools"))
 
 
-def test_the_code_names_no_array_of_weights() -> None:
+def test_the_code_names_no_array_of_weights():
     model: CompiledModel = compiled(graph_of("classifier"), DSP, EXTERNAL, "k")
     assert "run->weights->conv2d_0_w" in model.sources["k.c"]
     assert "k_conv2d_0_w" not in model.sources["k.c"]

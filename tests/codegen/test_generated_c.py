@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 from graphs import GRAPHS
@@ -46,15 +45,13 @@ def tiny_sources(name: str, target: Target) -> Mapping[str, str]:
 
 
 @pytest.mark.parametrize(("name", "target"), GOLDEN_MODELS.items(), ids=GOLDEN_MODELS)
-def test_generated_files_are_as_reviewed(
-    name: str, target: Target, golden: Callable[[str, str], None]
-) -> None:
+def test_generated_files_are_as_reviewed(name, target, golden):
     for file, text in tiny_sources(name, target).items():
         golden(f"{name}/{file}", text)
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_no_line_is_too_long_to_read(name: str) -> None:
+def test_no_line_is_too_long_to_read(name):
     for target in (PLAIN, DSP):
         lines = [line for text in tiny_sources(name, target).values() for line in text.splitlines()]
         assert max(map(len, lines)) <= 140
@@ -62,7 +59,7 @@ def test_no_line_is_too_long_to_read(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_no_accessor_is_there_that_nobody_calls(shared_dir: Path) -> None:
+def test_no_accessor_is_there_that_nobody_calls(shared_dir):
     """clang warns of them. The states of this model are copied as a whole."""
     model = shared_dir / "models" / "aeq_toy_transformer_kv_f32" / "model.tflite"
     sources = compile_job(Job(import_model(model, OPTIONS["speed"]), PLAIN, OPTIONS["speed"])).sources
@@ -75,7 +72,7 @@ def test_no_accessor_is_there_that_nobody_calls(shared_dir: Path) -> None:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_no_compiler_warns(compiler: str, require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_no_compiler_warns(compiler, require_tool, tmp_path):
     require_tool(compiler)
     target = DSP if "arm" in compiler else PLAIN
     (tmp_path / "solder_model.h").write_text(template_text("common", "solder_model.h"))
@@ -87,8 +84,8 @@ def test_no_compiler_warns(compiler: str, require_tool: Callable[..., None], tmp
     every = sorted(tmp_path.glob("*.c"))
     hooked = [file for file in every if file.stem in models]
     for hook, files in (((), every), (("-DSOLDER_LAYER_HOOK",), hooked)):
-        for file in files:  # type: ignore[assignment]
-            argv = [*COMPILERS[compiler], *WARNINGS, *hook, file.name]  # type: ignore[attr-defined]
+        for file in files:
+            argv = [*COMPILERS[compiler], *WARNINGS, *hook, file.name]
             done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
             assert (done.returncode, done.stderr) == (0, "")
 
@@ -100,7 +97,7 @@ def graph_sources(name: str, target: Target) -> Mapping[str, str]:
 
 
 @pytest.mark.cc
-def test_the_header_serves_cplusplus_too(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_the_header_serves_cplusplus_too(require_tool, tmp_path):
     require_tool("g++")
     (tmp_path / "conv.h").write_text(tiny_sources("conv", PLAIN)["conv.h"])
     (tmp_path / "app.cpp").write_text('#include "conv.h"\nuint8_t arena[CONV_ARENA_BYTES] CONV_ALIGN;\n')
@@ -119,7 +116,7 @@ sys.stdout.write(hashlib.sha256("".join(every).encode()).hexdigest())
 
 
 @pytest.mark.slow
-def test_two_runs_write_the_same_bytes(repo_root: Path, tmp_path: Path) -> None:
+def test_two_runs_write_the_same_bytes(repo_root, tmp_path):
     """In another folder, with another order of sets and dicts."""
     folders = [str(repo_root / "tests" / name) for name in ("codegen", "models", "ops", "programs")]
     digests = set()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,7 +27,7 @@ TARGETS = {"plain": PLAIN, "dsp": DSP}
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_the_graphs_keep_the_rules(name: str) -> None:
+def test_the_graphs_keep_the_rules(name):
     verify(GRAPHS[name]())
 
 
@@ -38,7 +36,7 @@ def test_the_graphs_keep_the_rules(name: str) -> None:
     "name",
     ["alike_but_for_scales", "flattened_odd_rows", "reshaped_input", "reshaped_twice", "two_inputs"],
 )
-def test_lowered_stages_equal_the_reference(name: str, target: Target) -> None:
+def test_lowered_stages_equal_the_reference(name, target):
     case = OpCase(name, GRAPHS[name]())
     lowered = lower_graph(run_meaning(case.graph).graph, target, OPTIONS["speed"])
     wanted = run_graph(case.graph, case.inputs())
@@ -51,7 +49,7 @@ def test_lowered_stages_equal_the_reference(name: str, target: Target) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
-def test_rows_need_no_more_memory_than_whole_tensors(name: str) -> None:
+def test_rows_need_no_more_memory_than_whole_tensors(name):
     graph = GRAPHS[name]()
     by_rows, whole = (compiled(graph, PLAIN, OPTIONS[o], "k").plan for o in ("speed", "whole_tensors"))
     assert by_rows.arena_bytes <= whole.arena_bytes
@@ -60,7 +58,7 @@ def test_rows_need_no_more_memory_than_whole_tensors(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("name", GRAPHS)
-def test_for_ram_is_never_more_than_for_speed(name: str, target: Target) -> None:
+def test_for_ram_is_never_more_than_for_speed(name, target):
     graph = GRAPHS[name]()
     ram, speed = (compiled(graph, target, OPTIONS[o], "k").plan for o in ("ram", "speed"))
     assert ram.arena_bytes <= speed.arena_bytes
@@ -69,7 +67,7 @@ def test_for_ram_is_never_more_than_for_speed(name: str, target: Target) -> None
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["speed", "size", "whole_tensors"])
-def test_portable_c_equals_the_reference(options: str, tmp_path: Path) -> None:
+def test_portable_c_equals_the_reference(options, tmp_path):
     checks = case_checks(graph_cases(), PLAIN, options)
     assert failures_on_host(checks, tmp_path / "checks") == {}
 
@@ -78,7 +76,7 @@ def test_portable_c_equals_the_reference(options: str, tmp_path: Path) -> None:
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["speed", "ram", "size", "whole_tensors"])
-def test_dsp_c_equals_the_reference(options: str, tmp_path: Path) -> None:
+def test_dsp_c_equals_the_reference(options, tmp_path):
     checks = case_checks(graph_cases(), DSP, options)
     assert failures_on_board(checks, tmp_path / "checks") == {}
 
@@ -86,13 +84,13 @@ def test_dsp_c_equals_the_reference(options: str, tmp_path: Path) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_helium_c_equals_the_reference(tmp_path: Path) -> None:
+def test_helium_c_equals_the_reference(tmp_path):
     checks = case_checks(graph_cases(), MVE, "speed")
     assert failures_on_board(checks, tmp_path / "checks", "mps3-an547") == {}
 
 
 @pytest.mark.cc
-def test_a_check_notices_one_wrong_bit(tmp_path: Path) -> None:
+def test_a_check_notices_one_wrong_bit(tmp_path):
     """A harness that never fails would prove nothing."""
     graph = GRAPHS["only_a_reshape"]()
     (sample, _) = samples_of(OpCase("reshape", graph))
@@ -102,7 +100,7 @@ def test_a_check_notices_one_wrong_bit(tmp_path: Path) -> None:
     assert failures_on_host([check], tmp_path / "checks") == {"reshape": 8}
 
 
-def test_an_output_that_never_changes_is_written_all_the_same() -> None:
+def test_an_output_that_never_changes_is_written_all_the_same():
     constant, dtype = np.array([[5, -7]], np.int8), int8(1, 2)
     graph = Graph("still", ("x",), ("y",), (), {"x": dtype, "y": dtype}, {"y": constant})
     lowered = lower_graph(graph, PLAIN, OPTIONS["speed"])
@@ -115,7 +113,7 @@ def lowered(graph: Graph, target: Target = PLAIN) -> Lowered:
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * ("boxes" in n)) for n in JOINS])
-def test_joined_rows_equal_the_reference(name: str, target: Target) -> None:
+def test_joined_rows_equal_the_reference(name, target):
     graph = JOINS[name]()
     verify(graph)
     inputs = OpCase(name, graph).inputs(seed=2)
@@ -126,7 +124,7 @@ def test_joined_rows_equal_the_reference(name: str, target: Target) -> None:
 @pytest.mark.cc
 @pytest.mark.parametrize("options", ["ram", "speed"])
 @pytest.mark.parametrize("name", JOINS)
-def test_garbage_in_free_memory_changes_nothing(name: str, options: str, tmp_path: Path) -> None:
+def test_garbage_in_free_memory_changes_nothing(name, options, tmp_path):
     graph = JOINS[name]()
     poisoned = Poisoned(compiled(graph, PLAIN, OPTIONS[options], "k"), tmp_path)
     inputs = OpCase(name, graph).inputs(seed=3)
@@ -139,13 +137,13 @@ def test_garbage_in_free_memory_changes_nothing(name: str, options: str, tmp_pat
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["ram", "whole_tensors"])
-def test_on_the_board_outputs_equal_the_reference(options: str, tmp_path: Path) -> None:
+def test_on_the_board_outputs_equal_the_reference(options, tmp_path):
     cases = [OpCase(name, maker()) for name, maker in JOINS.items()]
     assert failures_on_board(case_checks(cases, DSP, options), tmp_path / "checks") == {}
 
 
 @pytest.mark.parametrize("maker", [boxes_of_scales, boxes_as_flattened])
-def test_heads_write_where_their_boxes_belong(maker: Callable[[], Graph]) -> None:
+def test_heads_write_where_their_boxes_belong(maker):
     made = lowered(maker())
     assert not [stage.name for stage in made.stages if stage.op == "concat"]
     heads = [stage for stage in made.stages if stage.name.startswith("node head")]
@@ -153,13 +151,13 @@ def test_heads_write_where_their_boxes_belong(maker: Callable[[], Graph]) -> Non
     assert [stage.result.rows_each for stage in heads] == [30, 15, 9][: len(heads)]
 
 
-def test_only_what_others_read_or_nobody_makes_is_copied() -> None:
+def test_only_what_others_read_or_nobody_makes_is_copied():
     copied = [stage.values for stage in lowered(images_below_each_other()).stages if stage.op == "concat"]
     assert copied == [(), ("lower",), ("kept",)]
 
 
 @pytest.mark.slow
-def test_the_image_before_a_head_need_not_be_whole() -> None:
+def test_the_image_before_a_head_need_not_be_whole():
     """With the input elsewhere: beside it, to be rid of it early is worth more."""
     model = compiled(boxes_of_scales(), PLAIN, replace(OPTIONS["ram"], caller_owns_io=True), "k")
     (stem,) = (layer for layer in model.layers if layer.output == "stem")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from model_checks import PLAIN
@@ -46,15 +44,15 @@ def weight_type(graph: Graph) -> DType:
 
 
 @pytest.mark.parametrize("scales", SCALES)
-def test_symmetric_weights_stay_bytes(scales: str) -> None:
+def test_symmetric_weights_stay_bytes(scales):
     assert weight_type(run_meaning(hybrid(SCALES[scales])).graph) is DType.I8
 
 
-def test_weights_with_a_zero_point_become_real() -> None:
+def test_weights_with_a_zero_point_become_real():
     assert weight_type(run_meaning(hybrid([0.01], zero_point=3)).graph) is DType.F32
 
 
-def test_a_factor_is_not_folded_into_bytes() -> None:
+def test_a_factor_is_not_folded_into_bytes():
     graph = hybrid([0.01], factor=3.0)
     folded, x = (
         run_meaning(graph).graph,
@@ -67,7 +65,7 @@ def test_a_factor_is_not_folded_into_bytes() -> None:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("scales", SCALES)
-def test_rows_of_an_image_are_added_as_they_come(scales: str, tmp_path: Path) -> None:
+def test_rows_of_an_image_are_added_as_they_come(scales, tmp_path):
     graph = hybrid(SCALES[scales])
     model = compile_job(Job(ImportedModel(graph, "hybrid", "00" * 32, "hybrid"), PLAIN, CompileOptions()))
     assert [layer.kernel for layer in model.layers] == ["plain", "reals-by-rows"]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 from c_checks import failures_on_host
@@ -45,7 +42,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_two_tensors_are_all_that_is_there_at_once(kind: TensorType) -> None:
+def test_two_tensors_are_all_that_is_there_at_once(kind):
     model = compiled(chain(kind))
     assert model.plan.arena_bytes == model.plan.bound_bytes == 2 * kind.bytes
     assert model.whole_tensor_bound_bytes == 3 * kind.bytes
@@ -54,9 +51,7 @@ def test_two_tensors_are_all_that_is_there_at_once(kind: TensorType) -> None:
 @pytest.mark.cc
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_the_bits_are_the_same(
-    kind: TensorType, compiler: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_the_bits_are_the_same(kind, compiler, require_tool, tmp_path):
     require_tool(compiler)
     graph = chain(kind)
     model, chance = compiled(graph), np.random.default_rng(1)
@@ -68,7 +63,7 @@ def test_the_bits_are_the_same(
         np.testing.assert_array_equal(poisoned.run(sample)["y"], outputs["y"])
 
 
-def test_an_operand_that_is_read_later_is_not_written_over() -> None:
+def test_an_operand_that_is_read_later_is_not_written_over():
     kind = float32(1, 64)
     nodes = (
         Node("twice", Add(), ("x", "x"), ("n",)),
@@ -80,7 +75,7 @@ def test_an_operand_that_is_read_later_is_not_written_over() -> None:
     assert model.plan.buffers["n"].offset != model.plan.buffers["a"].offset
 
 
-def test_images_keep_their_rows_apart() -> None:
+def test_images_keep_their_rows_apart():
     model = compiled(chain(int8(1, 6, 4, 3)))
     assert all(not stage.in_place for stage in model.request.stages)
     assert "restrict y" in model.sources["net.c"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from c_checks import failures_on_host
@@ -14,7 +12,6 @@ from nests import CHANNEL, K, dots, numbered, proc_of
 from proc_checks import helpers_of_proc, print_proc, proc_check
 
 from aot.ir.types import DType
-from aot.target import Target
 from codegen.c.kernel_function import kernel_function
 from codegen.c.lift import lift, numbers_of, shape_key, with_numbers
 from codegen.c.printer import Printer
@@ -106,17 +103,17 @@ PROCS = {
 
 
 @pytest.mark.parametrize("name", PROCS)
-def test_a_proc_reads_as(name: str, golden: Callable[[str, str], None]) -> None:
+def test_a_proc_reads_as(name, golden):
     golden(f"{name}.c", print_proc(PROCS[name](), f"The nest {name}."))
 
 
-def test_parameters_that_the_body_does_not_touch_are_left_out() -> None:
+def test_parameters_that_the_body_does_not_touch_are_left_out():
     made = kernel_function(proc_of(Store(at(Y), Const(1)), params=(X, Y)), "One.")
     assert made.buffers == (Y,)
     assert [p.name for p in made.function.params] == ["y"]
 
 
-def test_functions_and_instructions_are_named_once_in_order_of_use() -> None:
+def test_functions_and_instructions_are_named_once_in_order_of_use():
     first = ScalarFunction("first", DType.I32, "", lambda v: v)
     value = Apply(TWICE, (Apply(first, (load(X, K),)),))
     nest = proc_of(For("k", 2, (Store(at(Y, K), value), Store(at(Y, K + 2), value))), params=(X, Y))
@@ -124,7 +121,7 @@ def test_functions_and_instructions_are_named_once_in_order_of_use() -> None:
     assert [helper.name for helper in helpers_of_proc(tensorized()).every] == ["mac2"]
 
 
-def test_a_local_whose_index_varies_stays_an_array() -> None:
+def test_a_local_whose_index_varies_stays_an_array():
     local = Buffer("a", DType.I32, 4, Role.LOCAL)
     body = (Declare(local), For("k", 4, (Store(at(local, K), load(X, K)),)), Store(at(Y, 3), load(local, 2)))
     text = print_proc(proc_of(*body, params=(X, Y)), "An array.")
@@ -132,7 +129,7 @@ def test_a_local_whose_index_varies_stays_an_array() -> None:
     assert "    y[3] = (int8_t)(a[2]);\n" in text
 
 
-def test_a_local_that_an_instruction_holds_in_a_vector_has_the_type_of_its_parameter() -> None:
+def test_a_local_that_an_instruction_holds_in_a_vector_has_the_type_of_its_parameter():
     lanes, local = replace(TOTAL, name="lanes", elements=4, vector_type="quad_t"), replace(TOTAL, elements=4)
     store_lanes = Instruction(
         "store_lanes",
@@ -150,12 +147,12 @@ def test_a_local_that_an_instruction_holds_in_a_vector_has_the_type_of_its_param
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_the_compiler_finds_the_same_meaning(tmp_path: Path) -> None:
+def test_the_compiler_finds_the_same_meaning(tmp_path):
     checks = [proc_check(name, make()) for name, make in PROCS.items()]
     assert failures_on_host(checks, tmp_path / "checks") == {}
 
 
-def test_rows_are_named_by_their_pointer() -> None:
+def test_rows_are_named_by_their_pointer():
     assert "x[r][" in print_proc(dots(1, 1, 2, rows=2), "Rows.")
 
 
@@ -198,7 +195,7 @@ CALL = Do(FunctionCall("f", (Name("a"),)))
         "twice",
     ],
 )
-def test_first_values_are_in_the_definition(body: tuple[Stmt, ...], lines: list[str]) -> None:
+def test_first_values_are_in_the_definition(body, lines):
     assert Printer().statements(body, 0) == lines
 
 
@@ -228,7 +225,7 @@ def functions(*procs: Proc) -> list[FunctionDefinition]:
     return [function(proc) for proc in procs]
 
 
-def test_what_differs_becomes_a_parameter_called_after_its_place() -> None:
+def test_what_differs_becomes_a_parameter_called_after_its_place():
     lifted = lift(functions(copying(4, 2, 0), copying(8, 3, 1)))
     assert lifted.numbers == (
         {"o_count": 4, "x_per_o": 2, "x_first": 0},
@@ -240,12 +237,12 @@ def test_what_differs_becomes_a_parameter_called_after_its_place() -> None:
     assert "const struct nest_shape *restrict shape" in text
 
 
-def test_literals_that_differ_together_are_one_parameter() -> None:
+def test_literals_that_differ_together_are_one_parameter():
     lifted = lift(functions(copying(4, 4, 1), copying(8, 8, 1)))
     assert lifted.numbers == ({"o_count": 4}, {"o_count": 8})
 
 
-def test_a_member_is_as_wide_as_its_widest_number() -> None:
+def test_a_member_is_as_wide_as_its_widest_number():
     lifted = lift(functions(copying(4, 2**15 - 1, 1), copying(8, 2, 2**15)))
     assert lifted.function.shape == Shape(
         (("o_count", "int16_t"), ("x_per_o", "int16_t"), ("x_first", "int32_t"))
@@ -257,7 +254,7 @@ def storing(count: int, places: tuple[int, ...], step: int) -> Proc:
     return proc_of(For("o", count, stores), params=(FROM, TO))
 
 
-def test_places_are_sums_of_few_steps() -> None:
+def test_places_are_sums_of_few_steps():
     """Three pixels of two channels: in planes of six bytes, and as pixels of eight channels."""
     planes, pixels = storing(4, (1, 2, 3, 7, 8, 9), 12), storing(4, (0, 8, 16, 1, 9, 17), 2)
     lifted = lift(functions(planes, pixels))
@@ -272,7 +269,7 @@ def test_places_are_sums_of_few_steps() -> None:
         assert with_numbers(lifted.function, numbers) == function(proc)
 
 
-def test_a_lone_kernel_keeps_its_literals() -> None:
+def test_a_lone_kernel_keeps_its_literals():
     alone = function(dots(2, 3, 4))
     assert lift([alone]).function == alone
     assert lift([alone]).numbers == ({},)
@@ -283,23 +280,23 @@ def test_a_lone_kernel_keeps_its_literals() -> None:
     [(numbered(2, 3),), (dots(3, 4, 5, rows=2),), (split(dots(4, 3, 2), "p", 2, "pb", "pi"),)],
     ids=["another nest", "more rows", "a tail"],
 )
-def test_another_nest_has_another_skeleton(others: tuple[Proc, ...]) -> None:
+def test_another_nest_has_another_skeleton(others):
     shape_keys = {shape_key(function(proc)) for proc in (dots(4, 3, 2), *others)}
     assert len(shape_keys) == len(others) + 1
 
 
-def test_other_constants_in_expressions_are_literals_too() -> None:
+def test_other_constants_in_expressions_are_literals_too():
     ones, twos = (proc_of(Store(at(TO), Const(value)), params=(TO,)) for value in (1, 2))
     assert lift(functions(ones, twos)).numbers == ({"number": 1}, {"number": 2})
 
 
-def test_an_array_on_the_stack_is_as_long_as_any_of_them_needs() -> None:
+def test_an_array_on_the_stack_is_as_long_as_any_of_them_needs():
     lifted = lift(functions(through_room(3), through_room(7)))
     assert [s.length for s in lifted.function.body if isinstance(s, DeclareArray)] == [ArrayLength(7)]
 
 
 @pytest.mark.parametrize("target", [PLAIN, DSP], ids=["plain", "dsp"])
-def test_every_kernel_of_a_network_gets_back_what_it_was(target: Target) -> None:
+def test_every_kernel_of_a_network_gets_back_what_it_was(target):
     planned = plan_job(Job(ImportedModel(GRAPHS["layers_alike"](), "g", "", "g"), target, OPTIONS["size"]))
     families: dict[FunctionDefinition, dict[FunctionDefinition, None]] = {}
     for stage in planned.lowered.stages:

@@ -1,8 +1,5 @@
 """The table of cycles: it has the kernels of the models that it was measured for, and estimates others."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from statistics import median
 
 import pytest
@@ -28,7 +25,7 @@ def measured() -> dict[str, Measured]:
 @pytest.mark.parametrize(
     "name", ["tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8", "tiny_ad_fc_int8"]
 )
-def test_all_kernels_of_a_benchmark_are_measured(name: str, board: str, shared_dir: Path) -> None:
+def test_all_kernels_of_a_benchmark_are_measured(name, board, shared_dir):
     """Keys change with the kernels: a table that was not measured again would not have them."""
     target, options = load_board(board).target, CompileOptions()
     model = import_model(next((shared_dir / "models" / name).glob("model.*")), options)
@@ -42,7 +39,7 @@ def test_all_kernels_of_a_benchmark_are_measured(name: str, board: str, shared_d
     assert not missing, "python -m benchmarks costs measures them"
 
 
-def test_a_kernel_that_was_not_measured_is_estimated_from_others_of_its_kind() -> None:
+def test_a_kernel_that_was_not_measured_is_estimated_from_others_of_its_kind():
     kinds: dict[str, list[Measured]] = {}
     for key, each in measured().items():
         kinds.setdefault(key.partition(" | ")[0], []).append(each)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,12 +34,12 @@ def c_of(model: CompiledModel) -> str:
     return model.sources[f"{model.name}.c"]
 
 
-def test_code_for_a_debugger_is_as_reviewed(golden: Callable[[str, str], None]) -> None:
+def test_code_for_a_debugger_is_as_reviewed(golden):
     golden("residual.c", c_of(compiled("residual", 0)))
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_plain_levels_need_nothing_of_the_core(name: str) -> None:
+def test_plain_levels_need_nothing_of_the_core(name):
     for level in (0, 1):
         text = c_of(compiled(name, level))
         assert "asm" not in text
@@ -50,7 +48,7 @@ def test_plain_levels_need_nothing_of_the_core(name: str) -> None:
     assert "asm" in c_of(compiled("conv", DEFAULT))
 
 
-def test_at_the_lowest_level_each_operator_of_the_file_is_a_layer() -> None:
+def test_at_the_lowest_level_each_operator_of_the_file_is_a_layer():
     plain, usual = compiled("residual", 0), compiled("residual", DEFAULT)
     ran = {step.what.name for step in plain.steps if step.after is not step.before}
     assert not ran & (MEANING.keys() - {"fold-constants"})
@@ -58,14 +56,14 @@ def test_at_the_lowest_level_each_operator_of_the_file_is_a_layer() -> None:
     assert len(plain.layers) >= len(usual.layers)
 
 
-def test_at_the_lowest_level_a_layer_is_done_before_the_next_begins() -> None:
+def test_at_the_lowest_level_a_layer_is_done_before_the_next_begins():
     body = c_of(compiled("conv", 0)).split("_run(\n")[-1]
     called = re.findall(r"(\w+)\(&run", body)
     assert called == [layer.function for layer in compiled("conv", 0).layers]
     assert len(called) > 1
 
 
-def test_at_the_lowest_level_a_layer_shares_its_function_with_none() -> None:
+def test_at_the_lowest_level_a_layer_shares_its_function_with_none():
     for goal in ("speed", "size"):
         model = compiled("residual", 0, optimize=goal)
         kernels = re.findall(r"^static KERNEL void (\w+)\(", c_of(model), re.M)
@@ -74,25 +72,25 @@ def test_at_the_lowest_level_a_layer_shares_its_function_with_none() -> None:
         assert len(kernels) == len(model.layers)
 
 
-def test_the_default_is_the_second_level() -> None:
+def test_the_default_is_the_second_level():
     assert CompileOptions().level == DEFAULT == 2
     assert c_of(compiled("conv", DEFAULT)) == c_of(compiled("conv", CompileOptions().level))
 
 
-def test_the_highest_level_is_the_default_with_a_solver() -> None:
+def test_the_highest_level_is_the_default_with_a_solver():
     assert read_options({"level": 3}).has_solver
     assert not read_options({"level": 2}).has_solver
     assert read_options({"exact": True}).has_solver
 
 
-def test_streamed_rows_remain_at_the_lowest_level() -> None:
+def test_streamed_rows_remain_at_the_lowest_level():
     model = compiled("conv", 0, stream=True)
     assert model.options.interleaves_rows
     assert "split-sequences-into-rows" not in model.options.left_out_passes
     assert not CompileOptions(level=0).interleaves_rows
 
 
-def test_a_disabled_pass_is_left_out_at_each_level() -> None:
+def test_a_disabled_pass_is_left_out_at_each_level():
     for level in LEVELS:
         assert (
             "merge-tables" in CompileOptions(level=level, disabled_passes=("merge-tables",)).left_out_passes
@@ -100,12 +98,12 @@ def test_a_disabled_pass_is_left_out_at_each_level() -> None:
 
 
 @pytest.mark.parametrize("given", [4, True, "fast", "-1"])
-def test_a_level_that_is_none_is_refused(given: object) -> None:
+def test_a_level_that_is_none_is_refused(given):
     with pytest.raises(InputError, match="0, 1, 2, 3"):
         read_options({"level": given})
 
 
-def test_the_compiler_is_asked_for_what_a_debugger_needs() -> None:
+def test_the_compiler_is_asked_for_what_a_debugger_needs():
     assert compiled("conv", 0).c_flags == ("-std=c99", "-O0", "-g")
     assert compiled("conv", 1).c_flags == compiled("conv", DEFAULT).c_flags
 
@@ -114,8 +112,8 @@ def test_the_compiler_is_asked_for_what_a_debugger_needs() -> None:
 @pytest.mark.parametrize(
     ("given", "flag"), [({"level": 0}, "-O0"), ({}, "-O2"), ({"optimize": "size"}, "-Os")]
 )
-def test_the_head_says_at_which_level_its_stack_is_taken(given: dict[str, object], flag: str) -> None:
-    model = compiled("residual", **{"level": DEFAULT, **given})  # type: ignore[arg-type]
+def test_the_head_says_at_which_level_its_stack_is_taken(given, flag):
+    model = compiled("residual", **{"level": DEFAULT, **given})
     head = " ".join(model.sources["residual.h"].split())
     assert f"about {model.stack_bytes_estimate:,} bytes of stack at {flag}." in head
 
@@ -123,7 +121,7 @@ def test_the_head_says_at_which_level_its_stack_is_taken(given: dict[str, object
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("level", [0, 2])
-def test_no_run_takes_more_stack_than_estimated(level: int, tmp_path: Path) -> None:
+def test_no_run_takes_more_stack_than_estimated(level, tmp_path):
     for name in ("classifier", "depthwise", "dense"):
         path = tmp_path / f"{name}.tflite"
         path.write_bytes(TINY[name]())
@@ -132,7 +130,7 @@ def test_no_run_takes_more_stack_than_estimated(level: int, tmp_path: Path) -> N
         assert bench["stack_bytes"] <= made.artifact.facts.stack_bytes_estimate, name
 
 
-def test_a_debugger_finds_what_the_page_types(repo_root: Path, tmp_path: Path) -> None:
+def test_a_debugger_finds_what_the_page_types(repo_root, tmp_path):
     """Compilers drop what they fold into its callers, unless they are told to optimise nothing."""
     model, archive, project = repo_root / "deploy/demo/digits.tflite", tmp_path / "d.tar", tmp_path / "digits"
     deploy.compile(model, board="host", level=0).save(archive)
@@ -154,7 +152,7 @@ def test_a_debugger_finds_what_the_page_types(repo_root: Path, tmp_path: Path) -
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", MODELS)
-def test_no_level_changes_a_bit(name: str, tmp_path: Path) -> None:
+def test_no_level_changes_a_bit(name, tmp_path):
     path = tmp_path / f"{name}.tflite"
     path.write_bytes(TINY[name]())
     model = deploy.load(path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,7 +44,7 @@ LOSSES = (0.3, 1.0, 100.0)
 @pytest.mark.parametrize("is_pushed", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", LINES)
-def test_broken_lines_give_the_same_results(name: str, loss: float, is_pushed: bool) -> None:
+def test_broken_lines_give_the_same_results(name, loss, is_pushed):
     graph = run_meaning(GRAPHS[name]()).graph
     broken = placed(graph, loss, is_pushed)
     assert "windows" in {node.op.name for node in broken.nodes}
@@ -57,19 +56,19 @@ def test_broken_lines_give_the_same_results(name: str, loss: float, is_pushed: b
             assert np.array_equal(made[value].reshape(wanted[value].shape), wanted[value])
 
 
-def test_what_is_not_a_line_stays_the_very_same_graph() -> None:
+def test_what_is_not_a_line_stays_the_very_same_graph():
     graph = run_meaning(GRAPHS["residual"]()).graph
     assert placed(graph, LOSSES[-1]) is graph
 
 
-def test_no_line_is_broken_where_that_may_take_no_time() -> None:
+def test_no_line_is_broken_where_that_may_take_no_time():
     graph = run_meaning(GRAPHS["time_series"]()).graph
     assert placed(graph, 0.0) is graph
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("disabled", [(), ("split-sequences-into-rows",)])
-def test_no_line_is_broken_where_that_is_disabled(disabled: tuple[str, ...]) -> None:
+def test_no_line_is_broken_where_that_is_disabled(disabled):
     options = CompileOptions(ram_bytes=600, disabled_passes=disabled)
     if disabled:
         with pytest.raises(FitError, match="bytes at least"):
@@ -80,7 +79,7 @@ def test_no_line_is_broken_where_that_is_disabled(disabled: tuple[str, ...]) -> 
 
 
 @pytest.mark.slow
-def test_a_budget_breaks_lines_as_far_as_it_must() -> None:
+def test_a_budget_breaks_lines_as_far_as_it_must():
     graph = GRAPHS["time_series"]()
 
     def arena(options: CompileOptions) -> int:
@@ -98,7 +97,7 @@ def test_a_budget_breaks_lines_as_far_as_it_must() -> None:
 @pytest.mark.cc
 @pytest.mark.parametrize("loss", LOSSES[1:])
 @pytest.mark.parametrize("name", LINES)
-def test_garbage_in_free_memory_changes_nothing(name: str, loss: float, tmp_path: Path) -> None:
+def test_garbage_in_free_memory_changes_nothing(name, loss, tmp_path):
     graph = run_meaning(GRAPHS[name]()).graph
     model = compiled(placed(graph, loss), PLAIN, CompileOptions(Optimize.RAM), "k")
     inputs = OpCase(name, graph).inputs(seed=4)
@@ -107,7 +106,7 @@ def test_garbage_in_free_memory_changes_nothing(name: str, loss: float, tmp_path
 
 
 @pytest.mark.cc
-def test_samples_are_pushed_as_they_come(tmp_path: Path) -> None:
+def test_samples_are_pushed_as_they_come(tmp_path):
     graph = GRAPHS["time_series"]()
     model = compiled(graph, PLAIN, CompileOptions(Optimize.RAM, stream=True), "k")
     assert model.inputs[0].type.shape == (1, 72, 1, 5), "one step of time at once"
@@ -152,13 +151,13 @@ def keys_first() -> Graph:
     return d.graph(turned("y", sums, (STEPS, HEADS, DEPTH), 1, DEPTH * STEPS, STEPS))
 
 
-def test_scores_with_a_column_for_each_query_are_never_whole() -> None:
+def test_scores_with_a_column_for_each_query_are_never_whole():
     plan = compiled(keys_first(), PLAIN, CompileOptions(), "k").plan
     assert [plan.buffers[f"{name}/lines/rows"].rows_held for name in ("scores", "masked", "soft")] == [1] * 3
     assert plan.arena_bytes < 4 * HEADS * STEPS * DEPTH + HEADS * STEPS * STEPS
 
 
-def test_values_between_dense_layers_are_held_vector_by_vector() -> None:
+def test_values_between_dense_layers_are_held_vector_by_vector():
     d = Draft()
     up = d.reshape("up", d.dense("wide", d.input("x", STEPS, DEPTH), 64), 1, STEPS, 64)
     gain = Weights(int8(1, 1, 64), np.full((1, 1, 64), 40, np.int8))
@@ -170,7 +169,7 @@ def test_values_between_dense_layers_are_held_vector_by_vector() -> None:
 
 
 @pytest.mark.cc
-def test_attention_with_keys_first_keeps_every_bit(tmp_path: Path) -> None:
+def test_attention_with_keys_first_keeps_every_bit(tmp_path):
     model = compiled(keys_first(), PLAIN, CompileOptions(), "k")
     inputs = OpCase("keys_first", keys_first()).inputs(seed=4)
     made, wanted = Poisoned(model, tmp_path).run(inputs), run_graph(keys_first(), inputs)
@@ -178,7 +177,7 @@ def test_attention_with_keys_first_keeps_every_bit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("goal", [Optimize.RAM, Optimize.SPEED])
-def test_the_scores_of_some_lines_are_held_at_once(goal: Optimize) -> None:
+def test_the_scores_of_some_lines_are_held_at_once(goal):
     plan = compiled(long_attention(), PLAIN, CompileOptions(goal), "k").plan
     assert [plan.buffers[name].rows_held for name in ("scores/rows", "soft/rows")] == [1, 1]
     inputs_and_output, row = 4 * HEADS * STEPS * DEPTH, 4 * STEPS
@@ -186,21 +185,21 @@ def test_the_scores_of_some_lines_are_held_at_once(goal: Optimize) -> None:
 
 
 @pytest.mark.cc
-def test_garbage_in_free_memory_changes_no_attention(tmp_path: Path) -> None:
+def test_garbage_in_free_memory_changes_no_attention(tmp_path):
     model = compiled(attention(), PLAIN, CompileOptions(Optimize.RAM), "k")
     inputs = OpCase("attention", attention()).inputs(seed=4)
     made, wanted = Poisoned(model, tmp_path).run(inputs), run_graph(attention(), inputs)
     assert np.array_equal(made["y"], wanted["y"])
 
 
-def test_rows_that_come_in_turn_need_no_table() -> None:
+def test_rows_that_come_in_turn_need_no_table():
     source = compiled(attention(), PLAIN, CompileOptions(), "k").sources["k.c"]
     assert "row_of_k(run, row / 2u)" in source
     assert "row % 2u" in source
     assert "_rows[" not in source
 
 
-def test_a_constant_mask_is_stored_once_for_all_heads() -> None:
+def test_a_constant_mask_is_stored_once_for_all_heads():
     model = compiled(attention(), PLAIN, CompileOptions(), "k")
     assert "k_causal_b + (row % 2u) * 72u" in model.sources["k.c"]
     (layer,) = [layer for layer in model.layers if layer.name == "node causal"]
@@ -217,14 +216,14 @@ def by_rows(graph: Graph, board: Board, rows: bool) -> CompiledModel:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALONG_TIME)
-def test_lines_for_ram_take_less_memory_than_whole_ones(name: str) -> None:
+def test_lines_for_ram_take_less_memory_than_whole_ones(name):
     graph, board = ALONG_TIME[name](), load_board(BOARD)
     verify(graph)
     rows, whole = (by_rows(graph, board, rows).plan.arena_bytes for rows in (True, False))
     assert rows < 0.85 * whole
 
 
-def test_lines_with_little_work_take_the_time_that_others_leave() -> None:
+def test_lines_with_little_work_take_the_time_that_others_leave():
     pixels = choose_rows(run_meaning(ALONG_TIME["motion"]()).graph, MOST_MORE, MEASURED_COSTS).pixels
     assert {name: pixels[name] for name in ("deep.made", "pool made", "last one.made")} == {
         "deep.made": 8,
@@ -234,7 +233,7 @@ def test_lines_with_little_work_take_the_time_that_others_leave() -> None:
 
 
 @pytest.mark.slow
-def test_windows_that_are_multiplied_once_stay_narrow_where_there_is_room_for_wide_ones() -> None:
+def test_windows_that_are_multiplied_once_stay_narrow_where_there_is_room_for_wide_ones():
     """Widening a copy of each element costs more than a depthwise layer saves by it."""
     model = by_rows(ALONG_TIME["separable"](), load_board(BOARD), True)
     windows = {layer.name: layer.format.dtype_bytes for layer in model.layers if layer.op == "windows"}
@@ -247,7 +246,7 @@ def test_windows_that_are_multiplied_once_stay_narrow_where_there_is_room_for_wi
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALONG_TIME)
-def test_lines_for_ram_take_at_most_a_twentieth_more_instructions(name: str) -> None:
+def test_lines_for_ram_take_at_most_a_twentieth_more_instructions(name):
     graph, board = ALONG_TIME[name](), load_board(BOARD)
     (rows, _), (whole, _) = (run_on(by_rows(graph, board, rows), board) for rows in (True, False))
     assert rows is not None

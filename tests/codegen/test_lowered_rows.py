@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -85,17 +85,17 @@ def _rows(ranges: tuple[Rows, ...]) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_lie_as_ever(name: str, golden: Callable[[str, str], None]) -> None:
+def test_rows_lie_as_ever(name, golden):
     golden(f"{name}.txt", "".join(f"{line}\n" for line in told(lowered(MADE[name]()))))
 
 
-def test_rows_without_padding_lie_as_ever(golden: Callable[[str, str], None]) -> None:
+def test_rows_without_padding_lie_as_ever(golden):
     graph = MADE["many_formats"]()
     made = lowered(graph, unpadded=frozenset(node.name for node in graph.nodes))
     golden("many_formats_unpadded.txt", "".join(f"{line}\n" for line in told(made)))
 
 
-def test_the_steps_of_a_large_graph_are_made_once_for_its_variants() -> None:
+def test_the_steps_of_a_large_graph_are_made_once_for_its_variants():
     """Else each of hundreds of plans would make those of all layers anew."""
     d = Draft()
     x = d.input("x", 1, 3, 3, 1)
@@ -137,14 +137,14 @@ def assert_like_the_reference(graph: Graph, made: Lowered) -> None:
 
 
 @pytest.mark.parametrize("maker", [flattened_for_two, flattened_and_kept])
-def test_what_somebody_wants_flat_lies_in_one_piece_for_all(maker: Callable[[], Graph]) -> None:
+def test_what_somebody_wants_flat_lies_in_one_piece_for_all(maker):
     graph = maker()
     made = lowered(graph)
     assert made.tensors["image"].whole
     assert_like_the_reference(graph, made)
 
 
-def test_a_part_in_other_rows_than_it_is_made_in_is_copied() -> None:
+def test_a_part_in_other_rows_than_it_is_made_in_is_copied():
     graph = reshaped_and_joined()
     made = lowered(graph)
     assert [stage.values for stage in made.stages if stage.op == "concat"] == [("part",)]
@@ -152,9 +152,7 @@ def test_a_part_in_other_rows_than_it_is_made_in_is_copied() -> None:
 
 
 @pytest.mark.parametrize(("channels", "copied"), [(4, []), (3, [("below",)])])
-def test_a_part_of_one_row_is_written_where_it_belongs_if_that_is_at_a_word(
-    channels: int, copied: list[tuple[str, ...]]
-) -> None:
+def test_a_part_of_one_row_is_written_where_it_belongs_if_that_is_at_a_word(channels, copied):
     d = Draft()
     x = d.input("x", 1, 1, 3, 2)
     parts = (d.conv("above", x, channels, 1), d.conv("below", x, channels, 1, seed=2))
@@ -162,14 +160,14 @@ def test_a_part_of_one_row_is_written_where_it_belongs_if_that_is_at_a_word(
     assert [stage.values for stage in made.stages if stage.op == "concat"] == copied
 
 
-def test_a_kernel_that_demands_memory_gets_copies_of_what_is_the_callers() -> None:
+def test_a_kernel_that_demands_memory_gets_copies_of_what_is_the_callers():
     with used_for(Combine.name, Larger(ALIGNED).strategy):
         made = lower_graph(maxima(), DSP, OPTIONS["speed"])
     copied = [stage.name for stage in made.stages if stage.op == "relayout"]
     assert copied == ["relayout a", "relayout b", "deliver y"]
 
 
-def test_what_is_read_by_rows_and_as_a_whole_is_needed_whole_in_each_step() -> None:
+def test_what_is_read_by_rows_and_as_a_whole_is_needed_whole_in_each_step():
     """Made by hand: a sum whose second operand is all rows of the first."""
     d = Draft()
     x = d.input("x", 1, 4, 3, 2)
@@ -182,7 +180,7 @@ def test_what_is_read_by_rows_and_as_a_whole_is_needed_whole_in_each_step() -> N
     assert [step.reads for step in planned.steps] == [(Rows(0, 4),)] * 4
 
 
-def test_what_is_read_from_nowhere_is_a_constant_and_no_streamed_input() -> None:
+def test_what_is_read_from_nowhere_is_a_constant_and_no_streamed_input():
     made = lowered(MADE["images_below_each_other"]())
     assert any(not stage.reads for stage in made.stages)
     assert made.receiver is None

@@ -101,9 +101,7 @@ def _by_name(arrays: Mapping[str, Array], keys: list[str], tensors: tuple[Tensor
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*MODELS, *TOO_LARGE])
-def test_a_model_on_this_computer_gives_its_golden_outputs(
-    name: str, shared_dir: Path, tmp_path: Path
-) -> None:
+def test_a_model_on_this_computer_gives_its_golden_outputs(name, shared_dir, tmp_path):
     folder = shared_dir / "models" / name
     model = compiled_model(folder, PLAIN, OPTIONS["speed"], "model")
     samples, wanted = golden_of(folder, model)
@@ -118,9 +116,7 @@ def test_a_model_on_this_computer_gives_its_golden_outputs(
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "tolerance"), [*((name, 1e-5) for name in FLOAT32), *HYBRID.items()])
-def test_a_float_model_on_this_computer_is_near_its_golden_outputs(
-    name: str, tolerance: float, shared_dir: Path, tmp_path: Path
-) -> None:
+def test_a_float_model_on_this_computer_is_near_its_golden_outputs(name, tolerance, shared_dir, tmp_path):
     folder = shared_dir / "models" / name
     model = compiled_model(folder, PLAIN, OPTIONS["speed"], "model")
     host = build(model.sources, tmp_path)
@@ -133,9 +129,7 @@ def test_a_float_model_on_this_computer_is_near_its_golden_outputs(
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_BOTH)
-def test_the_other_rounding_gives_the_other_references_outputs(
-    name: str, shared_dir: Path, tmp_path: Path
-) -> None:
+def test_the_other_rounding_gives_the_other_references_outputs(name, shared_dir, tmp_path):
     folder = shared_dir / "models" / name
     model = compiled_model(folder, PLAIN, CompileOptions(rounding=Rounding.LITERT_REF), "model")
     samples, wanted = golden_of(folder, model, "litert-ref")
@@ -150,9 +144,7 @@ def test_the_other_rounding_gives_the_other_references_outputs(
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["speed", "ram"])
-def test_models_on_a_cortex_m4_give_their_golden_outputs(
-    options: str, shared_dir: Path, tmp_path: Path
-) -> None:
+def test_models_on_a_cortex_m4_give_their_golden_outputs(options, shared_dir, tmp_path):
     checks = []
     for number, name in enumerate(MODELS):
         folder = shared_dir / "models" / name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,12 +55,12 @@ IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
         ("first_" + "b" * 50 + "/last_words_of_a_long_name", "last_words_of_a_long_name"),
     ],
 )
-def test_names_become_identifiers(name: str, identifier: str) -> None:
+def test_names_become_identifiers(name, identifier):
     assert c_identifier(name) == identifier
 
 
 @pytest.mark.parametrize("name", ["string", "board", "solder_2", "arm_mve"])
-def test_a_header_of_others_is_not_a_model_s(name: str) -> None:
+def test_a_header_of_others_is_not_a_model_s(name):
     """An instruction set brings the headers that its code includes."""
     assert model_identifier(name, headers()) == f"model_{name}"
     assert model_identifier(f"my_{name}", headers()) == f"my_{name}"
@@ -82,11 +81,11 @@ def test_a_header_of_others_is_not_a_model_s(name: str) -> None:
         (["x/taken/Relu"], ["taken_relu"]),
     ],
 )
-def test_inner_names_are_as_short_as_they_differ(names: list[str], short: list[str]) -> None:
+def test_inner_names_are_as_short_as_they_differ(names, short):
     assert list(short_identifiers(names, "tensor", {"taken"}).values()) == short
 
 
-def test_an_operator_s_position_in_its_file_is_left_out() -> None:
+def test_an_operator_s_position_in_its_file_is_left_out():
     assert without_position('CONV_2D #12 "conv #3"') == 'CONV_2D "conv #3"'
     assert without_position('OP "y"') == 'OP "y"'
 
@@ -109,7 +108,7 @@ def blocks_of(graph: Graph) -> set[str]:
     return set(MEMORY.sub("PLACE", text).split("\n\n"))
 
 
-def test_one_layer_more_changes_its_own_part_of_the_file_alone() -> None:
+def test_one_layer_more_changes_its_own_part_of_the_file_alone():
     before, after = blocks_of(network("first", "last")), blocks_of(network("first", "extra", "last"))
     changed = [re.sub(r"^(/\* .*\n)(   .*\n)*", "", block).split("\n")[0] for block in before - after]
     assert sorted(changed) == [
@@ -127,19 +126,19 @@ def test_one_layer_more_changes_its_own_part_of_the_file_alone() -> None:
 
 @pytest.mark.slow
 @given(st.text(max_size=60))
-def test_any_name_becomes_an_identifier(name: str) -> None:
+def test_any_name_becomes_an_identifier(name):
     assert IDENTIFIER.fullmatch(c_identifier(name))
 
 
 @pytest.mark.slow
 @given(st.lists(st.text(alphabet="aB_1/ ", max_size=3), unique=True, max_size=12))
-def test_different_names_become_different_identifiers(names: list[str]) -> None:
+def test_different_names_become_different_identifiers(names):
     found = unique_identifiers(names, "tensor")
     assert list(found) == names
     assert len(set(found.values())) == len(names)
 
 
-def test_equal_identifiers_are_numbered() -> None:
+def test_equal_identifiers_are_numbered():
     assert unique_identifiers(["a/b", "a_b", "A b", "a_b_2"], "tensor") == {
         "a/b": "a_b",
         "a_b": "a_b_2",
@@ -174,7 +173,7 @@ HOSTILE = {
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_hostile_names_give_valid_c(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_hostile_names_give_valid_c(require_tool, tmp_path):
     require_tool("clang")
     checks = []
     for number, (kind, names) in enumerate(HOSTILE.items()):
@@ -189,7 +188,7 @@ def test_hostile_names_give_valid_c(require_tool: Callable[..., None], tmp_path:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_the_device_knows_tensors_by_their_own_names(kind: str, tmp_path: Path) -> None:
+def test_the_device_knows_tensors_by_their_own_names(kind, tmp_path):
     graph = named(*HOSTILE[kind])
     model = build(compiled(graph, PLAIN, OPTIONS["speed"], "k").sources, tmp_path)
     given = (*graph.inputs, *graph.outputs)
@@ -198,7 +197,7 @@ def test_the_device_knows_tensors_by_their_own_names(kind: str, tmp_path: Path) 
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", ["int", "run", "solder", "layer", "main"])
-def test_a_model_may_have_any_name(name: str, tmp_path: Path) -> None:
+def test_a_model_may_have_any_name(name, tmp_path):
     graph = named("x", "m", "y")
     model = build(compiled(graph, PLAIN, OPTIONS["speed"], c_identifier(name)).sources, tmp_path)
     sample = OpCase(name, graph).inputs()
@@ -208,7 +207,7 @@ def test_a_model_may_have_any_name(name: str, tmp_path: Path) -> None:
 HELIUM = Target("cortex-m55", frozenset({Feature.DSP, Feature.MVE, Feature.UNALIGNED}))
 
 
-def test_a_checksum_becomes_a_counter() -> None:
+def test_a_checksum_becomes_a_counter():
     names = ("times", "add_int8@75d477ca", "add_int8@0123abcd", "add_int8@75d477ca_row_of_32")
     assert plain_names(names, {"add_int8"}) == {
         "add_int8@75d477ca": "add_int8_2",
@@ -217,7 +216,7 @@ def test_a_checksum_becomes_a_counter() -> None:
     }
 
 
-def test_calls_and_tables_follow_their_function() -> None:
+def test_calls_and_tables_follow_their_function():
     other = Helper("line@0123abcd", "line@0123abcd(v)")
     text = "line@75d477ca_points[0] = line@75d477ca(v) + line@0123abcd(v);"
     helpers = collect_helpers([Helper("line@75d477ca", text, calls=(other,))])
@@ -228,14 +227,14 @@ def test_calls_and_tables_follow_their_function() -> None:
 
 
 @pytest.mark.parametrize("target", [PLAIN, DSP, HELIUM], ids=lambda t: t.core)
-def test_no_function_is_called_by_a_checksum(target: Target) -> None:
+def test_no_function_is_called_by_a_checksum(target):
     graph = GRAPHS["alike_but_for_scales"]()
     text = compile_job(Job(ImportedModel(graph, "g", "0" * 64, "g"), target, OPTIONS["speed"])).sources["g.c"]
     assert "add_int8_2" in text or "add_int8_row_of_6_2" in text
     assert "@" not in text
 
 
-def test_files_and_global_names_begin_with_it(tmp_path: Path) -> None:
+def test_files_and_global_names_begin_with_it(tmp_path):
     (path := tmp_path / "export_v12_final.tflite").write_bytes(TINY["classifier"]())
     compiled = compile_job(read_job(path, Target("c"), CompileOptions(name="kws")))
     assert {"kws.c", "kws.h"} <= set(compiled.sources)
@@ -247,7 +246,7 @@ def test_files_and_global_names_begin_with_it(tmp_path: Path) -> None:
     ("word", "possible"),
     [("My-Model", "my_model"), ("string", "model_string"), ("while", "model_while"), ("8bit", "model_8bit")],
 )
-def test_a_name_that_cannot_be_is_refused(word: str, possible: str) -> None:
+def test_a_name_that_cannot_be_is_refused(word, possible):
     refused(
         lambda: import_data(TINY["classifier"](), Path("m.tflite"), CompileOptions(name=word)),
         f'"{word}" C name generated --name {possible}',

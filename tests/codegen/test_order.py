@@ -1,7 +1,5 @@
 """A run's order: a loop of steps wherever such a loop gives it, else a table that has what repeats once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -34,7 +32,7 @@ PIPELINE = (*PROLOGUE, *PERIOD * 20, *EPILOGUE)
 IRREGULAR = (0, 0, 0, 1, *(0, 0, 1, 2) * 20, 2, 1, 1)  # the last rows come in another order
 
 
-def test_a_pipeline_is_a_beginning_a_period_and_an_end() -> None:
+def test_a_pipeline_is_a_beginning_a_period_and_an_end():
     found = find_period(PIPELINE)
     assert found == Period(first=4, length=4, count=21)  # the beginning ends with what comes again
     assert (*PIPELINE[:8], *PIPELINE[88:]) == (*PROLOGUE, *EPILOGUE)
@@ -43,7 +41,7 @@ def test_a_pipeline_is_a_beginning_a_period_and_an_end() -> None:
 @pytest.mark.parametrize(
     "order", [(0, 1), (0, 0, 1, 0, 1, 1), (0, 1) * 8, tuple(range(100))], ids=lambda o: str(len(o))
 )
-def test_what_saves_too_little_is_not_a_period(order: Sequence[int]) -> None:
+def test_what_saves_too_little_is_not_a_period(order):
     assert find_period(order) is None
 
 
@@ -130,11 +128,11 @@ def rows_of(order: Sequence[int]) -> Iterator[tuple[str, int]]:
     ],
     ids=len,
 )
-def test_the_c_computes_the_rows_in_the_planned_order(order: tuple[int, ...]) -> None:
+def test_the_c_computes_the_rows_in_the_planned_order(order):
     assert Runner(run_order(order, LAYERS)).rows == list(rows_of(order))
 
 
-def test_a_pipeline_is_a_loop_of_steps() -> None:
+def test_a_pipeline_is_a_loop_of_steps():
     (part,) = run_order(PIPELINE, LAYERS).parts
     assert part.table is None
     (function,) = part.functions
@@ -159,7 +157,7 @@ def test_a_pipeline_is_a_loop_of_steps() -> None:
     ]
 
 
-def test_an_order_that_no_loop_gives_is_a_table_with_its_period_once() -> None:
+def test_an_order_that_no_loop_gives_is_a_table_with_its_period_once():
     assert find_pipeline(IRREGULAR) is None
     (part,) = run_order(IRREGULAR, LAYERS).parts
     assert part.table is not None

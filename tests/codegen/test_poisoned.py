@@ -53,7 +53,7 @@ def poisoned_model(path: Path, target: Target, options: str, folder: Path, hasty
 
 
 @pytest.fixture
-def tiny(tmp_path: Path) -> Path:
+def tiny(tmp_path):
     path = tmp_path / "tiny.tflite"
     path.write_bytes(TINY["classifier"]())
     return path
@@ -61,21 +61,19 @@ def tiny(tmp_path: Path) -> Path:
 
 @pytest.mark.cc
 @pytest.mark.parametrize("options", ["ram", "speed", "whole_tensors"])
-def test_garbage_in_free_memory_changes_nothing(options: str, tiny: Path, tmp_path: Path) -> None:
+def test_garbage_in_free_memory_changes_nothing(options, tiny, tmp_path):
     assert poisoned_model(tiny, PLAIN, options, tmp_path / "c")
 
 
 @pytest.mark.cc
-def test_garbage_one_step_too_early_is_noticed(tiny: Path, tmp_path: Path) -> None:
+def test_garbage_one_step_too_early_is_noticed(tiny, tmp_path):
     assert not poisoned_model(tiny, PLAIN, "ram", tmp_path / "c", hasty=True)
 
 
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), SHARED)
-def test_garbage_in_free_memory_changes_nothing_in_third_party_models(
-    name: str, options: str, shared_dir: Path, tmp_path: Path
-) -> None:
+def test_garbage_in_free_memory_changes_nothing_in_third_party_models(name, options, shared_dir, tmp_path):
     assert poisoned_model(
         next((shared_dir / "models" / name).glob("model.*")), PLAIN, options, tmp_path / "c"
     )

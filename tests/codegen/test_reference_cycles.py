@@ -4,8 +4,6 @@ It makes hundreds of thousands of objects and lowers a graph dozens of times: he
 would stay until Python looks through everything that it knows.
 """
 
-from __future__ import annotations
-
 import gc
 from collections import Counter
 from pathlib import Path
@@ -19,7 +17,7 @@ DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 
 @pytest.mark.parametrize("goal", ["speed", "ram"])
 @pytest.mark.parametrize("board", ["nucleo-l4r5zi", "mps3-an547", "qemu-riscv32"])
-def test_all_that_a_compile_made_goes_with_its_result(board: str, goal: str) -> None:
+def test_all_that_a_compile_made_goes_with_its_result(board, goal):
     def compiled() -> int:
         made = deploy.compile(DIGITS, board=board, optimize=goal)
         return sum(map(len, made.artifact.sources.values()))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,11 +51,11 @@ PADDED = RowRequest(left=1, right=2, top=1, bottom=1)
         ((), Geometry(1, 1, 1)),
     ],
 )
-def test_a_tensor_is_rows_of_pixels_of_channels(shape: tuple[int, ...], expected: Geometry) -> None:
+def test_a_tensor_is_rows_of_pixels_of_channels(shape, expected):
     assert geometry(int8(*shape)) == expected
 
 
-def test_a_dense_format_has_no_gap() -> None:
+def test_a_dense_format_has_no_gap():
     dense = dense_format(IMAGE)
     assert (dense.c_step, dense.x_step, dense.row_elements) == (1, IMAGE.shape[-1], 18)
     assert (dense.left, dense.top, dense.bottom, dense.row_bytes) == (0, 0, 0, 18)
@@ -66,15 +64,15 @@ def test_a_dense_format_has_no_gap() -> None:
 @pytest.mark.parametrize(
     "asked", [PADDED, replace(PADDED, order=ElementOrder.PLANES, slack=1), RowRequest(dtype_bytes=2)]
 )
-def test_a_request_is_satisfied_by_its_format(asked: RowRequest) -> None:
+def test_a_request_is_satisfied_by_its_format(asked):
     assert satisfies(requested_format(IMAGE, asked), asked, IMAGE)
 
 
-def test_rows_begin_at_multiples_of_four_bytes() -> None:
+def test_rows_begin_at_multiples_of_four_bytes():
     assert [requested_format(IMAGE, RowRequest(slack=n)).row_bytes for n in range(4)] == [20, 20, 20, 24]
 
 
-def test_rows_of_narrow_elements_end_at_words_where_they_are_read_by_fours() -> None:
+def test_rows_of_narrow_elements_end_at_words_where_they_are_read_by_fours():
     assert ending_at_words(dense_format(int8(1, 2, 5, 3))).row_elements == 16
     words = dense_format(float32(1, 2, 5, 3))
     assert ending_at_words(words) == words
@@ -110,11 +108,11 @@ SERVICE = {
 
 
 @pytest.mark.parametrize(("made_for", "asked", "will_do"), SERVICE.values(), ids=SERVICE)
-def test_rows_serve_another_reader(made_for: RowRequest, asked: RowRequest, will_do: bool) -> None:
+def test_rows_serve_another_reader(made_for, asked, will_do):
     assert satisfies(requested_format(IMAGE, made_for), asked, IMAGE) is will_do
 
 
-def test_wants_of_one_order_join_to_the_larger_margins() -> None:
+def test_wants_of_one_order_join_to_the_larger_margins():
     joined = merge_requests([RowRequest(left=1, bottom=2), RowRequest(left=2, top=1), RowRequest(slack=3)])
     assert joined == RowRequest(left=2, top=1, bottom=2, slack=3)
 
@@ -122,11 +120,11 @@ def test_wants_of_one_order_join_to_the_larger_margins() -> None:
 @pytest.mark.parametrize(
     "other", [RowRequest(ElementOrder.PLANES), RowRequest(dtype_bytes=2), RowRequest(fill=0)]
 )
-def test_wants_that_differ_in_kind_do_not_join(other: RowRequest) -> None:
+def test_wants_that_differ_in_kind_do_not_join(other):
     assert merge_requests([RowRequest(), other]) is None
 
 
-def test_an_unquantised_tensor_has_margins_of_zero() -> None:
+def test_an_unquantised_tensor_has_margins_of_zero():
     assert requested_format(TensorType(DType.F32, (1, 2, 2, 1)), RowRequest(left=1, dtype_bytes=4)).fill == 0
 
 
@@ -166,14 +164,12 @@ def layer(fmt: RowFormat) -> LayerInfo:
 
 
 @pytest.mark.parametrize(("fmt", "dtype", "elements"), CASES.values(), ids=CASES)
-def test_pixels_lie_where_the_format_says(
-    fmt: RowFormat, dtype: type[np.signedinteger], elements: list[int]
-) -> None:
+def test_pixels_lie_where_the_format_says(fmt, dtype, elements):
     packed = np.frombuffer(pack_rows(VALUE, fmt, 2), dtype)
     assert packed.tolist() == elements
 
 
-def test_floats_keep_their_bits() -> None:
+def test_floats_keep_their_bits():
     fmt = RowFormat(
         dtype_bytes=4,
         width=1,
@@ -190,7 +186,7 @@ def test_floats_keep_their_bits() -> None:
     assert pack_rows(value, fmt, 1) == value.tobytes()
 
 
-def test_the_checksum_is_of_all_rows_in_order() -> None:
+def test_the_checksum_is_of_all_rows_in_order():
     expected = zlib.crc32(bytes(range(1, 9)))
     assert rows_crc32([VALUE], layer(DENSE)) == expected
 
@@ -224,12 +220,12 @@ def is_bare(made: CompiledModel) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [PLAIN, DSP], ids=lambda target: target.core)
-def test_no_row_of_zero_points_is_in_memory_where_memory_is_the_goal(target: Target) -> None:
+def test_no_row_of_zero_points_is_in_memory_where_memory_is_the_goal(target):
     assert not any(layer.format.top or layer.format.bottom for layer in model("ram", target).layers)
 
 
 @pytest.mark.slow
-def test_narrow_rows_lose_their_padding_where_memory_is_the_goal() -> None:
+def test_narrow_rows_lose_their_padding_where_memory_is_the_goal():
     ram, speed = model("ram"), model("speed")
     assert is_bare(ram)
     assert not is_bare(speed)
@@ -238,7 +234,7 @@ def test_narrow_rows_lose_their_padding_where_memory_is_the_goal() -> None:
 
 
 @pytest.mark.slow
-def test_a_budget_that_rows_with_margins_do_not_meet_is_met_without() -> None:
+def test_a_budget_that_rows_with_margins_do_not_meet_is_met_without():
     least = model("ram").plan.arena_bytes
     assert model("speed", ram_bytes=least).plan.arena_bytes <= least
     assert not is_bare(model("speed", ram_bytes=2 * least))
@@ -247,28 +243,28 @@ def test_a_budget_that_rows_with_margins_do_not_meet_is_met_without() -> None:
 
 
 @pytest.mark.slow
-def test_the_weights_of_an_edge_are_those_of_the_whole_window() -> None:
+def test_the_weights_of_an_edge_are_those_of_the_whole_window():
     """The layers between them store weights with the numbers of their scales."""
     kept = ("narrow_a0_w", "narrow_y_w")
     ram, speed = (sum(model(o).parameters[name].nbytes for name in kept) for o in ("ram", "speed"))
     assert ram == speed
 
 
-def test_where_constants_have_pointers_of_their_own_rows_beyond_are_in_memory() -> None:
+def test_where_constants_have_pointers_of_their_own_rows_beyond_are_in_memory():
     avr = Target("avr", constant_space="__flash")
     assert not any("row_of_" in name for name in model("ram", avr).parameters)
 
 
 @pytest.mark.cc
 @pytest.mark.parametrize("graph", [narrow, two_fills], ids=lambda graph: graph.__name__)
-def test_garbage_in_free_memory_changes_nothing(graph: Callable[[], Graph], tmp_path: Path) -> None:
+def test_garbage_in_free_memory_changes_nothing(graph, tmp_path):
     made = compiled(graph(), PLAIN, OPTIONS["ram"], "m")
     assert any("row_of_" in name for name in made.parameters)
     assert same(made, graph(), Poisoned(made, tmp_path))
 
 
 @pytest.mark.cc
-def test_a_streamed_input_is_read_without_margins(tmp_path: Path) -> None:
+def test_a_streamed_input_is_read_without_margins(tmp_path):
     made = compiled(narrow(), PLAIN, replace(OPTIONS["ram"], stream=True), "m")
     assert any("row_of_" in name for name in made.parameters)
     assert same(made, narrow(), build(made.sources, tmp_path))
@@ -279,7 +275,7 @@ def same(made: CompiledModel, graph: Graph, host: Poisoned | HostModel) -> bool:
     return np.array_equal(host.run({"x": x})["y"], run_graph(graph, {"x": x})["y"])
 
 
-def test_a_ring_of_its_own_memory_is_filled_once_and_another_row_by_row() -> None:
+def test_a_ring_of_its_own_memory_is_filled_once_and_another_row_by_row():
     """Rows overwrite their pixels only, so padding stays where nobody else writes it."""
     text = model("speed").sources["narrow.c"]
     assert text.count("{ /* above the image and around all rows */") >= 3
@@ -293,7 +289,7 @@ def extent_of(access: RowAccess, y: int, begin: int, stop: int) -> tuple[int, in
     return (min(inside), max(inside)) if inside else None
 
 
-def test_the_extent_is_that_of_the_rows() -> None:
+def test_the_extent_is_that_of_the_rows():
     strides, firsts, counts, steps = (0, 1, 2), (-5, -1, 0, 3), (1, 2, 5), (1, 2, 3)
     accesses = [RowAccess(*numbers) for numbers in product(strides, firsts, counts, steps)]
     for access, y, (begin, stop) in product(accesses, (0, 1, 4), ((0, 1), (0, 6), (2, 5), (9, 9))):
@@ -301,7 +297,7 @@ def test_the_extent_is_that_of_the_rows() -> None:
         assert access.extent_inside(y, begin, stop) == wanted, (access, y, begin, stop)
 
 
-def test_the_extent_of_given_rows_is_theirs() -> None:
+def test_the_extent_of_given_rows_is_theirs():
     access = RowAccess(0, 0, 2, given=((0, 1), (3, 1), (7, 8)))
     assert [access.extent_inside(y, 1, 8) for y in range(3)] == [(1, 1), (1, 3), (7, 7)]
     assert access.extent_inside(2, 0, 7) is None

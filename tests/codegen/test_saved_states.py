@@ -34,7 +34,7 @@ def host_of(graph: Graph, folder: Path) -> HostModel:
 
 
 @pytest.mark.cc
-def test_a_run_continues_from_a_saved_state(tmp_path: Path) -> None:
+def test_a_run_continues_from_a_saved_state(tmp_path):
     host, samples = host_of(running_sum(), tmp_path), SAMPLES
     host.run(samples[0])
     saved = host.save_state()
@@ -45,7 +45,7 @@ def test_a_run_continues_from_a_saved_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.cc
-def test_states_that_do_not_belong_are_refused_and_change_nothing(tmp_path: Path) -> None:
+def test_states_that_do_not_belong_are_refused_and_change_nothing(tmp_path):
     host, samples = host_of(running_sum(), tmp_path / "one"), SAMPLES
     host.run(samples[0])
     saved = host.save_state()
@@ -68,7 +68,7 @@ def test_states_that_do_not_belong_are_refused_and_change_nothing(tmp_path: Path
 
 
 @pytest.mark.cc
-def test_c_refuses_what_python_refuses(tmp_path: Path) -> None:
+def test_c_refuses_what_python_refuses(tmp_path):
     host = host_of(running_sum(), tmp_path)
     saved = host.save_state()
     codes = {}
@@ -80,7 +80,7 @@ def test_c_refuses_what_python_refuses(tmp_path: Path) -> None:
     assert host._on_states("restore_state", saved) == 0
 
 
-def test_the_header_has_the_size_of_a_saved_state() -> None:
+def test_the_header_has_the_size_of_a_saved_state():
     sources = compiled(running_sum(), PLAIN, OPTIONS["speed"], "sums").sources
     assert "#define SUMS_SAVED_BYTES 35u" in sources["sums.h"]
     assert "int32_t sums_save_state(void *saved, void *arena);" in sources["sums.h"]

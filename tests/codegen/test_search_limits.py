@@ -24,7 +24,6 @@ from codegen.fit.plan_job import plan_job
 from codegen.fit.transformed_weights import models_share
 from codegen.fit.variant import (
     CompiledPlan,
-    PlannedVariant,
     PlansFound,
     Variant,
     forget_plans,
@@ -42,14 +41,12 @@ def variant_of(graph: Graph) -> Variant:
 
 
 @pytest.fixture(scope="module")
-def residual() -> PlannedVariant:
+def residual():
     return variant_of(GRAPHS["residual"]()).least()
 
 
 @pytest.mark.parametrize(("rows", "is_refused"), [(1_000_000, False), (1_000_001, True)])
-def test_a_million_rows_are_planned_and_no_more(
-    rows: int, is_refused: bool, monkeypatch: pytest.MonkeyPatch, residual: PlannedVariant
-) -> None:
+def test_a_million_rows_are_planned_and_no_more(rows, is_refused, monkeypatch, residual):
     tensors = (PlanTensor("x", 600_000, 4, Kind.INPUT), PlanTensor("y", rows - 600_000, 8, Kind.OUTPUT))
     monkeypatch.setattr(variants, "plan_tensors", lambda lowered, keeps_padding: tensors)
     variant = variant_of(residual.variant.graph)
@@ -78,7 +75,7 @@ def refused(graph: Graph, **options: Any) -> FitError:
     return raised.value
 
 
-def test_an_error_names_the_limit_and_three_that_are_there_when_most_is() -> None:
+def test_an_error_names_the_limit_and_three_that_are_there_when_most_is():
     d = Draft()
     inputs = [d.input(name, 1, 6, 6, 4) for name in "abcde"]
     wide = d.conv("wide", inputs[0], 64, 1)
@@ -91,16 +88,14 @@ def test_an_error_names_the_limit_and_three_that_are_there_when_most_is() -> Non
 
 
 @pytest.mark.parametrize("goal", [Optimize.SPEED, Optimize.RAM])
-def test_inputs_that_are_larger_than_the_budget_are_refused_before_anything_is_planned(
-    goal: Optimize, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inputs_that_are_larger_than_the_budget_are_refused_before_anything_is_planned(goal, monkeypatch):
     monkeypatch.setattr(Variant, "least", None)
     assert refused(five_images(), optimize=goal, ram_bytes=500).what == (
         "the inputs alone need 720 bytes, 220 more than --ram 500 allows"
     )
 
 
-def test_a_flash_budget_that_is_too_small_is_answered_with_the_least_possible() -> None:
+def test_a_flash_budget_that_is_too_small_is_answered_with_the_least_possible():
     d = Draft()
     graph = d.graph(d.conv("heavy", d.input("x", 1, 24, 24, 16), 16))
     least = Job(ImportedModel(graph, "m", "0" * 64, "m"), DSP, CompileOptions(optimize=Optimize.SIZE))
@@ -125,14 +120,14 @@ def test_a_flash_budget_that_is_too_small_is_answered_with_the_least_possible() 
     ],
 )
 def test_devices_start_early_where_time_is_the_goal_and_memory_has_no_limit(
-    options: CompileOptions, is_roomy: bool, is_early: bool, residual: PlannedVariant
-) -> None:
+    options, is_roomy, is_early, residual
+):
     """What a device reads and writes is there for longer then, which takes memory."""
     decided = replace(residual.variant.decisions, is_roomy=is_roomy)
     assert replace(residual.variant, options=options, decisions=decided).request.starts_at_once is is_early
 
 
-def test_variants_that_differ_in_scratch_alone_are_not_alike_for_the_planner() -> None:
+def test_variants_that_differ_in_scratch_alone_are_not_alike_for_the_planner():
     """A search that takes them for alike would never plan the one that needs less."""
     d = Draft()
     graph = d.graph(d.conv("c", d.input("x", 1, 24, 24, 4), 24))
@@ -164,25 +159,23 @@ def tried(monkeypatch: pytest.MonkeyPatch, options: CompileOptions, most: float)
     return [slowdown for slowdown, _ in found]
 
 
-def test_without_a_budget_three_percent_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_budget_three_percent_may_be_lost(monkeypatch):
     assert tried(monkeypatch, CompileOptions(), placement_search._MAX_SLOWDOWN) == [0.0, 0.03]
 
 
-def test_within_a_budget_more_and_more_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_within_a_budget_more_and_more_may_be_lost(monkeypatch):
     asked = tried(monkeypatch, CompileOptions(), placement_search._ANY_SLOWDOWN)
     assert asked[:5] == [0.0, 0.03, 0.05, 0.1, 0.4]
     assert asked[5:] == [100.0]  # whatever it takes
 
 
-def test_what_can_only_be_streamed_when_all_is_split_is_split_whatever_it_takes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_can_only_be_streamed_when_all_is_split_is_split_whatever_it_takes(monkeypatch):
     monkeypatch.setattr(placement_search, "can_be_streamed", lambda graph: False)
     monkeypatch.setattr(placement_search, "streamed_input", lambda graph: None)
     assert tried(monkeypatch, CompileOptions(stream=True), placement_search._ANY_SLOWDOWN) == [100.0]
 
 
-def test_an_application_has_a_quarter_of_the_flash_for_itself() -> None:
+def test_an_application_has_a_quarter_of_the_flash_for_itself():
     flash = (MemoryRegion("FLASH", 0, MEGABYTE, "flash"), MemoryRegion("SMALL", 2 * MEGABYTE, 4096, "flash"))
     assert models_share(Target("host", regions=flash)) == 3 * MEGABYTE // 4
     assert models_share(Target("host")) is None
@@ -197,7 +190,7 @@ def searches() -> int:
     return least_plan.searches + plan_below.searches
 
 
-def test_rows_that_are_the_same_on_two_cores_are_planned_once() -> None:
+def test_rows_that_are_the_same_on_two_cores_are_planned_once():
     forget_plans()
     first = compiled("cortex-m0")
     before = searches()
@@ -207,7 +200,7 @@ def test_rows_that_are_the_same_on_two_cores_are_planned_once() -> None:
 
 
 @pytest.mark.slow
-def test_another_limit_is_another_plan() -> None:
+def test_another_limit_is_another_plan():
     forget_plans()
     first = compiled("cortex-m0")
     before = searches()
@@ -216,14 +209,14 @@ def test_another_limit_is_another_plan() -> None:
     assert searches() > before
 
 
-def test_a_plan_that_was_forgotten_is_found_again_and_is_the_same() -> None:
+def test_a_plan_that_was_forgotten_is_found_again_and_is_the_same():
     first = compiled("cortex-m0")
     forget_plans()
     assert compiled("cortex-m0").plan == first.plan
     assert searches() > 0
 
 
-def test_layers_by_themselves_push_out_no_model() -> None:
+def test_layers_by_themselves_push_out_no_model():
     found = PlansFound(lambda request: object())
     model = request_of(5, 1)
     plan = found(model)
@@ -246,19 +239,19 @@ def planned(monkeypatch: pytest.MonkeyPatch, room: int, job: Job = JOB) -> Compi
     return planning.plan_job(job)
 
 
-def test_with_room_the_options_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_room_the_options_stay_as_they_are(monkeypatch):
     plan = planned(monkeypatch, 1 << 20)
     assert plan.job.options == CompileOptions(rounding=Rounding.TFLM)
 
 
-def test_the_arena_gets_what_the_rest_leaves_and_the_options_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_arena_gets_what_the_rest_leaves_and_the_options_say_so(monkeypatch):
     most = planned(monkeypatch, 1 << 20).plan.arena_bytes
     plan = planned(monkeypatch, most - 1)
     assert plan.plan.arena_bytes < most
     assert plan.job.options == CompileOptions(ram_bytes=plan.plan.arena_bytes, rounding=Rounding.TFLM)
 
 
-def test_of_what_leaves_no_room_the_least_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_what_leaves_no_room_the_least_is_shown(monkeypatch):
     plan = planned(monkeypatch, 0)
     least = archive_of(run_meaning(JOB.model.graph), JOB).by_arena[0]
     assert plan.plan.arena_bytes == least.arena_bytes

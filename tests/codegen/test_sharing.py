@@ -14,7 +14,6 @@ from model_checks import DSP, OPTIONS, PLAIN, compiled
 from aot.ir.graph import Graph
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
-from aot.target import Target
 from codegen.c.order import ordered_parts
 
 
@@ -27,7 +26,7 @@ def calls_in(source: str) -> list[str]:
 
 
 @pytest.mark.parametrize("target", [PLAIN, DSP], ids=["plain", "dsp"])
-def test_layers_of_one_shape_share_a_function(target: Target) -> None:
+def test_layers_of_one_shape_share_a_function(target):
     source = compiled(GRAPHS["residual"](), target, OPTIONS["speed"], "k").sources["k.c"]
     convolutions = [name for name in calls_in(source) if name.startswith("conv2d")]
     into_margins, dense = convolutions[:2]
@@ -40,7 +39,7 @@ def test_layers_of_one_shape_share_a_function(target: Target) -> None:
 # For SMLAD the last of the four writes 16-bit rows, and the others do not.
 @pytest.mark.slow
 @pytest.mark.parametrize(("target", "functions"), [(PLAIN, 1), (DSP, 2)], ids=["plain", "dsp"])
-def test_for_size_layers_that_differ_in_extents_share_a_function(target: Target, functions: int) -> None:
+def test_for_size_layers_that_differ_in_extents_share_a_function(target, functions):
     sources = [
         compiled(GRAPHS["layers_alike"](), target, OPTIONS[o], "k").sources["k.c"] for o in ("speed", "size")
     ]
@@ -49,7 +48,7 @@ def test_for_size_layers_that_differ_in_extents_share_a_function(target: Target,
     assert sources[1].count("struct conv2d_1x1_shape shape = {") == 5 - functions
 
 
-def test_layers_that_differ_in_their_scales_alone_do_not() -> None:
+def test_layers_that_differ_in_their_scales_alone_do_not():
     source = compiled(GRAPHS["alike_but_for_scales"](), PLAIN, OPTIONS["speed"], "k").sources["k.c"]
     softmaxes = [name for name in calls_in(source) if name.startswith("softmax")]
     of_04, of_005, of_04_too, of_02 = softmaxes
@@ -57,7 +56,7 @@ def test_layers_that_differ_in_their_scales_alone_do_not() -> None:
     assert len({of_04, of_005, of_02}) == 3
 
 
-def test_equal_constants_are_stored_once() -> None:
+def test_equal_constants_are_stored_once():
     d = Draft()
     x = d.input("x", 1, 5, 5, 4)
     first = d.conv("first", x, 4, seed=5)
@@ -69,7 +68,7 @@ def test_equal_constants_are_stored_once() -> None:
     assert model.constants_bytes == sum(a.nbytes for a in model.parameters.values())
 
 
-def test_every_constant_is_in_the_weights_file_with_its_values() -> None:
+def test_every_constant_is_in_the_weights_file_with_its_values():
     model = compiled(GRAPHS["classifier"](), PLAIN, OPTIONS["speed"], "k")
     text = model.sources["k_weights.c"]
     for name, array in model.parameters.items():
@@ -89,14 +88,12 @@ def test_every_constant_is_in_the_weights_file_with_its_values() -> None:
         ((0, 1, 2, 0, 3), [(0, 1, 2, 0), (3,)]),
     ],
 )
-def test_the_order_is_cut_where_all_that_began_has_ended(
-    order: tuple[int, ...], parts: list[tuple[int, ...]]
-) -> None:
+def test_the_order_is_cut_where_all_that_began_has_ended(order, parts):
     assert ordered_parts(order) == parts
 
 
 @given(st.lists(st.integers(0, 5), max_size=20))
-def test_parts_are_the_order_again_and_share_no_layer(order: list[int]) -> None:
+def test_parts_are_the_order_again_and_share_no_layer(order):
     parts = ordered_parts(order)
     assert [stage for part in parts for stage in part] == order
     assert sum(len(set(part)) for part in parts) == len(set(order))
@@ -111,7 +108,7 @@ def small_after_large(outputs: int) -> Graph:
 
 
 @pytest.mark.parametrize(("outputs", "kernel"), [(20, "plain"), (24, "smlad")])
-def test_a_layer_that_hardly_counts_has_short_code(outputs: int, kernel: str) -> None:
+def test_a_layer_that_hardly_counts_has_short_code(outputs, kernel):
     """995,328 multiplications in a convolution: at most 498 more are computed by plain loops."""
     model = compiled(small_after_large(outputs), DSP, OPTIONS["speed"], "k")
     (dense,) = (layer for layer in model.layers if layer.op == "dense")

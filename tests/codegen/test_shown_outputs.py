@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,7 +50,7 @@ def model_of(file: bytes, options: CompileOptions) -> CompiledModel:
 
 
 @pytest.mark.parametrize("maker", FILES, ids=lambda maker: maker.__name__)
-def test_the_arena_has_the_output_once(maker: Callable[[], bytes]) -> None:
+def test_the_arena_has_the_output_once(maker):
     ops, speed_bytes, ram_bytes = FILES[maker]
     speed, ram = (model_of(maker(), OPTIONS[goal]) for goal in ("speed", "ram"))
     assert [layer.op for layer in speed.layers] == [layer.op for layer in ram.layers] == ops
@@ -62,12 +60,12 @@ def test_the_arena_has_the_output_once(maker: Callable[[], bytes]) -> None:
 
 
 @pytest.mark.parametrize("maker", FILES, ids=lambda maker: maker.__name__)
-def test_an_output_of_the_callers_has_no_double_in_the_arena(maker: Callable[[], bytes]) -> None:
+def test_an_output_of_the_callers_has_no_double_in_the_arena(maker):
     apart = model_of(maker(), CompileOptions(caller_owns_io=True))
     assert apart.plan.arena_bytes < OUTPUT_BYTES / 3
 
 
-def test_rows_go_to_their_places_as_they_come() -> None:
+def test_rows_go_to_their_places_as_they_come():
     model = model_of(reals_in_planes(), OPTIONS["speed"])
     image, planes = model.layers[-2:]
     assert planes.kernel == "spread"
@@ -75,14 +73,14 @@ def test_rows_go_to_their_places_as_they_come() -> None:
     assert planes.output == model.outputs[0].name  # the memory that the caller looks at
 
 
-def test_where_that_takes_more_the_image_is_turned_at_once() -> None:
+def test_where_that_takes_more_the_image_is_turned_at_once():
     """What is read is three times as large as the output: that must not lie beside it as a whole."""
     model = compiled(SHOWN["planes_behind_a_large_input"](), PLAIN, OPTIONS["speed"], "net")
     assert [layer.kernel for layer in model.layers][-1] == "flat"
 
 
 @pytest.mark.parametrize("name", IN_PLANES)
-def test_all_that_is_turned_can_be_turned_row_by_row(name: str) -> None:
+def test_all_that_is_turned_can_be_turned_row_by_row(name):
     graph = SHOWN[name]()
     verify(graph)
     nobody, everybody, *_ = spreads_tried(run_meaning(graph).graph, OPTIONS["speed"])
@@ -91,7 +89,7 @@ def test_all_that_is_turned_can_be_turned_row_by_row(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_lowered_stages_equal_the_reference_wherever_results_go(name: str) -> None:
+def test_lowered_stages_equal_the_reference_wherever_results_go(name):
     graph = run_meaning(SHOWN[name]()).graph
     verify(graph)
     inputs = OpCase(name, graph).inputs(seed=2)
@@ -107,14 +105,14 @@ def test_lowered_stages_equal_the_reference_wherever_results_go(name: str) -> No
             assert np.array_equal(found, wanted[output]), (output, spread)
 
 
-def test_what_saves_next_to_nothing_is_not_worth_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_saves_next_to_nothing_is_not_worth_the_calls(monkeypatch):
     assert min_gain_bytes(8192) == 8192 - 256
     monkeypatch.setattr(placement_search, "min_gain_bytes", lambda _: 4000)
     kernels = [layer.kernel for layer in model_of(reals_in_planes(), OPTIONS["speed"]).layers]
     assert "spread" not in kernels
 
 
-def test_planes_are_filled_as_rows_come_with_and_without_a_limit() -> None:
+def test_planes_are_filled_as_rows_come_with_and_without_a_limit():
     kernels = [
         [layer.kernel for layer in model_of(reals_in_planes(), CompileOptions(ram_bytes=limit)).layers]
         for limit in (None, 6000)
@@ -126,7 +124,7 @@ def test_planes_are_filled_as_rows_come_with_and_without_a_limit() -> None:
 @pytest.mark.parametrize(
     "options", [pytest.param(name, marks=[pytest.mark.slow] * (name != "ram")) for name in OPTIONS]
 )
-def test_compiled_c_equals_the_reference(options: str, tmp_path: Path) -> None:
+def test_compiled_c_equals_the_reference(options, tmp_path):
     cases = [OpCase(name, maker()) for name, maker in SHOWN.items()]
     assert failures_on_host(case_checks(cases, PLAIN, options), tmp_path / "checks") == {}
 
@@ -134,14 +132,14 @@ def test_compiled_c_equals_the_reference(options: str, tmp_path: Path) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_on_the_board_outputs_equal_the_reference(tmp_path: Path) -> None:
+def test_on_the_board_outputs_equal_the_reference(tmp_path):
     cases = [OpCase(name, maker()) for name, maker in SHOWN.items()]
     assert failures_on_board(case_checks(cases, DSP, "ram"), tmp_path / "checks") == {}
 
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in FAST)) for n in SHOWN])
-def test_garbage_in_free_memory_changes_nothing(name: str, tmp_path: Path) -> None:
+def test_garbage_in_free_memory_changes_nothing(name, tmp_path):
     graph = SHOWN[name]()
     poisoned = Poisoned(compiled(graph, PLAIN, OPTIONS["ram"], "k"), tmp_path)
     inputs = OpCase(name, graph).inputs(seed=3)
@@ -151,7 +149,7 @@ def test_garbage_in_free_memory_changes_nothing(name: str, tmp_path: Path) -> No
 
 @pytest.mark.cc
 @pytest.mark.parametrize("maker", FILES, ids=lambda maker: maker.__name__)
-def test_the_files_as_c_equal_the_reference(maker: Callable[[], bytes], tmp_path: Path) -> None:
+def test_the_files_as_c_equal_the_reference(maker, tmp_path):
     graph = read_onnx(maker(), "net.onnx")
     host = build(compiled(graph, PLAIN, OPTIONS["ram"], "net").sources, tmp_path)
     inputs = OpCase("net", graph).inputs(seed=4)
@@ -164,7 +162,7 @@ def test_the_files_as_c_equal_the_reference(maker: Callable[[], bytes], tmp_path
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in IN_PLANES if name != "sequence_by_channels"])
-def test_a_streamed_image_ends_in_planes(name: str, tmp_path: Path) -> None:
+def test_a_streamed_image_ends_in_planes(name, tmp_path):
     graph = SHOWN[name]()
     model = compiled(graph, PLAIN, CompileOptions(stream=True), "k")
     inputs = OpCase(name, graph).inputs(seed=5)
@@ -189,7 +187,7 @@ OTHER_WAYS = {
 
 @pytest.mark.cc
 @pytest.mark.parametrize("way", OTHER_WAYS)
-def test_planes_are_right_however_they_are_asked_for(way: str, tmp_path: Path) -> None:
+def test_planes_are_right_however_they_are_asked_for(way, tmp_path):
     target, options = OTHER_WAYS[way]
     graph = SHOWN["planes_of_a_vector"]()
     model = compiled(graph, target, options, "k")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def keyword_check(shared_dir: Path, target: Target, further: int) -> Check:
 
 
 @pytest.mark.cc
-def test_this_computer_gives_whole_windows_in_every_bit(tmp_path: Path) -> None:
+def test_this_computer_gives_whole_windows_in_every_bit(tmp_path):
     checks = net_checks([name for name in NETS if name != "floats"], PLAIN, further=12)
     assert failures_on_host(checks, tmp_path / "checks") == {}
 
@@ -77,14 +77,8 @@ def test_this_computer_gives_whole_windows_in_every_bit(tmp_path: Path) -> None:
     ids=["cortex-m4", "cortex-m55", "riscv"],
 )
 def test_emulated_cores_give_whole_windows_in_every_bit(
-    board: str,
-    target: Target,
-    tools: tuple[str, ...],
-    shared_dir: Path,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-    tmp_path: Path,
-) -> None:
+    board, target, tools, shared_dir, require_tool, require_package, tmp_path
+):
     require_tool(*tools)
     if target is VECTORS:
         require_package("ziglang")
@@ -125,7 +119,7 @@ class Streams:
 
 @pytest.mark.cc
 @pytest.mark.parametrize(("name", "hop"), [("same", 3), ("floats", 2)])
-def test_streams_with_an_arena_each_give_their_own_windows(name: str, hop: int, tmp_path: Path) -> None:
+def test_streams_with_an_arena_each_give_their_own_windows(name, hop, tmp_path):
     """Two streams take turns; the second is a hop behind, and begins anew in the middle."""
     graph = NETS[name].graph()
     step = hop_model(graph, hop)
@@ -154,7 +148,7 @@ def test_streams_with_an_arena_each_give_their_own_windows(name: str, hop: int, 
 
 
 @pytest.mark.cc
-def test_a_null_pointer_is_an_error_and_takes_no_rows(tmp_path: Path) -> None:
+def test_a_null_pointer_is_an_error_and_takes_no_rows(tmp_path):
     step = hop_model(NETS["same"].graph(), 3)
     model = Streams(step, tmp_path)
     counter, arena = ctypes.c_uint32(0), model.arena()
@@ -167,7 +161,7 @@ def test_a_null_pointer_is_an_error_and_takes_no_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.cc
-def test_rows_may_be_pushed_one_by_one(tmp_path: Path) -> None:
+def test_rows_may_be_pushed_one_by_one(tmp_path):
     graph = NETS["same"].graph()
     step = hop_model(graph, 3)
     assert step.window is not None
@@ -184,7 +178,7 @@ def test_rows_may_be_pushed_one_by_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.cc
-def test_averages_of_decisions_begin_with_the_first_full_window(tmp_path: Path) -> None:
+def test_averages_of_decisions_begin_with_the_first_full_window(tmp_path):
     """A back end averages the scores of full windows only: those before it come from no window at all."""
     graph = NETS["valid"].graph()
     step = with_back(hop_model(graph, 8), "classes:average=2")
@@ -203,19 +197,19 @@ def test_averages_of_decisions_begin_with_the_first_full_window(tmp_path: Path) 
             assert [each.tolist() for each in made] == [each.tolist() for each in due]
 
 
-def test_the_header_has_the_window() -> None:
+def test_the_header_has_the_window():
     header = compiled(hop_model(NETS["same"].graph(), 3), HOST, CompileOptions(), "net").sources["net.h"]
     for line in ("NET_WINDOW_ROWS 21u", "NET_HOP_ROWS 3u", "NET_WINDOW_HOPS 7u", "int32_t net_push_rows("):
         assert line in header
 
 
 @pytest.mark.parametrize("given", [0, -1, 2.5, "two", "0", True])
-def test_a_hop_is_a_number_of_rows(given: object) -> None:
+def test_a_hop_is_a_number_of_rows(given):
     with pytest.raises(InputError, match="number of rows from 1 on"):
         read_options({"slide": given})
 
 
-def test_the_option_changes_the_model_that_is_compiled(tmp_path: Path) -> None:
+def test_the_option_changes_the_model_that_is_compiled(tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(NETS["strided"].make())
     job = read_job(path, HOST, read_options({"slide": "4"}))
@@ -225,7 +219,7 @@ def test_the_option_changes_the_model_that_is_compiled(tmp_path: Path) -> None:
         read_job(path, HOST, read_options({"slide": 6}))
 
 
-def test_an_archive_keeps_the_window(tmp_path: Path) -> None:
+def test_an_archive_keeps_the_window(tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(NETS["strided"].make())
     saved = tmp_path / "net.tar"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,7 +75,7 @@ def samples_for(graph: Graph) -> Sequence[Sample]:
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_lowered_stages_go_on_as_the_reference(name: str) -> None:
+def test_lowered_stages_go_on_as_the_reference(name):
     graph = GRAPHS[name]()
     verify(graph)
     lowered = lower_graph(run_meaning(graph).graph, PLAIN, OPTIONS["speed"])
@@ -93,7 +92,7 @@ def test_lowered_stages_go_on_as_the_reference(name: str) -> None:
 @pytest.mark.cc
 @pytest.mark.parametrize("options", ["speed", "ram", "whole_tensors"])
 @pytest.mark.parametrize("name", GRAPHS)
-def test_only_states_live_in_a_spoiled_arena(name: str, options: str, tmp_path: Path) -> None:
+def test_only_states_live_in_a_spoiled_arena(name, options, tmp_path):
     """Between runs everything but the bytes of the states is filled with garbage."""
     graph = GRAPHS[name]()
     model = compiled(graph, PLAIN, OPTIONS[options], "k")
@@ -116,7 +115,7 @@ def test_only_states_live_in_a_spoiled_arena(name: str, options: str, tmp_path: 
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_cortex_m4_goes_on_as_the_reference(tmp_path: Path) -> None:
+def test_a_cortex_m4_goes_on_as_the_reference(tmp_path):
     checks = []
     for number, name in enumerate(GRAPHS):
         graph = GRAPHS[name]()
@@ -126,7 +125,7 @@ def test_a_cortex_m4_goes_on_as_the_reference(tmp_path: Path) -> None:
     assert failures_on_board(checks, tmp_path / "checks") == {}
 
 
-def test_the_header_says_that_the_arena_is_kept() -> None:
+def test_the_header_says_that_the_arena_is_kept():
     sources = compiled(running_sum(), PLAIN, OPTIONS["speed"], "sums").sources
     assert "3 bytes of the arena are kept from run to run" in sources["sums.h"]
     assert "int32_t sums_reset(void *arena);" in sources["sums.h"]

@@ -1,7 +1,5 @@
 """A streamed input: rows come one by one, the results are those of the whole input."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,15 +31,13 @@ def _compile(optimize: Optimize, stream: bool) -> CompiledModel:
 
 
 @pytest.fixture(scope="module")
-def digits() -> Graph:
+def digits():
     return load_model(DIGITS)
 
 
 @pytest.mark.cc
 @pytest.mark.parametrize("optimize", Optimize, ids=lambda o: o.value)
-def test_pushed_rows_give_the_reference_in_every_bit(
-    digits: Graph, optimize: Optimize, tmp_path: Path
-) -> None:
+def test_pushed_rows_give_the_reference_in_every_bit(digits, optimize, tmp_path):
     compiled = _compile(optimize, stream=True)
     model = build(compiled.sources, tmp_path)
     (name,) = digits.inputs
@@ -52,20 +48,20 @@ def test_pushed_rows_give_the_reference_in_every_bit(
 
 
 @pytest.mark.slow
-def test_the_input_takes_no_room_in_the_arena() -> None:
+def test_the_input_takes_no_room_in_the_arena():
     whole, streamed = _compile(Optimize.RAM, stream=False), _compile(Optimize.RAM, stream=True)
     assert streamed.plan.arena_bytes < whole.plan.arena_bytes
     assert streamed.inputs[0].arena_offset >= streamed.plan.arena_bytes
 
 
-def test_the_header_says_how_rows_are_pushed() -> None:
+def test_the_header_says_how_rows_are_pushed():
     header = _compile(Optimize.SPEED, stream=True).sources["digits.h"]
     assert "#define DIGITS_INPUT_ROWS 8u" in header
     assert "int32_t digits_push_row(" in header
     assert "_push_row" not in _compile(Optimize.SPEED, stream=False).sources["digits.h"]
 
 
-def test_an_input_that_is_looked_at_whole_is_refused(digits: Graph) -> None:
+def test_an_input_that_is_looked_at_whole_is_refused(digits):
     (name,) = digits.inputs
     vector = replace(digits.types[name], shape=(1, 64))
     flat = replace(digits, types={**digits.types, name: vector})
@@ -76,7 +72,7 @@ def test_an_input_that_is_looked_at_whole_is_refused(digits: Graph) -> None:
     )
 
 
-def test_several_inputs_are_refused(digits: Graph) -> None:
+def test_several_inputs_are_refused(digits):
     with pytest.raises(ModelError, match="a model with 2 inputs cannot be streamed"):
         streamed_input(replace(digits, inputs=("a", "b")))
 
@@ -95,7 +91,7 @@ def flattened(digits: Graph) -> Graph:
 
 
 @pytest.mark.cc
-def test_an_image_that_comes_as_a_vector_is_streamed_row_by_row(digits: Graph, tmp_path: Path) -> None:
+def test_an_image_that_comes_as_a_vector_is_streamed_row_by_row(digits, tmp_path):
     options = CompileOptions(stream=True)
     compiled = compile_job(Job(ImportedModel(flattened(digits), "digits", "0" * 64, "digits"), HOST, options))
     assert compiled.inputs[0].type.shape == (1, 8, 8, 1)
@@ -112,7 +108,7 @@ def test_an_image_that_comes_as_a_vector_is_streamed_row_by_row(digits: Graph, t
     ("name", "most"),
     [("tiny_vww_mbv1_int8", 18_000), ("tiny_kws_dscnn_int8", 7_200), ("tflm_micro_speech_int8", 2_000)],
 )
-def test_rows_that_come_as_they_are_made_need_little_memory(name: str, most: int, shared_dir: Path) -> None:
+def test_rows_that_come_as_they_are_made_need_little_memory(name, most, shared_dir):
     target = load_board("mps2-an386").target
     options = CompileOptions(optimize=Optimize.RAM, stream=True)
     model = compile_job(read_job(shared_dir / "models" / name / "model.tflite", target, options))

@@ -56,22 +56,22 @@ def table_of(data: bytes, target: Target = PLAIN, options: CompileOptions = TABL
         ([0, 30, 10, 40, 20, 0], Rule(1, 0, 10, 3, 0, 5)),
     ],
 )
-def test_a_pointer_goes_through_a_tensor_or_around_a_ring(offsets: list[int], rule: Rule) -> None:
+def test_a_pointer_goes_through_a_tensor_or_around_a_ring(offsets, rule):
     found = rule_of([Place(1, offset, 1) for offset in offsets])
     assert found == rule
     assert [rule.offset_of(n) for n in range(len(offsets))] == offsets
 
 
 @pytest.mark.parametrize("offsets", [[0, 4, 12], [0, 4, 0, 0], [0, 70_000 * 4, 4], [8, 4, 2, 0, 1]])
-def test_what_follows_no_rule_has_none(offsets: list[int]) -> None:
+def test_what_follows_no_rule_has_none(offsets):
     assert rule_of([Place(1, offset, 1) for offset in offsets]) is None
 
 
-def test_two_memories_are_not_a_rule() -> None:
+def test_two_memories_are_not_a_rule():
     assert rule_of([Place(1, 0, 1), Place(2, 0, 1)]) is None
 
 
-def test_a_kernel_counts_on_words_where_all_its_places_are_at_words() -> None:
+def test_a_kernel_counts_on_words_where_all_its_places_are_at_words():
     assert alignment([8, 0, 24], 1) == 4
     assert alignment([8, 16], 8) == 8
     assert alignment([8, 10], 1) == 2
@@ -79,7 +79,7 @@ def test_a_kernel_counts_on_words_where_all_its_places_are_at_words() -> None:
     assert alignment([3, 8], 4) == 1
 
 
-def test_the_order_has_each_period_once() -> None:
+def test_the_order_has_each_period_once():
     order = (0, 0, *(0, 1) * 20, 1, 2)
     steps, segments = folded(order)
     played = tuple(
@@ -92,7 +92,7 @@ def test_the_order_has_each_period_once() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [PLAIN, DSP], ids=["plain", "dsp"])
-def test_models_that_differ_in_length_and_weights_have_the_same_kernels(target: Target) -> None:
+def test_models_that_differ_in_length_and_weights_have_the_same_kernels(target):
     first = set(table_of(chain(2), target).kernels)
     assert len(first) >= 3
     assert set(table_of(chain(5), target).kernels) == first
@@ -100,11 +100,11 @@ def test_models_that_differ_in_length_and_weights_have_the_same_kernels(target: 
     assert set(table_of(chain(1), target).kernels) <= first
 
 
-def test_other_sizes_are_other_kernels() -> None:
+def test_other_sizes_are_other_kernels():
     assert not set(table_of(chain(2)).kernels) & set(table_of(chain(2, size=10)).kernels)
 
 
-def test_a_kernel_has_its_name_whether_it_shares_a_function_or_not() -> None:
+def test_a_kernel_has_its_name_whether_it_shares_a_function_or_not():
     """Alone its numbers stand in its C; beside others that differ in them they are members of a struct."""
     graph = GRAPHS["layers_alike"]()
     alone, shared = (
@@ -122,12 +122,12 @@ def named(model: CompiledModel) -> Mapping[str, str]:
     return model.table.kernels
 
 
-def test_without_the_option_the_c_is_the_same_as_ever() -> None:
+def test_without_the_option_the_c_is_the_same_as_ever():
     assert "solder_kernel" not in model_of(chain(2), options=CompileOptions()).sources["k.c"]
     assert model_of(chain(2), options=CompileOptions()).table is None
 
 
-def test_what_needs_code_is_named() -> None:
+def test_what_needs_code_is_named():
     def refused(graph: Graph, options: CompileOptions = TABLES) -> str:
         with pytest.raises(DeployError) as caught:
             compiled(graph, PLAIN, options, "k")
@@ -148,7 +148,7 @@ def test_what_needs_code_is_named() -> None:
         assert text.endswith("hint: omit --tables")
 
 
-def test_a_lookup_stays_in_its_table_and_a_gathering_need_not() -> None:
+def test_a_lookup_stays_in_its_table_and_a_gathering_need_not():
     found = {
         case.name: any(
             reads_anywhere(proc)

@@ -1,7 +1,5 @@
 """Tuning records and default points change tiles, never results; others are not used."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from importlib.resources import files
@@ -45,7 +43,7 @@ def _why(model: CompiledModel) -> str:
     return layer.why
 
 
-def test_the_fastest_record_of_the_core_is_used(tmp_path: Path) -> None:
+def test_the_fastest_record_of_the_core_is_used(tmp_path):
     lines = (_line(cost=90), _line(cost=80, pixels=2), _line(core="cortex-m7", cost=1, pixels=3))
     model = _compiled(tmp_path, *lines)
     assert _why(model).startswith(
@@ -65,11 +63,11 @@ def test_the_fastest_record_of_the_core_is_used(tmp_path: Path) -> None:
     ],
     ids=["no-gain", "another-core", "another-compiler", "another-task", "more-than-the-registers-hold"],
 )
-def test_a_record_that_does_not_serve_changes_nothing(line: str, tmp_path: Path) -> None:
+def test_a_record_that_does_not_serve_changes_nothing(line, tmp_path):
     assert _compiled(tmp_path, line).sources == _compiled(tmp_path).sources
 
 
-def test_a_nest_that_nobody_scheduled_is_compiled_as_the_search_found_it(tmp_path: Path) -> None:
+def test_a_nest_that_nobody_scheduled_is_compiled_as_the_search_found_it(tmp_path):
     path, target = tmp_path / "residual.tflite", load_board("mps2-an385").target
     path.write_bytes(residual())
     plain = compile_job(read_job(path, target, CompileOptions()))
@@ -81,7 +79,7 @@ def test_a_nest_that_nobody_scheduled_is_compiled_as_the_search_found_it(tmp_pat
 
 
 @pytest.mark.parametrize("line", ["{", '{"task": "x"}', _line(pixels=0), "[]"])
-def test_a_line_that_is_not_a_record_is_named(line: str, tmp_path: Path) -> None:
+def test_a_line_that_is_not_a_record_is_named(line, tmp_path):
     path = tmp_path / "records.jsonl"
     path.write_text(f"{_line()}\n{line}\n")
     with pytest.raises(InputError) as caught:
@@ -103,7 +101,7 @@ def _changes(path: Path, monkeypatch: pytest.MonkeyPatch, core: str, goal: Optim
     return compile_job(read_job(path, TARGET, options)).sources != plain.sources
 
 
-def test_a_point_of_the_core_is_what_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_of_the_core_is_what_is_compiled(tmp_path, monkeypatch):
     assert _changes(tmp_path / "residual.tflite", monkeypatch, TARGET.core)
 
 
@@ -111,13 +109,11 @@ def test_a_point_of_the_core_is_what_is_compiled(tmp_path: Path, monkeypatch: py
     ("core", "goal"),
     [("cortex-m7", Optimize.SPEED), (TARGET.core, Optimize.SIZE), (TARGET.core, Optimize.RAM)],
 )
-def test_another_core_or_goal_keeps_to_the_rules(
-    core: str, goal: Optimize, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_core_or_goal_keeps_to_the_rules(core, goal, tmp_path, monkeypatch):
     assert not _changes(tmp_path / "residual.tflite", monkeypatch, core, goal)
 
 
-def test_the_tables_hold_points_and_no_wide_weights() -> None:
+def test_the_tables_hold_points_and_no_wide_weights():
     tables = [file for file in files(default_points.TABLES).iterdir() if file.name.endswith(".json")]
     points = [point for file in tables for point in json.loads(file.read_text()).values()]
     assert points

@@ -1,10 +1,8 @@
 """--cores 2: halves of steps in C for each kind of kernel, apart in every byte, and the same bits as ever."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -167,7 +165,7 @@ def program(folder: Path, flags: Sequence[str], *sources: str) -> subprocess.Com
 
 @pytest.mark.cc
 @pytest.mark.parametrize("kind", [*KINDS, *FLOATS])
-def test_each_kind_of_kernel_is_right_in_halves(kind: str, tmp_path: Path) -> None:
+def test_each_kind_of_kernel_is_right_in_halves(kind, tmp_path):
     is_real = kind in FLOATS
     made = FLOATS[kind]() if is_real else KINDS[kind]()
     text = export(tmp_path, made, "onnx" if is_real else "tflite")
@@ -178,7 +176,7 @@ def test_each_kind_of_kernel_is_right_in_halves(kind: str, tmp_path: Path) -> No
 
 
 @pytest.mark.cc
-def test_threads_that_touch_the_same_bytes_are_found(tmp_path: Path) -> None:
+def test_threads_that_touch_the_same_bytes_are_found(tmp_path):
     text = export(tmp_path, convolution(8, 3, 1), "tflite")
     loop = "for (int32_t ob = half * 2; ob < half * 2 + 2; ++ob)"
     assert loop in text
@@ -189,7 +187,7 @@ def test_threads_that_touch_the_same_bytes_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.cc
-def test_a_whole_model_is_right_in_halves(shared_dir: Path, tmp_path: Path) -> None:
+def test_a_whole_model_is_right_in_halves(shared_dir, tmp_path):
     data = (shared_dir / "models" / "tiny_ic_resnet8_int8" / "model.tflite").read_bytes()
     text = export(tmp_path, data, "tflite")
     assert len(re.findall(r"^static LAYER void \w+_half", text, re.MULTILINE)) == 13
@@ -198,7 +196,7 @@ def test_a_whole_model_is_right_in_halves(shared_dir: Path, tmp_path: Path) -> N
         assert (ran.returncode, ran.stdout) == (0, "tiny: right\n"), ran.stderr
 
 
-def test_halves_in_c(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+def test_halves_in_c(tmp_path, golden):
     golden("dense.c.txt", _from_kernels(export(tmp_path, dense(), "tflite")))
 
 
@@ -206,7 +204,7 @@ def _from_kernels(text: str) -> str:
     return text[text.index("/* ---- kernels") :]
 
 
-def test_one_core_has_the_c_it_had(tmp_path: Path) -> None:
+def test_one_core_has_the_c_it_had(tmp_path):
     file = tmp_path / "conv.tflite"
     file.write_bytes(convolution(8, 3, 1))
     target = Target("cortex-m33")
@@ -218,7 +216,7 @@ def test_one_core_has_the_c_it_had(tmp_path: Path) -> None:
     assert not any("cores" in name or "half" in text for name, text in one.items())
 
 
-def test_each_layer_says_why_it_has_halves_or_none(tmp_path: Path) -> None:
+def test_each_layer_says_why_it_has_halves_or_none(tmp_path):
     build = ModelBuilder("tiny")
     x = build.input("image", (1, 8, 8, 16), scale=0.05)
     weights, bias, scales = random_weights(1, (8, 3, 3, 16))
@@ -247,7 +245,7 @@ def test_each_layer_says_why_it_has_halves_or_none(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_board_without_a_second_core_that_is_started_says_so(board: str, why: str, tmp_path: Path) -> None:
+def test_a_board_without_a_second_core_that_is_started_says_so(board, why, tmp_path):
     file = tmp_path / "dense.tflite"
     file.write_bytes(dense())
     for command in (deploy.compile, deploy.inspect):
@@ -268,7 +266,7 @@ def test_a_board_without_a_second_core_that_is_started_says_so(board: str, why: 
         (False, "cartridges run on one core, but this model was compiled with --cores 2"),
     ],
 )
-def test_cartridges_are_for_one_core(tables: bool, what: str, tmp_path: Path) -> None:
+def test_cartridges_are_for_one_core(tables, what, tmp_path):
     file = tmp_path / "dense.tflite"
     file.write_bytes(dense())
     with pytest.raises(InputError) as caught:
@@ -276,7 +274,7 @@ def test_cartridges_are_for_one_core(tables: bool, what: str, tmp_path: Path) ->
     assert caught.value.what == what
 
 
-def test_both_cores_have_a_stack_in_the_boards_ram(tmp_path: Path) -> None:
+def test_both_cores_have_a_stack_in_the_boards_ram(tmp_path):
     file = tmp_path / "dense.tflite"
     file.write_bytes(dense())
     made = [deploy.compile(file, "mps2-an521", cores=cores) for cores in (1, 2)]

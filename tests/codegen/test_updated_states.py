@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from model_checks import OPTIONS, PLAIN, compiled
@@ -36,7 +34,7 @@ UPDATES = {
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", UPDATES)
-def test_an_update_in_place_is_the_references(name: str, tmp_path: Path) -> None:
+def test_an_update_in_place_is_the_references(name, tmp_path):
     graph = parse_graph(UPDATES[name])
     model = compiled(graph, PLAIN, OPTIONS["speed"], "k")
     assert "_in_place(" in model.sources["k.c"]

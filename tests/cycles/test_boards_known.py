@@ -1,23 +1,18 @@
 """Boards' timings and flash as files say them, and what the model then says of itself."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from every_board import EVERY_BOARD
 
 from aot.errors import BoardError
-from boards.board import Board
 from boards.cores import core_names, load_core
 from platforms.board_files import load_board
 from platforms.cycles.model import described, flash_of, lacks, lacks_program
 from platforms.cycles.stand_in import stand_in
 
 
-def test_the_cores_that_have_a_table_say_where_it_is_from() -> None:
+def test_the_cores_that_have_a_table_say_where_it_is_from():
     cores = [load_core(name) for name in core_names()]
     assert [core.name for core in cores if core.timing] == [
         *("cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m4")
@@ -32,9 +27,7 @@ MODELLED = [b for b in EVERY_BOARD if b.core.unicorn and (b.core.timing or b.cor
 
 
 @pytest.mark.parametrize("board", MODELLED, ids=lambda board: board.name)
-def test_each_board_of_these_cores_can_be_stood_in_for(
-    board: Board, require_package: Callable[..., None]
-) -> None:
+def test_each_board_of_these_cores_can_be_stood_in_for(board, require_package):
     require_package("unicorn", "capstone")
     assert lacks(board) == ""
     emulated = stand_in(board)
@@ -47,7 +40,7 @@ def test_each_board_of_these_cores_can_be_stood_in_for(
     assert not any(place in region for place in places for region in taken)
 
 
-def test_a_board_says_what_its_model_knows() -> None:
+def test_a_board_says_what_its_model_knows():
     board = load_board("nucleo-l4r5zi")
     assert described(board).startswith(
         "a model of cortex-m4 at 80 MHz and flash of 3 wait states; off by 5 % on average, 9 % at most "
@@ -59,16 +52,14 @@ def test_a_board_says_what_its_model_knows() -> None:
     assert described(replace(load_board("mps2-an386"), clock_hz=16_000_000)) == never
 
 
-def test_without_a_table_of_its_flash_times_are_a_lower_bound() -> None:
+def test_without_a_table_of_its_flash_times_are_a_lower_bound():
     assert described(load_board("nrf52840dk")) == (
         "a model of cortex-m4 at 64 MHz and flash with unknown wait states, assumed to be 0, so times are a "
         "lower bound; not compared with silicon"
     )
 
 
-def test_a_wrong_kind_of_instruction_in_a_core_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_kind_of_instruction_in_a_core_is_named(tmp_path, monkeypatch):
     folder = tmp_path / "boards" / "core"
     folder.mkdir(parents=True)
     text = '\n[timing]\nsources = ["x"]\n[timing.cycles]\nlaod = 2\n'
@@ -91,16 +82,12 @@ def test_a_wrong_kind_of_instruction_in_a_core_is_named(
         ("qemu-riscv32", "baremetal", "there is no table of instruction cycles for a rv32imac"),
     ],
 )
-def test_a_program_whose_cycles_are_not_told_is_explained(
-    name: str, platform: str, why: str, require_package: Callable[..., None]
-) -> None:
+def test_a_program_whose_cycles_are_not_told_is_explained(name, platform, why, require_package):
     require_package("unicorn", "capstone")
     assert lacks_program(platform, load_board(name)) == why
 
 
-def test_a_core_that_qemu_alone_emulates_is_recorded_there(
-    require_tool: Callable[..., None], require_capstone_of_helium: None
-) -> None:
+def test_a_core_that_qemu_alone_emulates_is_recorded_there(require_tool, require_capstone_of_helium):
     require_tool("qemu-system-arm")
     board = load_board("mps3-an547")
     assert lacks(board) == ""
@@ -108,8 +95,8 @@ def test_a_core_that_qemu_alone_emulates_is_recorded_there(
 
 
 def test_a_board_whose_core_qemu_alone_executes_is_stood_in_for_by_one_of_qemus(
-    require_tool: Callable[..., None], require_capstone_of_helium: None
-) -> None:
+    require_tool, require_capstone_of_helium
+):
     require_tool("qemu-system-arm", "qemu-system-riscv32")
     for name, qemus in (("ek-ra8m1", "mps3-an547"), ("rpi-pico2-riscv", "qemu-riscv32")):
         board, other = load_board(name), load_board(qemus)
@@ -123,16 +110,14 @@ def test_a_board_whose_core_qemu_alone_executes_is_stood_in_for_by_one_of_qemus(
         )
 
 
-def test_a_core_that_nothing_executes_has_no_model(require_package: Callable[..., None]) -> None:
+def test_a_core_that_nothing_executes_has_no_model(require_package):
     require_package("unicorn", "capstone")
     board = load_board("feather-s2")
     core = replace(board.core, pipeline=load_core("hazard3").pipeline)
     assert lacks(replace(board, core=core)) == "neither unicorn nor QEMU emulates a feather-s2"
 
 
-def test_an_old_disassembler_knows_no_helium(
-    monkeypatch: pytest.MonkeyPatch, require_tool: Callable[..., None], require_package: Callable[..., None]
-) -> None:
+def test_an_old_disassembler_knows_no_helium(monkeypatch, require_tool, require_package):
     require_tool("qemu-system-arm")
     require_package("unicorn", "capstone")
     monkeypatch.setattr("platforms.cycles.model.version", lambda _name: "5.0.7")

@@ -1,9 +1,6 @@
 """The line to an emulator that records: it is given the time that writing takes."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +11,7 @@ _WRITES_AT_THE_END = "import pathlib, sys, time; sys.stdin.read(); time.sleep({}
 
 
 @pytest.mark.slow
-def test_what_an_emulator_writes_when_its_input_ends_is_waited_for(tmp_path: Path) -> None:
+def test_what_an_emulator_writes_when_its_input_ends_is_waited_for(tmp_path):
     file = tmp_path / "trace"
     slow = _WRITES_AT_THE_END.format(END_OF_INPUT_S + 0.2, str(file))  # a plain pipe ends it before that
     EmulatorThatWrites((sys.executable, "-c", slow)).close()

@@ -1,14 +1,9 @@
 """Whole traces weighted: blocks, jumps, misaligned accesses and layers add up."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from boards.cores import CoreTiming, load_core
+from boards.cores import load_core
 from platforms.cycles.estimate import BlockCost, block_costs, estimate
 from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace, load_trace
 
@@ -18,12 +13,12 @@ ROUNDS = 3
 
 
 @pytest.fixture(autouse=True)
-def _capstone(require_package: Callable[..., None]) -> None:
+def _capstone(require_package):
     require_package("capstone")
 
 
 @pytest.fixture
-def m4() -> CoreTiming:
+def m4():
     timing = load_core("cortex-m4").timing
     assert timing is not None
     return timing
@@ -42,7 +37,7 @@ def run(misaligned: list[tuple[int, int]], layer_ends: list[tuple[int, int]]) ->
     )
 
 
-def test_a_loop_takes_its_refills_but_for_the_last_round(m4: CoreTiming) -> None:
+def test_a_loop_takes_its_refills_but_for_the_last_round(m4):
     whole = estimate(run([], []), m4, None).run
     assert whole.instructions == 3 * ROUNDS + 2
     assert whole.parts["loads"] == 3 * ROUNDS
@@ -51,20 +46,20 @@ def test_a_loop_takes_its_refills_but_for_the_last_round(m4: CoreTiming) -> None
     assert whole.count == sum(whole.parts.values())
 
 
-def test_misaligned_accesses_cost_by_their_kind(m4: CoreTiming) -> None:
+def test_misaligned_accesses_cost_by_their_kind(m4):
     plain = estimate(run([], []), m4, None).run.count
     assert (
         estimate(run([(HALF_WORD, 0), (WORD, 1), (ODD_WORD, 2)], []), m4, None).run.count == plain + 1 + 1 + 2
     )
 
 
-def test_layers_own_what_was_executed_before_they_report(m4: CoreTiming) -> None:
+def test_layers_own_what_was_executed_before_they_report(m4):
     told = estimate(run([(ODD_WORD, 0)], [(7, 1), (8, 2), (7, 3)]), m4, None)
     assert {layer: cycles.instructions for layer, cycles in told.layers.items()} == {7: 3 + 3 + 2, 8: 3}
     assert sum(cycles.count for cycles in told.layers.values()) == told.run.count
 
 
-def test_blocks_add_up_to_their_layers(m4: CoreTiming) -> None:
+def test_blocks_add_up_to_their_layers(m4):
     """The block takes its most where it jumps back, two of three times, and once a misaligned word more."""
     trace = run([(ODD_WORD, 0)], [(7, 3), (8, 4)])
     told, costs = estimate(trace, m4, None), block_costs(trace, m4, None)
@@ -75,7 +70,7 @@ def test_blocks_add_up_to_their_layers(m4: CoreTiming) -> None:
     assert costs[7][0x100].cycles == one // ROUNDS + 1 + 2
 
 
-def test_a_trace_comes_back_from_its_file(tmp_path: Path) -> None:
+def test_a_trace_comes_back_from_its_file(tmp_path):
     before = run([(WORD, 1)], [(2, 3)])
     before.save(tmp_path / "trace")
     after = load_trace(tmp_path / "trace")

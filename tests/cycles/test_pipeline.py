@@ -1,7 +1,5 @@
 """What short rows of instructions take in the pipelines of Cortex-M7, M55 and M85, as LLVM's models say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -76,7 +74,7 @@ CASES = [
 
 
 @pytest.fixture(autouse=True)
-def _capstone(require_capstone_of_helium: None) -> None:
+def _capstone(require_capstone_of_helium):
     """Decodes all of this."""
 
 
@@ -91,11 +89,11 @@ def code_of(half_words: str) -> bytes:
 
 
 @pytest.mark.parametrize(("core", "code", "cycles"), CASES)
-def test_instructions_begin_as_the_pipeline_lets_them(core: str, code: str, cycles: tuple[int, ...]) -> None:
+def test_instructions_begin_as_the_pipeline_lets_them(core, code, cycles):
     assert through(decode(code_of(code), 0x100), IDLE, pipeline_of(core))[0] == cycles
 
 
-def test_what_a_block_leaves_behind_holds_the_next_one_up() -> None:
+def test_what_a_block_leaves_behind_holds_the_next_one_up():
     pipeline = pipeline_of("cortex-m55")
     load, product = decode(code_of("ecb0 1e10 eef0 2f22"), 0x100)
     _, after = through((product,), IDLE, pipeline)
@@ -104,7 +102,7 @@ def test_what_a_block_leaves_behind_holds_the_next_one_up() -> None:
     assert through((product,), after.later(3), pipeline)[0] == (0,)
 
 
-def test_a_trace_takes_its_blocks_in_the_state_that_the_one_before_left() -> None:
+def test_a_trace_takes_its_blocks_in_the_state_that_the_one_before_left():
     """Three rounds of: smlad r0,r1,r2,r0; smlad r3,r1,r2,r3; b. Jumps are foreseen."""
     trace = Trace(
         machine="arm",
@@ -121,7 +119,7 @@ def test_a_trace_takes_its_blocks_in_the_state_that_the_one_before_left() -> Non
 
 
 @pytest.mark.parametrize("core", [name for name in core_names() if load_core(name).pipeline])
-def test_every_instruction_has_a_row_and_every_row_units_that_there_are(core: str) -> None:
+def test_every_instruction_has_a_row_and_every_row_units_that_there_are(core):
     pipeline = pipeline_of(core)
     assert (pipeline.rows[-1].names, pipeline.rows[-1].bytes) == (("",), 0)
     named = {unit for row in pipeline.rows for choice in row.units for unit in choice.split("|")}

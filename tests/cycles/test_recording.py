@@ -1,8 +1,5 @@
 """Runs that are recorded in the emulator: what a trace holds of code whose every access is known."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,7 +20,7 @@ CONSTANT = 0x400
 
 
 @pytest.fixture
-def recorded(require_package: Callable[..., None]) -> Callable[[int | None], Trace]:
+def recorded(require_package):
     """recorded(on_layer): runs the code twice; the trace of its second run."""
     require_package("unicorn")
     import unicorn
@@ -59,19 +56,19 @@ def starts(trace: Trace) -> list[int]:
     return [int(trace.addresses[number]) for number in trace.order]
 
 
-def test_a_run_is_its_blocks_in_order(recorded: Callable[[int | None], Trace]) -> None:
+def test_a_run_is_its_blocks_in_order(recorded):
     trace = recorded(None)
     assert starts(trace) == [RUN, REPORT, RUN + 0x16, RUN + 0x20]
     assert trace.flash_reads.tolist() == [CONSTANT] * 3
     assert trace.reads_before.tolist() == [0, 1, 2, 3]
 
 
-def test_what_a_layer_reports_is_not_part_of_the_run(recorded: Callable[[int | None], Trace]) -> None:
+def test_what_a_layer_reports_is_not_part_of_the_run(recorded):
     trace = recorded(REPORT)
     assert starts(trace) == [RUN, RUN + 0x16, RUN + 0x20]
     assert trace.layer_ends.tolist() == [[3, 1]]
     assert trace.flash_reads.tolist() == [CONSTANT] * 2
 
 
-def test_misaligned_accesses_are_told_apart(recorded: Callable[[int | None], Trace]) -> None:
+def test_misaligned_accesses_are_told_apart(recorded):
     assert recorded(None).misaligned.tolist() == [[ODD_WORD, 0], [HALF_WORD, 0], [WORD, 0]]

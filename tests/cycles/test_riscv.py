@@ -1,12 +1,10 @@
 """RISC-V: instructions as the disassembler tells them, Hazard3's pipeline, the jump that it foresees."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from aot.errors import ToolError
-from boards.cores import KINDS, CorePipeline, load_core
+from boards.cores import KINDS, load_core
 from platforms.cycles.block_log import trace_of
 from platforms.cycles.estimate import estimate
 from platforms.cycles.parts import part_of
@@ -17,19 +15,19 @@ from platforms.elf import Segment
 
 
 @pytest.fixture(autouse=True)
-def _capstone(require_capstone_of_helium: None) -> None:
+def _capstone(require_capstone_of_helium):
     """Decodes all of this, by the version that knows the extensions."""
 
 
 @pytest.fixture
-def hazard3() -> CorePipeline:
+def hazard3():
     pipeline = load_core("hazard3").pipeline
     assert pipeline is not None
     return pipeline
 
 
 @pytest.fixture
-def esp32_c3() -> CorePipeline:
+def esp32_c3():
     pipeline = load_core("esp32-c3").pipeline
     assert pipeline is not None
     return pipeline
@@ -50,13 +48,13 @@ def esp32_c3() -> CorePipeline:
         ("8280", "jr", "branch_register", "branches"),  # ret
     ],
 )
-def test_instructions_are_told_apart(code: str, name: str, kind: str, part: str) -> None:
+def test_instructions_are_told_apart(code, name, kind, part):
     (found,) = decode(bytes.fromhex(code), 0x100)
     assert (found.name, found.kind, part_of(found)) == (name, kind, part)
     assert found.kind in {*KINDS, ""}
 
 
-def test_registers_are_reported() -> None:
+def test_registers_are_reported():
     load, store = decode(bytes.fromhex("8387350088c1"), 0)  # lb a5,3(a1); sw a0,0(a1)
     assert [load.reads, load.writes, load.address_of] == [
         frozenset(each) for each in (("a1",), ("a5",), ("a1",))
@@ -66,7 +64,7 @@ def test_registers_are_reported() -> None:
     ]
 
 
-def test_what_is_not_an_instruction_is_reported() -> None:
+def test_what_is_not_an_instruction_is_reported():
     with pytest.raises(ToolError, match="capstone knows no instruction ffffffff"):
         decode(b"\xff" * 4, 0)
 
@@ -85,9 +83,7 @@ def test_what_is_not_an_instruction_is_reported() -> None:
         ),
     ],
 )
-def test_hazard3_takes_an_instruction_a_cycle_but_for_these(
-    hazard3: CorePipeline, code: str, cycles: tuple[int, ...]
-) -> None:
+def test_hazard3_takes_an_instruction_a_cycle_but_for_these(hazard3, code, cycles):
     assert through(decode(bytes.fromhex(code), 0x100), IDLE, hazard3)[0] == cycles
 
 
@@ -99,9 +95,7 @@ def test_hazard3_takes_an_instruction_a_cycle_but_for_these(
         pytest.param("33c5c502 0100", (0, 10), id="div a0,a1,a2; nop"),
     ],
 )
-def test_an_esp32_c3_takes_longer_for_these(
-    esp32_c3: CorePipeline, code: str, cycles: tuple[int, ...]
-) -> None:
+def test_an_esp32_c3_takes_longer_for_these(esp32_c3, code, cycles):
     assert through(decode(bytes.fromhex(code), 0x100), IDLE, esp32_c3)[0] == cycles
 
 
@@ -133,21 +127,19 @@ def turns_of(order: list[int]) -> Trace:
         pytest.param([0, 0, 1, 0, 0, 1], 4, id="taken for the first time once more"),
     ],
 )
-def test_the_jump_back_that_was_taken_last_is_foreseen(
-    hazard3: CorePipeline, order: list[int], lost: int
-) -> None:
+def test_the_jump_back_that_was_taken_last_is_foreseen(hazard3, order, lost):
     run = estimate(turns_of(order), hazard3, None).run
     between = run.instructions - 1  # cycles from the first instruction to the last, where nothing is lost
     assert run.instructions == len(LOOP) // 2 * order.count(0) + order.count(1)
     assert run.count == between + lost
 
 
-def test_an_esp32_c3_foresees_no_jump_back(esp32_c3: CorePipeline) -> None:
+def test_an_esp32_c3_foresees_no_jump_back(esp32_c3):
     run = estimate(turns_of([0, 0, 0, 1]), esp32_c3, None).run
     assert run.count == run.instructions - 1 + 2 * 2, "two of three are taken, two cycles more each"
 
 
-def test_blocks_of_qemus_log_end_at_jumps() -> None:
+def test_blocks_of_qemus_log_end_at_jumps():
     segments = (Segment(range(0x100, 0x106), LOOP + BEHIND),)
     log = [
         f"Trace 0: 0x7f60b40d3e80 [00000000/{at:08x}/00000131/ff000200] \n" for at in (0x100, 0x100, 0x104)

@@ -1,9 +1,5 @@
 """What short rows of instructions take, held against what Arm's manuals say of them."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import pytest
 
 from aot.errors import ToolError
@@ -70,7 +66,7 @@ JUMPS = [
 
 
 @pytest.fixture(autouse=True)
-def _capstone(require_package: Callable[..., None]) -> None:
+def _capstone(require_package):
     require_package("capstone")
 
 
@@ -81,21 +77,21 @@ def half_words(text: str) -> bytes:
 
 
 @pytest.mark.parametrize(("core", "code", "cycles"), CASES)
-def test_a_row_takes_what_the_manual_says(core: str, code: str, cycles: tuple[int, ...]) -> None:
+def test_a_row_takes_what_the_manual_says(core, code, cycles):
     timing = load_core(core).timing
     assert timing is not None
     assert cycles_of(decode(half_words(code), 0x100), timing) == cycles
 
 
 @pytest.mark.parametrize(("core", "jump", "target", "address", "cycles"), JUMPS)
-def test_a_jump_refills_the_pipeline(core: str, jump: str, target: str, address: int, cycles: int) -> None:
+def test_a_jump_refills_the_pipeline(core, jump, target, address, cycles):
     timing = load_core(core).timing
     assert timing is not None
     block, (there, *_) = decode(half_words(jump), 0x200), decode(half_words(target), address)
     assert sum(cycles_of(block, timing)) + refill_of(block[-1], there, timing) == cycles
 
 
-def test_an_empty_block_takes_nothing() -> None:
+def test_an_empty_block_takes_nothing():
     timing = load_core("cortex-m4").timing
     assert timing is not None
     assert cycles_of((), timing) == ()
@@ -125,19 +121,17 @@ def one(code: str) -> MachineInstruction:
         ("0844", "add", "", 1, "other"),  # add r0,r1
     ],
 )
-def test_an_instruction_has_its_kind_and_part(
-    code: str, name: str, kind: str, registers: int, part: str
-) -> None:
+def test_an_instruction_has_its_kind_and_part(code, name, kind, registers, part):
     found = one(code)
     assert (found.name, found.kind, found.registers, part_of(found)) == (name, kind, registers, part)
 
 
-def test_an_address_is_made_of_base_and_index_only() -> None:
+def test_an_address_is_made_of_base_and_index_only():
     assert one("42f82310").address_of == {"r2", "r3"}  # str.w r1,[r2,r3,lsl #2]
     assert one("1ec8").address_of == {"r0"}  # ldmia r0!,{r1-r4}
     assert one("0844").address_of == frozenset()  # add r0,r1
 
 
-def test_what_is_not_an_instruction_is_named() -> None:
+def test_what_is_not_an_instruction_is_named():
     with pytest.raises(ToolError, match="capstone knows no instruction ffffffff"):
         decode(bytes.fromhex("0868ffffffff"), 0x100)

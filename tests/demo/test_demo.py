@@ -1,10 +1,7 @@
 """The demo does the whole job on both boards and says what it cost, with which compiler and emulator."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -36,7 +33,7 @@ TRIAL = Trial(
 )
 
 
-def test_a_page_says_what_a_board_costs() -> None:
+def test_a_page_says_what_a_board_costs():
     assert page(TRIAL) == (
         "mps2-an386                Arm MPS2 with the AN386 image\n"
         "  compiler                gcc: 12.2\n"
@@ -49,7 +46,7 @@ def test_a_page_says_what_a_board_costs() -> None:
     )
 
 
-def test_a_board_that_computes_something_else_is_not_praised() -> None:
+def test_a_board_that_computes_something_else_is_not_praised():
     assert "equal to the reference  NO\n" in page(replace(TRIAL, equal=False))
 
 
@@ -57,9 +54,7 @@ def test_a_board_that_computes_something_else_is_not_praised() -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_demo_runs_on_every_board_and_reads_the_digits(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_runs_on_every_board_and_reads_the_digits(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert main() == 0
     said = capsys.readouterr().out

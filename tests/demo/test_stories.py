@@ -1,7 +1,5 @@
 """A small language model: its gradients, its step in ONNX Runtime and in C, and its weights in few bits."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -28,7 +26,7 @@ from deploy.demo.story_text import StoryTokenizer, stories, train_tokenizer
 PROMPT = "Once upon a"
 
 
-def test_gradients_are_those_of_small_changes() -> None:
+def test_gradients_are_those_of_small_changes():
     sizes = LlamaSizes(20, 16, 2, 4, 2, 24, 8)
     weights = {name: array.astype(np.float64) for name, array in first_weights(sizes, 0).items()}
     tokens = np.random.default_rng(1).integers(0, 20, (3, 9))
@@ -44,7 +42,7 @@ def test_gradients_are_those_of_small_changes() -> None:
         assert (losses[0] - losses[1]) / 2 / change == pytest.approx(grads[name][place], rel=1e-5)
 
 
-def test_stories_and_tokens_are_the_same_for_the_same_seed() -> None:
+def test_stories_and_tokens_are_the_same_for_the_same_seed():
     told = stories(20, 7)
     assert told == stories(20, 7) != stories(20, 8)
     tokenizer = train_tokenizer(told, 90)
@@ -52,7 +50,7 @@ def test_stories_and_tokens_are_the_same_for_the_same_seed() -> None:
     assert [tokenizer.decode(tokenizer.encode(story)) for story in told] == told
 
 
-def test_a_tokenizer_is_the_same_from_its_file(trained: Path, tmp_path: Path) -> None:
+def test_a_tokenizer_is_the_same_from_its_file(trained, tmp_path):
     tokenizer = StoryTokenizer.load(trained / "tokenizer.json")
     tokenizer.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (trained / "tokenizer.json").read_bytes()
@@ -60,7 +58,7 @@ def test_a_tokenizer_is_the_same_from_its_file(trained: Path, tmp_path: Path) ->
 
 
 @pytest.mark.cc
-def test_the_compiled_step_chooses_the_tokens_of_onnx_runtime(trained: Path) -> None:
+def test_the_compiled_step_chooses_the_tokens_of_onnx_runtime(trained):
     wanted = greedy_by_onnx_runtime(trained, PROMPT)
     compiled = deploy.compile(trained / "stories.onnx", board="host", state=STATES)
     with deploy.connect(compiled) as device:
@@ -71,7 +69,7 @@ def test_the_compiled_step_chooses_the_tokens_of_onnx_runtime(trained: Path) -> 
 
 
 @pytest.mark.cc
-def test_few_bits_keep_the_perplexity(trained: Path) -> None:
+def test_few_bits_keep_the_perplexity(trained):
     before = (trained / "stories.onnx").read_bytes()
     found = [measured(trained / "stories.onnx", 3)]
     for bits in (8, 4):
@@ -92,18 +90,14 @@ def test_few_bits_keep_the_perplexity(trained: Path) -> None:
         (("--steps", "0"), "--steps is at least 1"),
     ],
 )
-def test_sizes_that_do_not_fit_are_refused(
-    words: tuple[str, str], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sizes_that_do_not_fit_are_refused(words, fault, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["train", str(tmp_path / "model"), *words])
     assert fault in capsys.readouterr().err
     assert not (tmp_path / "model").exists()
 
 
-def test_a_model_without_its_tokenizer_is_not_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_without_its_tokenizer_is_not_measured(tmp_path, capsys):
     assert main(["measure", str(tmp_path / "stories.onnx")]) == 1
     assert "tokenizer.json" in capsys.readouterr().err
 
@@ -139,22 +133,20 @@ def wanted_answer(folder: Path, prompt: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def here(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def here(trained, tmp_path_factory):
     """The program on this computer."""
     return project_of(trained, "host", tmp_path_factory.mktemp("chat") / "here")
 
 
 @pytest.mark.cc
-def test_greedy_answers_are_those_of_onnx_runtime(trained: Path, here: Path) -> None:
+def test_greedy_answers_are_those_of_onnx_runtime(trained, here):
     assert answers(here, *PROMPTS) == [wanted_answer(trained, prompt) for prompt in PROMPTS]
 
 
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS)
-def test_boards_answer_as_onnx_runtime(
-    trained: Path, tmp_path: Path, board: str, require_tool: Callable[..., None]
-) -> None:
+def test_boards_answer_as_onnx_runtime(trained, tmp_path, board, require_tool):
     require_tool("riscv64-unknown-elf-gcc" if "riscv" in board else "arm-none-eabi-gcc")
     require_tool("qemu-system-riscv32" if "riscv" in board else "qemu-system-arm")
     project = project_of(trained, board, tmp_path / "chat")
@@ -163,9 +155,7 @@ def test_boards_answer_as_onnx_runtime(
 
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_weights_in_bytes_give_the_same_text_everywhere(
-    trained: Path, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_weights_in_bytes_give_the_same_text_everywhere(trained, tmp_path, require_tool):
     require_tool("arm-none-eabi-gcc")
     made, _ = with_packed_products((trained / "stories.onnx").read_bytes(), 8)
     (trained / "int8.onnx").write_bytes(made)
@@ -177,7 +167,7 @@ def test_weights_in_bytes_give_the_same_text_everywhere(
 
 
 @pytest.mark.cc
-def test_a_seed_gives_the_same_text_again(here: Path) -> None:
+def test_a_seed_gives_the_same_text_again(here):
     lines = ("/temperature 1.5", "/top-k 20", "/seed 7", "Lily", "/seed 8", "Lily", "/seed 7", "Lily")
     made = [text for text in answers(here, *lines) if text]
     assert len(made) == 3
@@ -185,9 +175,7 @@ def test_a_seed_gives_the_same_text_again(here: Path) -> None:
 
 
 @pytest.mark.cc
-def test_prompts_that_the_model_cannot_take_are_refused_and_the_next_is_answered(
-    trained: Path, here: Path
-) -> None:
+def test_prompts_that_the_model_cannot_take_are_refused_and_the_next_is_answered(trained, here):
     refused = {
         b"Once \xc3\xa9": "error: the model has no token for byte 195 at place 6 of the prompt\n",
         b"Once " * 60: f"tokens, but the model was compiled for {SIZES.positions - 2} and an answer\n",
@@ -225,7 +213,7 @@ BAD_TOKENIZERS: dict[str, tuple[Callable[[Path, Path], str | None], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_TOKENIZERS)
-def test_a_tokenizer_that_does_not_fit_is_refused(trained: Path, tmp_path: Path, name: str) -> None:
+def test_a_tokenizer_that_does_not_fit_is_refused(trained, tmp_path, name):
     write, wanted = BAD_TOKENIZERS[name]
     compiled = deploy.compile(trained / "stories.onnx", board="host", state=STATES)
     with pytest.raises(DeployError, match=wanted):
@@ -238,7 +226,7 @@ def test_a_tokenizer_that_does_not_fit_is_refused(trained: Path, tmp_path: Path,
         )
 
 
-def test_models_that_are_no_step_are_refused(trained: Path, tmp_path: Path, repo_root: Path) -> None:
+def test_models_that_are_no_step_are_refused(trained, tmp_path, repo_root):
     tokenizer = trained / "tokenizer.json"
     digits = deploy.compile(repo_root / "deploy/demo/digits.tflite", board="host")
     with pytest.raises(DeployError, match="one integer input, the token"):
@@ -256,9 +244,7 @@ _SMALL = "--tokens 64 --width 32 --layers 2 --heads 4 --inner 48 --positions 40 
 
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_commands_of_the_tutorial_work(
-    repo_root: Path, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_the_commands_of_the_tutorial_work(repo_root, tmp_path, require_tool):
     """Its model is smaller here, so its texts are not those of the page."""
     require_tool("arm-none-eabi-gcc")
     page = (repo_root / "docs" / "tutorials" / "language-model.md").read_text(encoding="utf-8")

@@ -1,7 +1,5 @@
 """The pages docs/adding-*.md are carried out in a copy of the tree."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -37,12 +35,12 @@ PAGES = sorted((Path(__file__).parents[2] / "docs").glob("adding-*.md"))
 TOPICS = {"accelerator": 0, "board": 0, "command": 1, "op": 3, "pass": 1, "platform": 3, "strategy": 16}
 
 
-def test_there_is_a_page_for_each_thing_people_add() -> None:
+def test_there_is_a_page_for_each_thing_people_add():
     assert {topic_of(page) for page in PAGES} == TOPICS.keys()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_is_added_takes_few_lines_in_other_files(page: Path) -> None:
+def test_what_is_added_takes_few_lines_in_other_files(page):
     assert len([line for block in blocks_of(page) for line in block.added if line]) <= TOPICS[topic_of(page)]
 
 
@@ -53,7 +51,7 @@ def topic_of(page: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.cc
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_does_what_it_says(page: Path, repo_root: Path, tmp_path: Path) -> None:
+def test_a_page_does_what_it_says(page, repo_root, tmp_path):
     copy_tree(repo_root, tmp_path)
     blocks = blocks_of(page)
     assert any(block.kind == "sh" for block in blocks), "a page that runs nothing shows nothing"
@@ -61,7 +59,7 @@ def test_a_page_does_what_it_says(page: Path, repo_root: Path, tmp_path: Path) -
         carry_out(block, tmp_path)
 
 
-def test_the_example_of_an_op_is_one_that_is_not_there() -> None:
+def test_the_example_of_an_op_is_one_that_is_not_there():
     blocks = blocks_of(next(page for page in PAGES if page.stem == "adding-an-op"))
     added = {name for block in blocks for line in block.added for name in NAMES.findall(line)}
     assert added == {"median", "medians"}, "an op, and the file of its importer"

@@ -1,13 +1,9 @@
 """Figures in README and docs/memory.md are what commands print and what was measured."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,16 +17,14 @@ from platforms.board_files import all_boards
 NUMBER = re.compile(r"\d[\d,]*\.?\d*")
 NEAR = 0.01  # of counts, which differ a little between compilers of one family
 
-Run = Callable[..., Any]
-
 
 @pytest.fixture
-def readme(repo_root: Path) -> str:
+def readme(repo_root):
     return (repo_root / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def in_the_tree(repo_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_the_tree(repo_root, tmp_path, monkeypatch):
     """A folder with the bundled model in deploy/demo, as in the README, and nothing else."""
     (tmp_path / "deploy").symlink_to(repo_root / "deploy")
     monkeypatch.chdir(tmp_path)
@@ -47,7 +41,7 @@ def without_spaces(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.usefixtures("in_the_tree")
-def test_inspect_prints_the_lines_shown(readme: str, run_deploy: Run) -> None:
+def test_inspect_prints_the_lines_shown(readme, run_deploy):
     words, lines = shown(readme)["inspect"]
     printed = without_spaces(run_deploy(*words).out.splitlines())
     assert len(lines) == 2
@@ -57,7 +51,7 @@ def test_inspect_prints_the_lines_shown(readme: str, run_deploy: Run) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.usefixtures("in_the_tree")
-def test_verify_prints_the_line_shown(readme: str, run_deploy: Run) -> None:
+def test_verify_prints_the_line_shown(readme, run_deploy):
     words, lines = shown(readme)["verify"]
     printed = without_spaces(run_deploy(*words).out.splitlines())
     assert printed[: len(lines)] == without_spaces(lines)  # a line about the runtime that is here follows
@@ -68,7 +62,7 @@ def test_verify_prints_the_line_shown(readme: str, run_deploy: Run) -> None:
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_folders")
-def test_the_demo_prints_the_lines_shown(readme: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_prints_the_lines_shown(readme, capsys):
     lines = without_spaces(re.findall(r"^    (?:right|equal to|RAM|flash)\b.*$", readme, re.MULTILINE)[:4])
     assert run_demo() == 0
     printed = without_spaces(capsys.readouterr().out.splitlines())
@@ -93,7 +87,7 @@ def millions(count: int | None) -> str:
 
 
 @pytest.mark.parametrize("said", MEASURED)
-def test_the_table_is_what_was_measured(said: str, readme: str) -> None:
+def test_the_table_is_what_was_measured(said, readme):
     (row,) = re.findall(rf"^\| {re.escape(said)} \| (.*) \|$", readme, re.MULTILINE)
     speed, ram = (
         next(
@@ -117,12 +111,12 @@ def test_the_table_is_what_was_measured(said: str, readme: str) -> None:
     assert their_arena == cells[6]
 
 
-def test_the_example_s_arena_is_that_of_keyword_spotting(readme: str) -> None:
+def test_the_example_s_arena_is_that_of_keyword_spotting(readme):
     (arena,) = re.findall(r"/\* ([\d,]+) bytes, fixed", readme)
     assert f"| **{arena}** |" in readme
 
 
-def test_the_status_counts_are_those_of_the_board_files(readme: str) -> None:
+def test_the_status_counts_are_those_of_the_board_files(readme):
     counts = Counter(board.status.value for board in all_boards())
     assert f"{len(board_names())} board files" in readme
     assert f"{counts['emulated-tested']} are tested in an emulator" in readme
@@ -131,7 +125,7 @@ def test_the_status_counts_are_those_of_the_board_files(readme: str) -> None:
     assert f"**Version {VERSION}.**" in readme
 
 
-def test_the_errors_of_the_cycle_model_are_those_of_its_page(readme: str, repo_root: Path) -> None:
+def test_the_errors_of_the_cycle_model_are_those_of_its_page(readme, repo_root):
     page = (repo_root / "docs" / "cycles.md").read_text(encoding="utf-8")
     (claim,) = re.findall(r"\*\*Cycles come from a model.*?details", readme, re.DOTALL)
     figures = re.findall(r"\d+\.\d %", claim)
@@ -139,7 +133,7 @@ def test_the_errors_of_the_cycle_model_are_those_of_its_page(readme: str, repo_r
     assert [figure for figure in figures if figure not in page] == []
 
 
-def test_the_commands_of_the_table_are_understood(readme: str) -> None:
+def test_the_commands_of_the_table_are_understood(readme):
     table = readme[readme.index("| you want | command |") : readme.index("Not on the [board list]")]
     commands = re.findall(r"`(deploy [^`]+)`", table)
     assert len(commands) >= 7
@@ -151,7 +145,7 @@ def test_the_commands_of_the_table_are_understood(readme: str) -> None:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_folders")
-def test_the_python_runs(readme: str, repo_root: Path) -> None:
+def test_the_python_runs(readme, repo_root):
     import numpy as np
 
     import solder
@@ -167,13 +161,13 @@ MODELS = {"tiny_kws_dscnn_int8": 0, "tiny_ic_resnet8_int8": 2}  # the first of i
 
 
 @pytest.fixture
-def page(repo_root: Path) -> str:
+def page(repo_root):
     return (repo_root / "docs" / "memory.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("goal", ["speed", "ram"])
-def test_the_table_of_goals_is_what_was_measured(model: str, goal: str, page: str) -> None:
+def test_the_table_of_goals_is_what_was_measured(model, goal, page):
     (row,) = re.findall(rf"^\| `--optimize {goal}`(?: \(default\))? \| ([\d,| ]+) \|$", page, re.MULTILINE)
     measured = next(
         each
@@ -184,9 +178,7 @@ def test_the_table_of_goals_is_what_was_measured(model: str, goal: str, page: st
     assert cells[MODELS[model] :][:2] == [measured.arena_bytes, measured.instructions]
 
 
-def test_inspect_prints_the_lines_of_the_memory_page(
-    page: str, run_deploy: Callable[..., Any], shared_dir: Path
-) -> None:
+def test_inspect_prints_the_lines_of_the_memory_page(page, run_deploy, shared_dir):
     """RAM exactly; the estimate of code may move a little."""
     model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     printed = [
@@ -201,9 +193,7 @@ def test_inspect_prints_the_lines_of_the_memory_page(
     assert [line for line in lines if re.sub(r"[\d,.]+", "#", line) not in forms] == []
 
 
-def test_the_header_of_several_pools_is_the_one_shown(
-    page: str, run_deploy: Callable[..., Any], shared_dir: Path, tmp_path: Path
-) -> None:
+def test_the_header_of_several_pools_is_the_one_shown(page, run_deploy, shared_dir, tmp_path):
     model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     (command,) = re.findall(r"^    \$? ?(deploy run .*--pool.*)$", page, re.MULTILINE)
     words = shlex.split(command)

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import wave
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -46,13 +45,7 @@ def transcript(page: str) -> tuple[list[list[str]], str]:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_page_shows_what_is_printed(
-    repo_root: Path,
-    shared_dir: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    run_deploy: Callable[..., Any],
-) -> None:
+def test_the_page_shows_what_is_printed(repo_root, shared_dir, tmp_path, monkeypatch, run_deploy):
     monkeypatch.chdir(tmp_path)
     shutil.copy(shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite", "kws.tflite")
     with wave.open("words.wav", "wb") as file:
@@ -67,7 +60,7 @@ def test_the_page_shows_what_is_printed(
 
 
 @pytest.fixture
-def page(repo_root: Path) -> str:
+def page(repo_root):
     return (
         (repo_root / "docs" / "front-ends.md").read_text(encoding="utf-8").partition("## A program that")[2]
     )
@@ -81,13 +74,7 @@ def commands(page: str) -> list[list[str]]:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_the_program_listens(
-    page: str,
-    shared_dir: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    run_deploy: Callable[..., Any],
-) -> None:
+def test_the_program_listens(page, shared_dir, tmp_path, monkeypatch, run_deploy):
     monkeypatch.chdir(tmp_path)
     shutil.copy(shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite", "kws.tflite")
     compiling, building, listening = commands(page)[:3]
@@ -111,9 +98,7 @@ int read_rows(int8_t *rows, int count) {{ return fread(rows, {row}, (size_t)coun
 """
 
 
-def test_inspect_prints_the_lines_shown(
-    repo_root: Path, run_deploy: Callable[..., Any], shared_dir: Path
-) -> None:
+def test_inspect_prints_the_lines_shown(repo_root, run_deploy, shared_dir):
     page = (repo_root / "docs" / "sliding.md").read_text()
     model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     printed = run_deploy("inspect", model, "--board", "mps2-an386", "--slide", "2").out
@@ -124,7 +109,7 @@ def test_inspect_prints_the_lines_shown(
 
 
 @pytest.mark.cc
-def test_the_program_prints_a_decision_for_each_hop(repo_root: Path, tmp_path: Path) -> None:
+def test_the_program_prints_a_decision_for_each_hop(repo_root, tmp_path):
     net = Net((1, 49, 10, 1)).conv(8, (10, 4), stride=(2, 2), activation="RELU").mean_pool().dense(4)
     path = tmp_path / "kws.tflite"
     path.write_bytes(net.build.finish(net.build.softmax(net.x, name="scores")))
@@ -160,7 +145,7 @@ def blocks(page: str) -> dict[str, str]:
     return dict(re.findall(r"```python (\w+)\n(.*?)```", page, re.DOTALL))
 
 
-def test_the_page_shows_each_framework(repo_root: Path) -> None:
+def test_the_page_shows_each_framework(repo_root):
     page = (repo_root / "docs" / "exporting.md").read_text()
     for name, code in blocks(page).items():
         compile(code, name, "exec")
@@ -169,7 +154,7 @@ def test_the_page_shows_each_framework(repo_root: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("framework", NEEDED)
-def test_what_the_page_exports_compiles(framework: str, repo_root: Path, tmp_path: Path) -> None:
+def test_what_the_page_exports_compiles(framework, repo_root, tmp_path):
     missing = [package for package in NEEDED[framework] if find_spec(package) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed: not asked for")
@@ -219,14 +204,12 @@ def with_what_it_prints(page: str, name: str) -> str:
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
-def test_a_tutorial_prints_what_it_shows(
-    name: str, repo_root: Path, own_folders: None, generated: Callable[[Path, str], None]
-) -> None:
+def test_a_tutorial_prints_what_it_shows(name, repo_root, own_folders, generated):
     path = repo_root / "docs" / "tutorials" / f"{name}.md"
     generated(path, with_what_it_prints(path.read_text(encoding="utf-8"), name))
 
 
-def test_every_tutorial_is_run(repo_root: Path) -> None:
+def test_every_tutorial_is_run(repo_root):
     """The first hour's commands are run beside the site, and those of the language model in tests/demo."""
     pages = {path.stem for path in (repo_root / "docs" / "tutorials").glob("*.md")}
     assert pages == {*PAGES, "first-hour", "language-model"}

@@ -1,11 +1,9 @@
 """Pages keep to the style guide, and name commands, options, functions and tests that exist."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -61,14 +59,14 @@ def british_words(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "check", [long_sentences, british_words], ids=["short sentences", "American spelling"]
 )
-def test_pages_keep_to_the_style_guide(repo_root: Path, check: object) -> None:
+def test_pages_keep_to_the_style_guide(repo_root, check):
     assert callable(check)
     checked = [page for page in pages(repo_root) if check is long_sentences or page.name not in AS_IN_ERRORS]
     found = {str(page.relative_to(repo_root)): check(page.read_text(encoding="utf-8")) for page in checked}
     assert {name: faults for name, faults in found.items() if faults} == {}, "see docs/style.md"
 
 
-def test_a_long_sentence_and_a_british_word_are_found() -> None:
+def test_a_long_sentence_and_a_british_word_are_found():
     long = " ".join(["word"] * (LONGEST_SENTENCE + 1)) + "."
     assert long_sentences(f"Short one. {long}\n\n    {long}\n") == [long]
     assert british_words("The colour of `behaviour` is quantized.\n") == ["colour"]
@@ -95,12 +93,12 @@ def spans_of(page: Path) -> list[str]:
 
 
 @pytest.fixture
-def spans(repo_root: Path) -> list[str]:
+def spans(repo_root):
     return spans_of(repo_root / "docs" / "from-tvm.md")
 
 
 @pytest.mark.parametrize("page", ["from-tvm.md", "from-tflm.md"])
-def test_its_commands_are_understood(page: str, repo_root: Path) -> None:
+def test_its_commands_are_understood(page, repo_root):
     commands = [span for span in spans_of(repo_root / "docs" / page) if span.startswith("deploy ")]
     assert len(commands) > 6
     for line in commands:
@@ -108,13 +106,13 @@ def test_its_commands_are_understood(page: str, repo_root: Path) -> None:
         command_parser(command, load_command(command)).parse_args(words)
 
 
-def test_no_call_hides_where_it_belongs(spans: list[str]) -> None:
+def test_no_call_hides_where_it_belongs(spans):
     """Of a bare `script()` nobody can look up whether it is there."""
     assert [span for span in spans if re.fullmatch(r"[a-z_]+\(\)", span)] == []
 
 
 @pytest.mark.parametrize("name", ["cmsis-nn", "gemm-npu"])
-def test_an_accelerator_is_named_and_is_there(name: str, spans: list[str]) -> None:
+def test_an_accelerator_is_named_and_is_there(name, spans):
     """CMSIS-NN and VTA have counterparts; an example to copy is none."""
     asked = [word.partition(":")[0] for span in spans for word in re.findall(r"--accelerator (\S+)", span)]
     assert name in asked
@@ -122,13 +120,13 @@ def test_an_accelerator_is_named_and_is_there(name: str, spans: list[str]) -> No
     assert set(asked) <= set(ACCELERATORS)
 
 
-def test_replacing_a_model_has_a_counterpart(repo_root: Path) -> None:
+def test_replacing_a_model_has_a_counterpart(repo_root):
     page = (repo_root / "docs" / "from-tflm.md").read_text()
     assert "deploy load" in page
     assert "cartridge" not in page[page.index("differs") :]  # it is no difference
 
 
-def test_its_functions_and_methods_are_there(spans: list[str]) -> None:
+def test_its_functions_and_methods_are_there(spans):
     named = [span.split(".") for span in spans if re.fullmatch(r"[A-Za-z]+\.[a-z_A-Z]+", span)]
     assert len(named) > 30
     missing = [
@@ -154,23 +152,23 @@ def lacks(each: Requirement, root: Path) -> Iterator[str]:
             yield test
 
 
-def test_the_page_has_each_requirement_with_its_files_and_tests(repo_root: Path) -> None:
+def test_the_page_has_each_requirement_with_its_files_and_tests(repo_root):
     page = (repo_root / "docs" / "requirements.md").read_text(encoding="utf-8")
     assert [each for each in requirements() if as_on_the_page(each) not in page] == []
     assert re.findall(r"^\*\*(R\d+)\*\*", page, re.MULTILINE) == [each.name for each in requirements()]
 
 
-def test_each_requirement_has_tests_and_files_that_exist(repo_root: Path) -> None:
+def test_each_requirement_has_tests_and_files_that_exist(repo_root):
     assert [lack for each in requirements() for lack in lacks(each, repo_root)] == []
     assert all(each.tests and each.code for each in requirements())
 
 
-def test_each_file_of_the_runtime_meets_a_requirement(repo_root: Path) -> None:
+def test_each_file_of_the_runtime_meets_a_requirement(repo_root):
     files = {path.name for path in (repo_root / "project_templates" / "common").glob("*.c")}
     assert files - {name for each in requirements() for name in each.code} == set()
 
 
-def test_what_is_not_there_is_found(repo_root: Path) -> None:
+def test_what_is_not_there_is_found(repo_root):
     here = "tests/docs/test_pages.py::test_what_is_not_there_is_found"
     gone = Requirement(1, "Gone.", ("solder_gone.c",), (f"{here}_any_more", here, "tests/gone.py::test_it"))
     assert list(lacks(gone, repo_root)) == ["solder_gone.c", f"{here}_any_more", "tests/gone.py::test_it"]
@@ -198,14 +196,14 @@ def found_in(file: Path) -> set[str]:
     return {each.name for each in body if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")}
 
 
-def test_each_sentence_is_held_by_tests_that_exist(repo_root: Path) -> None:
+def test_each_sentence_is_held_by_tests_that_exist(repo_root):
     found = sentences((repo_root / "docs" / "threat-model.md").read_text(encoding="utf-8"))
     assert list(found) == list(range(1, len(found) + 1))
     assert len(found) > 20
     assert [lack for words in found.values() for lack in missing(words, repo_root)] == []
 
 
-def test_a_sentence_without_a_test_is_found(repo_root: Path) -> None:
+def test_a_sentence_without_a_test_is_found(repo_root):
     here = "tests/docs/test_pages.py::test_a_sentence_without_a_test_is_found"
     page = f"# Page\n\n1. Held.\n   `{here}`\n2. Not held.\n\n## More\n\n3. Gone.\n   `{here}_any_more`\n"
     found = sentences(page)
@@ -218,18 +216,16 @@ NAMES = ("way-of-the-data.svg", "rows-and-rings.svg", "plan-over-time.svg")
 
 
 @pytest.fixture(scope="module")
-def drawn() -> Mapping[str, str]:
+def drawn():
     return pictures()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_picture_is_current(
-    name: str, drawn: Mapping[str, str], repo_root: Path, generated: Callable[[Path, str], None]
-) -> None:
+def test_a_picture_is_current(name, drawn, repo_root, generated):
     generated(repo_root / "docs" / "pictures" / name, drawn[name])
 
 
-def test_every_picture_is_shown(repo_root: Path, drawn: Mapping[str, str]) -> None:
+def test_every_picture_is_shown(repo_root, drawn):
     page = (repo_root / "ARCHITECTURE.md").read_text(encoding="utf-8")
     assert set(drawn) == set(NAMES)
     assert all(f"(docs/pictures/{name})" in page for name in NAMES)

@@ -1,7 +1,5 @@
 """The documentation as a site: it builds without a warning, pages are found, search and filter work."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import os
@@ -10,9 +8,7 @@ import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_checks import hindrances
@@ -26,9 +22,7 @@ PAGES = ("from-x-cube-ai", "from-tflm", "from-edge-impulse")
 
 
 @pytest.fixture(scope="module")
-def site(
-    repo_root: Path, tmp_path_factory: pytest.TempPathFactory, require_package: Callable[..., None]
-) -> Path:
+def site(repo_root, tmp_path_factory, require_package):
     """The site, built as `make docs` builds it: a link that leads nowhere ends the build."""
     require_package("mkdocs", "material")
     folder = tmp_path_factory.mktemp("site")
@@ -45,7 +39,7 @@ def site(
 
 
 @pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
+def address(site):
     """The site behind a server of this process: search needs one."""
     handler = functools.partial(_Silent, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -60,14 +54,14 @@ class _Silent(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
+def page(browser):
     page = browser.new_page()
     yield page
     page.close()
 
 
 @pytest.mark.slow
-def test_every_page_of_the_docs_is_in_the_site_and_its_navigation(site: Path, repo_root: Path) -> None:
+def test_every_page_of_the_docs_is_in_the_site_and_its_navigation(site, repo_root):
     docs = repo_root / "docs"
     pages = {path.relative_to(docs).with_suffix(".html") for path in docs.rglob("*.md")}
     pages = {path for path in pages if path.parts[0] != "changes"}
@@ -80,7 +74,7 @@ def test_every_page_of_the_docs_is_in_the_site_and_its_navigation(site: Path, re
 
 
 @pytest.mark.slow
-def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+def test_nothing_is_loaded_from_elsewhere(site):
     text = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
     assert re.findall(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="https?://[^"]*"', text) == []
 
@@ -123,7 +117,7 @@ SEARCHED = {
 
 
 @pytest.mark.slow
-def test_search_finds_the_right_pages(address: str, page: Any) -> None:
+def test_search_finds_the_right_pages(address, page):
     missed = {}
     for words, right in SEARCHED.items():
         page.goto(f"{address}/index.html?q={words}")  # as a link to a search; typed letters may be lost early
@@ -141,7 +135,7 @@ def test_search_finds_the_right_pages(address: str, page: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_table_of_boards_is_filtered_by_words(address: str, page: Any) -> None:
+def test_the_table_of_boards_is_filtered_by_words(address, page):
     page.goto(f"{address}/boards.html")
     rows = page.locator(".md-typeset table").last.locator("tbody tr:visible")
     everything = rows.count()
@@ -154,9 +148,7 @@ def test_the_table_of_boards_is_filtered_by_words(address: str, page: Any) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_hinders_keyboards_and_screen_readers(
-    address: str, browser: Any, scheme: str, require_package: Callable[..., None]
-) -> None:
+def test_nothing_hinders_keyboards_and_screen_readers(address, browser, scheme, require_package):
     require_package("axe_playwright_python")
     page = browser.new_page(color_scheme=scheme)
     for name in ("index", "boards", "cli", "tutorials/first-hour"):
@@ -166,7 +158,7 @@ def test_nothing_hinders_keyboards_and_screen_readers(
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_commands_for_those_who_come_from_elsewhere_are_understood(name: str, repo_root: Path) -> None:
+def test_commands_for_those_who_come_from_elsewhere_are_understood(name, repo_root):
     text = (repo_root / "docs" / f"{name}.md").read_text(encoding="utf-8")
     rows = [line.rsplit(" | ", 1)[1] for line in text.splitlines() if line.startswith("| ") and " | " in line]
     commands = [span for row in rows for span in _SPAN.findall(row)]
@@ -179,13 +171,7 @@ def test_commands_for_those_who_come_from_elsewhere_are_understood(name: str, re
 @pytest.mark.cc
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_first_hour_s_commands_run(
-    repo_root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    run_deploy: Callable[..., Any],
-    require_tool: Callable[..., None],
-) -> None:
+def test_the_first_hour_s_commands_run(repo_root, tmp_path, monkeypatch, run_deploy, require_tool):
     require_tool("arm-none-eabi-gcc")
     text = (repo_root / "docs/tutorials/first-hour.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,5 @@
 """Inputs that are not centred: means of many deviations, constants, steps, tiny and huge numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -9,8 +9,6 @@ differ by a few times as much as these runs do. If it differs more, ONNX's own e
 precision: Solder may be a few times as far from it as ONNX Runtime is, no more.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """ONNX graphs drawn at random: chains and branches of operators on images, sequences and vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

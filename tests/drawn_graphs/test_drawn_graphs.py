@@ -1,10 +1,6 @@
 """ONNX graphs drawn at random, on inputs that are not centred, are as exact as in ONNX Runtime."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +15,7 @@ GRAPHS = 80  # make fuzz-graphs runs 5,000
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_no_graph_gives_other_numbers_than_onnx_runtime(
-    tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_no_graph_gives_other_numbers_than_onnx_runtime(tmp_path, require_package):
     require_package("onnxruntime")
     outcomes = run_graphs(range(GRAPHS), tmp_path)
     assert [str(outcome) for outcome in outcomes if outcome.verdict in (WRONG, REFUSED)] == []
@@ -32,16 +26,14 @@ def test_no_graph_gives_other_numbers_than_onnx_runtime(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_graphs_that_lose_digits_by_themselves_are_right(
-    tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_graphs_that_lose_digits_by_themselves_are_right(tmp_path, require_package):
     require_package("onnxruntime")
     outcomes = run_graphs(LOSING, tmp_path)
     assert [outcome.verdict for outcome in outcomes] == [RIGHT] * len(LOSING)
 
 
 @pytest.mark.parametrize(("mean", "is_wrong"), [(0.0, True), (1e4, False)])
-def test_a_difference_is_wrong_if_the_graph_keeps_its_digits(mean: float, is_wrong: bool) -> None:
+def test_a_difference_is_wrong_if_the_graph_keeps_its_digits(mean, is_wrong):
     """Subtracting the mean of numbers near 10,000 leaves four of their seven digits."""
     x = (mean + np.random.default_rng(5).normal(size=(1, 4, 6))).astype(np.float32)
     drawing = Drawing(np.random.default_rng(6))

@@ -1,11 +1,7 @@
 """A good model to make mistakes with, and the error that a command prints: its code and the facts in it."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tiny_models import TINY
@@ -34,14 +30,14 @@ class Complaint:
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     path = tmp_path / "tiny.tflite"
     path.write_bytes(TINY["classifier"]())
     return path
 
 
 @pytest.fixture
-def complaint(run_deploy: Callable[..., Any], tmp_path: Path) -> Callable[..., Complaint]:
+def complaint(run_deploy, tmp_path):
     """complaint("inspect", path): the error of a command that must fail; the test's own folder is FOLDER."""
 
     def run(*words: object) -> Complaint:
@@ -53,7 +49,7 @@ def complaint(run_deploy: Callable[..., Any], tmp_path: Path) -> Callable[..., C
 
 
 @pytest.fixture
-def small_board(tmp_path: Path) -> Callable[..., Path]:
+def small_board(tmp_path):
     """small_board(ram_bytes=256): a board file "small", a host with that little memory."""
     host = (Path(boards.__file__).parent / "host.toml").read_text(encoding="utf-8")
 

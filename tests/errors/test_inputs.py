@@ -1,7 +1,5 @@
 """Wrong .npz and WAV files: name, shape, element type, rate; reported before anything is built."""
 
-from __future__ import annotations
-
 import wave
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,8 +15,6 @@ from deploy.inputs.input_options import DataOptions, read_data
 from deploy.inputs.quantized_values import as_integers
 from deploy.inputs.recordings import read_wav
 from deploy.inputs.samples import make_samples
-
-Complain = Callable[..., Any]
 
 IMAGE = np.zeros((1, 8, 8, 1), np.int8)
 TAKES = ("in.npz", '"image" or "input_0"', "int8[1, 8, 8, 1]")  # what the model takes
@@ -58,7 +54,7 @@ WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
 
 
 @pytest.fixture
-def refuse(model: Path, complaint: Complain, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Any]:
+def refuse(model, complaint, monkeypatch):
     """refuse(FILE): the error of `deploy run` for a file of inputs; nothing may be built for it."""
 
     def must_not_build(*_: object) -> None:
@@ -69,9 +65,7 @@ def refuse(model: Path, complaint: Complain, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("name", WRONG_ARRAYS)
-def test_wrong_arrays_are_named_with_what_the_model_takes(
-    name: str, refuse: Callable[[Path], Any], tmp_path: Path
-) -> None:
+def test_wrong_arrays_are_named_with_what_the_model_takes(name, refuse, tmp_path):
     arrays, facts = WRONG_ARRAYS[name]
     np.savez(tmp_path / "in.npz", **arrays)
     refuse(tmp_path / "in.npz").names("E102", *facts)
@@ -80,11 +74,11 @@ def test_wrong_arrays_are_named_with_what_the_model_takes(
 HOW = "np.savez(file, input_0=array)"
 
 
-def test_a_missing_file_of_inputs(refuse: Callable[[Path], Any], tmp_path: Path) -> None:
+def test_a_missing_file_of_inputs(refuse, tmp_path):
     refuse(tmp_path / "in.npz").names("E102", "does not exist", "FOLDER/in.npz", HOW)
 
 
-def test_a_single_array_has_no_name(refuse: Callable[[Path], Any], tmp_path: Path) -> None:
+def test_a_single_array_has_no_name(refuse, tmp_path):
     np.save(tmp_path / "in.npy", IMAGE)
     refuse(tmp_path / "in.npy").names("E102", "array without a name", "FOLDER/in.npy", HOW)
 
@@ -96,7 +90,7 @@ def test_a_single_array_has_no_name(refuse: Callable[[Path], Any], tmp_path: Pat
         (np.int8, DType.U8, "(x.astype(np.int16) + 128).astype(np.uint8)"),
     ],
 )
-def test_pixels_of_the_other_sign_are_moved_and_not_wrapped(given: Any, taken: DType, hint: str) -> None:
+def test_pixels_of_the_other_sign_are_moved_and_not_wrapped(given, taken, hint):
     spec = TensorSpec("x", TensorType(taken, (1, 4), Quant((0.5,), (0,))))
     with pytest.raises(InputError) as caught:
         make_samples({"x": np.zeros((1, 4), given)}, [spec], "in.npz")
@@ -104,14 +98,14 @@ def test_pixels_of_the_other_sign_are_moved_and_not_wrapped(given: Any, taken: D
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
-def test_what_is_no_number_becomes_no_integer(odd: float) -> None:
+def test_what_is_no_number_becomes_no_integer(odd):
     spec = TensorSpec("x", TensorType(DType.I8, (1, 4), Quant((0.5,), (0,))))
     with pytest.raises(InputError) as caught:
         as_integers({"x": np.array([[0, 1, odd, 2]], np.float32)}, [spec])
     assert caught.value.what == '1 of 4 values of the input "x" are NaN or infinite and cannot be quantized'
 
 
-def test_a_wav_file_for_a_model_without_a_front_end_is_sent_there(tmp_path: Path) -> None:
+def test_a_wav_file_for_a_model_without_a_front_end_is_sent_there(tmp_path):
     spec = TensorSpec("x", TensorType(DType.I8, (1, 49, 10, 1), Quant((0.5,), (0,))))
     with wave.open(str(tmp_path / "in.wav"), "wb") as file:
         file.setparams((1, 2, 16_000, 4, "NONE", ""))
@@ -126,19 +120,17 @@ NOT_NPZ = ("E102", "is not an .npz file", "FOLDER/in.npz", HOW)
 
 
 @pytest.mark.parametrize("data", [b"", b"text", b"PK\x03\x04 and then nonsense"])
-def test_what_is_not_an_npz_file_is_refused_with_the_way_to_make_one(
-    data: bytes, refuse: Callable[[Path], Any], tmp_path: Path
-) -> None:
+def test_what_is_not_an_npz_file_is_refused_with_the_way_to_make_one(data, refuse, tmp_path):
     (tmp_path / "in.npz").write_bytes(data)
     refuse(tmp_path / "in.npz").names(*NOT_NPZ)
 
 
-def test_pickled_objects_are_not_loaded(refuse: Callable[[Path], Any], tmp_path: Path) -> None:
+def test_pickled_objects_are_not_loaded(refuse, tmp_path):
     np.savez(tmp_path / "in.npz", image=np.array([{"a": 1}], dtype=object))
     refuse(tmp_path / "in.npz").names(*NOT_NPZ)
 
 
-def test_a_damaged_npz_file(refuse: Callable[[Path], Any], tmp_path: Path) -> None:
+def test_a_damaged_npz_file(refuse, tmp_path):
     noise = np.random.default_rng(0).integers(0, 128, (20, *IMAGE.shape)).astype(np.int8)
     np.savez_compressed(tmp_path / "in.npz", image=noise)
     data = bytearray((tmp_path / "in.npz").read_bytes())
@@ -147,7 +139,7 @@ def test_a_damaged_npz_file(refuse: Callable[[Path], Any], tmp_path: Path) -> No
     refuse(tmp_path / "in.npz").names(*NOT_NPZ)
 
 
-def test_series_of_different_lengths() -> None:
+def test_series_of_different_lengths():
     taken = [TensorSpec(name, TensorType(DType.I8, (1, 4))) for name in ("a", "b")]
     series = {"a": np.zeros((2, 1, 4), np.int8), "b": np.zeros((3, 1, 4), np.int8)}
     with pytest.raises(InputError) as caught:
@@ -156,7 +148,7 @@ def test_series_of_different_lengths() -> None:
 
 
 @pytest.mark.parametrize("shape", [(8, 8, 8, 1), (8, 64), (8, 8, 8)])
-def test_a_batch_is_a_series_whose_outputs_are_a_batch(shape: tuple[int, ...]) -> None:
+def test_a_batch_is_a_series_whose_outputs_are_a_batch(shape):
     array = np.arange(np.prod(shape)).reshape(shape).astype(np.int8)
     image = TensorSpec("image", TensorType(DType.I8, IMAGE.shape))
     samples = make_samples({"image": array}, [image], "in.npz")
@@ -166,7 +158,7 @@ def test_a_batch_is_a_series_whose_outputs_are_a_batch(shape: tuple[int, ...]) -
 
 
 @pytest.mark.parametrize("element", [np.float64, np.float16])
-def test_floats_of_another_precision_are_taken(element: type[np.floating[Any]]) -> None:
+def test_floats_of_another_precision_are_taken(element):
     """NumPy makes float64 of everything, and nobody means it."""
     image = TensorSpec("image", TensorType(DType.F32, IMAGE.shape))
     ((taken,),) = make_samples({"image": IMAGE.astype(element)}, [image], "in.npz").each
@@ -174,7 +166,7 @@ def test_floats_of_another_precision_are_taken(element: type[np.floating[Any]]) 
 
 
 @pytest.mark.parametrize("shape", [(1, 64), (1, 8, 8), (1, 8, 1, 8, 1), (2, 1, 64)])
-def test_the_same_elements_may_be_grouped_otherwise(shape: tuple[int, ...]) -> None:
+def test_the_same_elements_may_be_grouped_otherwise(shape):
     array = np.arange(np.prod(shape)).reshape(shape).astype(np.int8)
     samples = make_samples(
         {"image": array}, [TensorSpec("image", TensorType(DType.I8, IMAGE.shape))], "in.npz"
@@ -183,7 +175,7 @@ def test_the_same_elements_may_be_grouped_otherwise(shape: tuple[int, ...]) -> N
     assert np.array_equal(np.concatenate([image.reshape(-1) for (image,) in samples.each]), array.reshape(-1))
 
 
-def test_channels_first_is_no_other_grouping() -> None:
+def test_channels_first_is_no_other_grouping():
     planes = np.zeros((1, 3, 8, 8), np.int8)
     with pytest.raises(InputError, match=r"has shape \[1, 3, 8, 8\], the model needs \[1, 8, 8, 3\]"):
         make_samples({"image": planes}, [TensorSpec("image", TensorType(DType.I8, (1, 8, 8, 3)))], "in.npz")
@@ -210,7 +202,7 @@ WRONG: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_it_is_reported(name: str, tmp_path: Path) -> None:
+def test_it_is_reported(name, tmp_path):
     make, facts = WRONG[name]
     path = tmp_path / "in.wav"
     make(path)
@@ -219,7 +211,7 @@ def test_it_is_reported(name: str, tmp_path: Path) -> None:
     assert all(fact in str(caught.value) for fact in (*facts, str(path)))
 
 
-def test_without_a_front_end_any_rate_will_do(tmp_path: Path) -> None:
+def test_without_a_front_end_any_rate_will_do(tmp_path):
     path = tmp_path / "in.wav"
     wav(path, rate=8000)
     assert np.array_equal(read_wav(path, None), np.zeros((1, 4), np.int16))

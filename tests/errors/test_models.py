@@ -1,10 +1,7 @@
 """A file that is not a model, a broken one, an unsupported one: every command reports the same facts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +10,6 @@ from tiny_models import TINY
 
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.frontend.tflite.write_file import FileTensor
-
-Complain = Callable[..., Any]
 
 
 def truncated(path: Path) -> None:
@@ -81,8 +76,8 @@ COMMANDS = ("inspect", "compile", "verify", "run", "bench")
     ],
 )
 def test_a_file_that_is_not_a_good_model_is_refused_the_same_by_every_command(
-    name: str, command: str, complaint: Complain, tmp_path: Path
-) -> None:
+    name, command, complaint, tmp_path
+):
     make, code, facts = MISTAKES[name]
     path, out = tmp_path / "net.tflite", tmp_path / "out.tar"
     make(path)

@@ -1,12 +1,9 @@
 """Evidence is compared with that of an earlier folder: what a change invalidates, and nothing else."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +26,6 @@ from deploy.proving.tracing.against import Changes, Fate, read_older
 from platforms.board_files import load_board
 from platforms.templates import c_files
 
-Run = Callable[..., Any]
 ITSELF = ("sums", "traceability")  # the chapters that need no foreign tool
 
 
@@ -74,17 +70,17 @@ def compared(before: Evidence, after: Evidence, folder: Path) -> Changes:
 
 
 @pytest.fixture(scope="module")
-def graph() -> Graph:
+def graph():
     return model()
 
 
 @pytest.fixture(scope="module")
-def subject(graph: Graph) -> Subject:
+def subject(graph):
     return Subject(artifact(graph), load_board("nucleo-f446re"))
 
 
 @pytest.mark.slow
-def test_the_same_archive_invalidates_nothing(graph: Graph, subject: Subject, tmp_path: Path) -> None:
+def test_the_same_archive_invalidates_nothing(graph, subject, tmp_path):
     again = Subject(artifact(graph), load_board("nucleo-f446re"))
     found = compared(gather(subject, chapters=table()), gather(again, chapters=table()), tmp_path / "old")
     assert (found.invalid, found.layers) == ((), ())
@@ -94,7 +90,7 @@ def test_the_same_archive_invalidates_nothing(graph: Graph, subject: Subject, tm
     )
 
 
-def test_another_weight_invalidates_what_rests_on_it(graph: Graph, subject: Subject, tmp_path: Path) -> None:
+def test_another_weight_invalidates_what_rests_on_it(graph, subject, tmp_path):
     """Its layer alone; code, stack and coding standard do not rest on the values of constants."""
     other = replace(subject, artifact=artifact(with_another_weight(graph), "ab" * 32))
     found = compared(gather(subject, chapters=table()), gather(other, chapters=table()), tmp_path / "old")
@@ -109,7 +105,7 @@ def test_another_weight_invalidates_what_rests_on_it(graph: Graph, subject: Subj
     assert {layer.layer} == {each for chapter in found.chapters for each in chapter.layers}
 
 
-def test_another_compiler_invalidates_what_it_built(subject: Subject, tmp_path: Path) -> None:
+def test_another_compiler_invalidates_what_it_built(subject, tmp_path):
     after = gather(subject, chapters=table(("gcc 13.3",)))
     found = compared(gather(subject, chapters=table()), after, tmp_path / "old")
     assert found.invalid == ("stack-and-memory", "time")
@@ -118,14 +114,14 @@ def test_another_compiler_invalidates_what_it_built(subject: Subject, tmp_path: 
     assert reasons == {("another tool: gcc 12.2 became gcc 13.3",)}
 
 
-def test_another_board_invalidates_stack_and_time(subject: Subject, tmp_path: Path) -> None:
+def test_another_board_invalidates_stack_and_time(subject, tmp_path):
     other = replace(subject, board=load_board("mps2-an386"))
     found = compared(gather(subject, chapters=table()), gather(other, chapters=table()), tmp_path / "old")
     assert found.invalid == ("stack-and-memory", "time", "rebuild", "tool-confidence")
 
 
 @pytest.mark.slow
-def test_a_chapter_that_is_not_run_again_stands_by_the_older_folder(subject: Subject, tmp_path: Path) -> None:
+def test_a_chapter_that_is_not_run_again_stands_by_the_older_folder(subject, tmp_path):
     after = gather(subject, ["sums"], chapters=table())
     found = compared(gather(subject, chapters=table()), after, tmp_path / "old")
     by_name = {each.chapter: each for each in found.chapters}
@@ -135,14 +131,14 @@ def test_a_chapter_that_is_not_run_again_stands_by_the_older_folder(subject: Sub
     assert {each.chapter: each.outcome for each in back.chapters}["time"] is Fate.NONE
 
 
-def test_another_answer_without_a_reason_is_reported(subject: Subject, tmp_path: Path) -> None:
+def test_another_answer_without_a_reason_is_reported(subject, tmp_path):
     after = gather(subject, chapters=table(said="so it was"))
     found = compared(gather(subject, chapters=table()), after, tmp_path / "old")
     assert len(found.invalid) == len(CHAPTERS)
     assert {each.outcome for each in found.chapters} == {Fate.UNEXPLAINED}
 
 
-def test_layers_that_come_and_go_are_reported(subject: Subject, tmp_path: Path) -> None:
+def test_layers_that_come_and_go_are_reported(subject, tmp_path):
     other = replace(subject, artifact=artifact(model("dense")))
     found = compared(gather(subject, chapters=table()), gather(other, chapters=table()), tmp_path / "old")
     words = {word for layer in found.layers for word in layer.changed}
@@ -151,7 +147,7 @@ def test_layers_that_come_and_go_are_reported(subject: Subject, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_the_first_page_and_the_facts_say_it(graph: Graph, subject: Subject, tmp_path: Path) -> None:
+def test_the_first_page_and_the_facts_say_it(graph, subject, tmp_path):
     gather(subject, chapters=table()).save(tmp_path / "old")
     other = replace(subject, artifact=artifact(with_another_weight(graph), "ab" * 32))
     files = gather(other, chapters=table(), older=read_older(tmp_path / "old")).files
@@ -163,7 +159,7 @@ def test_the_first_page_and_the_facts_say_it(graph: Graph, subject: Subject, tmp
     assert json.loads(gather(other, chapters=table()).files["evidence.json"])["against"] is None
 
 
-def test_what_is_not_a_folder_of_evidence_is_refused(subject: Subject, tmp_path: Path) -> None:
+def test_what_is_not_a_folder_of_evidence_is_refused(subject, tmp_path):
     with pytest.raises(InputError, match="it is not a folder of evidence") as caught:
         read_older(tmp_path)
     assert caught.value.hint == "make a folder: deploy evidence OLDER.tar -o OLDER_FOLDER"
@@ -179,16 +175,14 @@ def test_what_is_not_a_folder_of_evidence_is_refused(subject: Subject, tmp_path:
         read_older(place)
 
 
-def test_a_folder_of_another_schema_is_refused(
-    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_another_schema_is_refused(subject, tmp_path, monkeypatch):
     gather(subject, chapters=table()).save(tmp_path / "old")
     monkeypatch.setattr("deploy.proving.tracing.against.SCHEMA", 3)
     with pytest.raises(InputError, match=r"its evidence\.json has schema 2, and 3 can be compared"):
         read_older(tmp_path / "old")
 
 
-def test_the_command_compares(subject: Subject, graph: Graph, tmp_path: Path, run_deploy: Run) -> None:
+def test_the_command_compares(subject, graph, tmp_path, run_deploy):
     write_archive(subject.artifact, tmp_path / "old.tar")
     write_archive(artifact(with_another_weight(graph), "ab" * 32), tmp_path / "new.tar")
     asked = [word for name in ITSELF for word in ("--chapter", name)]

@@ -1,10 +1,7 @@
 """Branches that tests take, in generated C and in the runtime; what is left has a reason."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 from counted_gcc import with_counters
@@ -29,7 +26,7 @@ from deploy.proving.subject import Subject
 
 
 @pytest.mark.cc
-def test_nearly_all_branches_are_taken(require_tool: Callable[..., None]) -> None:
+def test_nearly_all_branches_are_taken(require_tool):
     require_tool("gcov")
     found = examine_coverage(Subject(artifact("classifier")))
     assert found.verdict is Standing.EXCEPTIONS, found.summary
@@ -38,7 +35,7 @@ def test_nearly_all_branches_are_taken(require_tool: Callable[..., None]) -> Non
 
 
 @pytest.mark.cc
-def test_a_branch_that_nothing_takes_is_found(require_tool: Callable[..., None]) -> None:
+def test_a_branch_that_nothing_takes_is_found(require_tool):
     require_tool("gcov")
     line = "if ((uintptr_t)in == 1u) { return 77; }"
     made = changed(artifact("dense"), r"\n    return 0;\n", f"\n    {line}\n    return 0;\n")
@@ -52,20 +49,20 @@ def test_a_branch_that_nothing_takes_is_found(require_tool: Callable[..., None])
 
 
 @pytest.mark.cc
-def test_outputs_that_differ_fail(require_tool: Callable[..., None]) -> None:
+def test_outputs_that_differ_fail(require_tool):
     require_tool("gcov")
     made = changed(artifact("dense"), r"(sum\d?) \+= x\[", r"\1 -= x[")
     found = examine_coverage(Subject(made))
     assert (found.verdict, found.summary) == (Standing.FAILED, "the outputs are not those of the reference")
 
 
-def test_without_gcc_the_chapter_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_gcc_the_chapter_says_so(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MissingToolError, match="gcc is not installed"):
         examine_coverage(Subject(artifact("dense")))
 
 
-def test_inline_assembly_does_not_run_here() -> None:
+def test_inline_assembly_does_not_run_here():
     found = examine_coverage(Subject(artifact("conv", CompileOptions())))
     assert found.verdict is Standing.NOT_RUN
 
@@ -75,7 +72,7 @@ GAP = RuntimeGap(12, "if (slot.bytes == 0) {", branches=2, taken=1)
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def counted(monkeypatch):
     file = RuntimeFile("solder_slot.c", lines=20, run_lines=18, branches=10, taken=9, gaps=(GAP,))
     whole = RuntimeFile("solder_lock.c", lines=9, run_lines=9, branches=6, taken=6, gaps=())
     found = RuntimeCoverage("0.2.0", sha256_of_runtime(SOURCES), "gcov 12", ("tests/rpc",), (file, whole))
@@ -83,7 +80,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("counted")
-def test_the_counts_of_the_same_runtime_are_shown_with_the_reasons() -> None:
+def test_the_counts_of_the_same_runtime_are_shown_with_the_reasons():
     found = runtime_branches(SOURCES)
     assert found.summary == "of the runtime 15 of 16 are taken by the source tree's tests"
     reason = "A board without free memory has firmware without this file."
@@ -95,7 +92,7 @@ def test_the_counts_of_the_same_runtime_are_shown_with_the_reasons() -> None:
 
 
 @pytest.mark.usefixtures("counted")
-def test_another_runtime_has_no_counts() -> None:
+def test_another_runtime_has_no_counts():
     found = runtime_branches({**SOURCES, "solder_lock.c": b"int lock = 1;"})
     assert found.exceptions == (
         "the runtime is not the one whose branches were counted, that of Solder 0.2.0",
@@ -103,11 +100,11 @@ def test_another_runtime_has_no_counts() -> None:
     assert not found.tables
 
 
-def test_a_model_without_a_runtime_says_nothing_of_it() -> None:
+def test_a_model_without_a_runtime_says_nothing_of_it():
     assert runtime_branches({}).summary == ""
 
 
-def test_every_stored_gap_has_a_reason(repo_root: Path) -> None:
+def test_every_stored_gap_has_a_reason(repo_root):
     found = stored_coverage()
     gaps = [(file.name, gap.text) for file in found.files for gap in file.gaps]
     assert [gap for gap in gaps if not reason_in_runtime(*gap)] == []
@@ -116,14 +113,14 @@ def test_every_stored_gap_has_a_reason(repo_root: Path) -> None:
         assert file.taken == file.branches - sum(gap.branches - gap.taken for gap in file.gaps)
 
 
-def test_gcc_counts_what_holds_the_runtime_and_nothing_else() -> None:
+def test_gcc_counts_what_holds_the_runtime_and_nothing_else():
     asked = ["-O1", "-fsanitize=address", "-c", "solder_lock.c"]
     assert with_counters(asked, "/counts")[:3] == ["-c", "solder_lock.c", "-O0"]
     assert with_counters(asked, "/counts")[-2:] == ["-dumpdir", "/counts/"]
     assert with_counters(["-O1", "-fsanitize=address", "-c", "kws.c"], "/counts") == ["-O1", "-c", "kws.c"]
 
 
-def test_branches_are_taken_where_any_build_takes_them() -> None:
+def test_branches_are_taken_where_any_build_takes_them():
     line = Line()
     for counts in ([0, 3], [2, 0], [5]):  # the last is of a build with fewer conditions
         line.add(counts)

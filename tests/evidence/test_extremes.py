@@ -1,8 +1,5 @@
 """Sums at the ends of the input range, run and computed with intervals: no overflow but written wraps."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations_with_replacement, product
 from operator import and_, lshift
@@ -51,7 +48,7 @@ from deploy.proving.sum_range import ProductSums
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", ["classifier", "residual"])
-def test_small_networks_overflow_nowhere(name: str, require_tool: Callable[..., None]) -> None:
+def test_small_networks_overflow_nowhere(name, require_tool):
     require_tool("clang")
     found = examine_extremes(Subject(artifact(name)))
     assert found.verdict is Standing.EXCEPTIONS, found.summary
@@ -63,9 +60,7 @@ def test_small_networks_overflow_nowhere(name: str, require_tool: Callable[..., 
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_sums_of_16_bits_that_wrap_are_written_so(
-    shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
+def test_sums_of_16_bits_that_wrap_are_written_so(shared_dir, require_tool):
     require_tool("clang")
     made = artifact_of_file(shared_dir / "models" / "tflm_kw_scrambled_16x8", "tflm")
     found = examine_extremes(Subject(made))
@@ -85,9 +80,7 @@ def test_sums_of_16_bits_that_wrap_are_written_so(
          "implicit conversion from type 'int' of value 200"),
     ],
 )  # fmt: skip
-def test_what_is_put_there_is_found(
-    pattern: str, by: str, says: str, require_tool: Callable[..., None]
-) -> None:
+def test_what_is_put_there_is_found(pattern, by, says, require_tool):
     require_tool("clang")
     found = examine_extremes(Subject(changed(artifact("dense"), pattern, by)))
     assert found.verdict is Standing.FAILED
@@ -95,13 +88,13 @@ def test_what_is_put_there_is_found(
 
 
 @pytest.mark.cc
-def test_outputs_that_differ_fail(require_tool: Callable[..., None]) -> None:
+def test_outputs_that_differ_fail(require_tool):
     require_tool("clang")
     found = examine_extremes(Subject(changed(artifact("dense"), r"(sum\d?) \+= x\[", r"\1 -= x[")))
     assert (found.verdict, found.summary) == (Standing.FAILED, "the outputs are not those of the reference")
 
 
-def test_without_clang_the_chapter_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_clang_the_chapter_says_so(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(
         MissingToolError, match="clang is not installed, and the checks of integers are its alone"
@@ -109,11 +102,11 @@ def test_without_clang_the_chapter_says_so(monkeypatch: pytest.MonkeyPatch) -> N
         examine_extremes(Subject(artifact("dense")))
 
 
-def test_inline_assembly_does_not_run_here() -> None:
+def test_inline_assembly_does_not_run_here():
     assert examine_extremes(Subject(artifact("conv", CompileOptions()))).verdict is Standing.NOT_RUN
 
 
-def test_a_wrap_has_to_be_written_as_such() -> None:
+def test_a_wrap_has_to_be_written_as_such():
     wraps = "unsigned integer overflow: 1 + 4294967295 cannot be represented in type 'unsigned int'"
     assert reason_of(wraps, "return (int32_t)((uint32_t)a + (uint32_t)b);")
     assert not reason_of(wraps, "row = row + step;")
@@ -168,7 +161,7 @@ EXPRESSIONS: dict[str, Expr] = {
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_no_input_leaves_the_interval_and_its_ends_are_reached(name: str) -> None:
+def test_no_input_leaves_the_interval_and_its_ends_are_reached(name):
     """Against the loop interpreter on all inputs; each expression has each of its variables once."""
     proc, weights = proc_of(EXPRESSIONS[name]), [5, -7, 11, 2]
     out, hulls, notes = walked(proc, weights, (-2, 1))
@@ -185,7 +178,7 @@ def test_no_input_leaves_the_interval_and_its_ends_are_reached(name: str) -> Non
     assert not notes.sentences
 
 
-def test_a_value_that_may_leave_its_type_is_noted() -> None:
+def test_a_value_that_may_leave_its_type_is_noted():
     big = Binary("*", Binary("*", X_K, Const(2**20)), Const(64))
     _, _, notes = walked(proc_of(big), [1] * 4, (-128, 127))
     assert "a * in it may reach -8,589,934,592 to 8,522,825,728" in notes.sentences
@@ -197,18 +190,18 @@ def test_a_value_that_may_leave_its_type_is_noted() -> None:
     assert list(notes.sentences) == ["the number of w may reach 2 to 4"]
 
 
-def test_an_index_outside_a_buffer_is_an_error() -> None:
+def test_an_index_outside_a_buffer_is_an_error():
     with pytest.raises(IndexError):
         walked(proc_of(Load(at(X, K + 1))), [1] * 4, (0, 1))
 
 
 @pytest.fixture(scope="module")
-def subject() -> Subject:
+def subject():
     return subject_of(deploy.compile(DIGITS, "mps2-an386"), About(), CompileOptions())
 
 
 @pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547", "host"])
-def test_the_walk_over_digits_finds_the_ranges_of_the_chapter_on_sums(board: str) -> None:
+def test_the_walk_over_digits_finds_the_ranges_of_the_chapter_on_sums(board):
     found = examine_intervals(subject_of(deploy.compile(DIGITS, board), About(), CompileOptions()))
     assert found.verdict is Standing.PROVEN, found.summary
     assert found.summary == (
@@ -220,7 +213,7 @@ def test_the_walk_over_digits_finds_the_ranges_of_the_chapter_on_sums(board: str
     assert softmax[3:7] == (32, 0, 10 << 19, 10 << 19)  # each of ten shares is 2^19 at most
 
 
-def test_a_range_of_its_own_fails(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_range_of_its_own_fails(subject, monkeypatch):
     right = vars(ProductSums)["greatest"].fget
     monkeypatch.setattr(ProductSums, "greatest", property(lambda self: right(self) + 1))
     found = examine_intervals(subject)
@@ -229,7 +222,7 @@ def test_a_range_of_its_own_fails(subject: Subject, monkeypatch: pytest.MonkeyPa
     assert "which is not the range of the chapter on sums" in found.summary
 
 
-def test_loops_that_read_another_weight_fail(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_that_read_another_weight_fail(subject, monkeypatch):
     """The walk takes the weights from what the kernel reads, and the chapter on sums from the graph."""
     real = layer_walk._part
 
@@ -243,14 +236,14 @@ def test_loops_that_read_another_weight_fail(subject: Subject, monkeypatch: pyte
     assert examine_intervals(subject).verdict is Standing.FAILED
 
 
-def test_an_archive_has_no_loops(subject: Subject) -> None:
+def test_an_archive_has_no_loops(subject):
     found = examine_intervals(replace(subject, compiled=None))
     assert found.verdict is Standing.NOT_RUN
     assert found.summary.startswith("an archive holds C and no loops: name the model file")
 
 
 @pytest.mark.slow
-def test_what_is_a_call_is_an_exception() -> None:
+def test_what_is_a_call_is_an_exception():
     compiled = deploy.compile(DIGITS, "mps2-an386", accelerator=["gemm-npu"])
     found = examine_intervals(subject_of(compiled, About(), CompileOptions()))
     assert found.verdict is Standing.EXCEPTIONS
@@ -258,7 +251,7 @@ def test_what_is_a_call_is_an_exception() -> None:
 
 
 @pytest.mark.parametrize(("op", "least_right"), [("&", -4), ("<<", 0)])
-def test_bits_and_shifts_lie_in_their_intervals(op: str, least_right: int) -> None:
+def test_bits_and_shifts_lie_in_their_intervals(op, least_right):
     meaning = {"&": and_, "<<": lshift}[op]
     lefts, rights = (list(combinations_with_replacement(range(low, 5), 2)) for low in (-4, least_right))
     for a, b in product(lefts, rights):

@@ -1,12 +1,8 @@
 """The folder of evidence: the same bytes each time, never green for what was not run, nothing lost."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,12 +13,11 @@ from deploy.proving.chapter import Chapter, Finding, Standing
 from deploy.proving.make import gather
 from deploy.proving.subject import About, Subject, subject_of
 
-Run = Callable[..., Any]
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 
 
 @pytest.fixture(scope="module")
-def subject() -> Subject:
+def subject():
     return subject_of(deploy.compile(DIGITS, "mps2-an386"), About(), CompileOptions())
 
 
@@ -40,7 +35,7 @@ def needs_a_tool(subject: Subject) -> Finding:
 
 
 @pytest.mark.slow
-def test_the_same_model_gives_the_same_bytes(subject: Subject) -> None:
+def test_the_same_model_gives_the_same_bytes(subject):
     first, second = gather(subject, ITSELF).files, gather(subject, ITSELF).files
     assert first == second
     for line in first["SHA256SUMS"].decode().splitlines():
@@ -58,14 +53,12 @@ def test_the_same_model_gives_the_same_bytes(subject: Subject) -> None:
         ([Standing.FAILED, Standing.NOT_RUN], Standing.FAILED),
     ],
 )
-def test_the_whole_is_as_good_as_its_worst_chapter(
-    subject: Subject, verdicts: list[Standing], whole: Standing
-) -> None:
+def test_the_whole_is_as_good_as_its_worst_chapter(subject, verdicts, whole):
     chapters = [chapter(f"c{n}", verdict) for n, verdict in enumerate(verdicts)]
     assert gather(subject, chapters=chapters).verdict is whole
 
 
-def test_a_missing_tool_is_reported_on_the_first_page_which_is_not_green(subject: Subject) -> None:
+def test_a_missing_tool_is_reported_on_the_first_page_which_is_not_green(subject):
     chapters = [chapter("first", Standing.PROVEN), Chapter("eva", "EVA", "?", needs_a_tool)]
     evidence = gather(subject, chapters=chapters)
     page = evidence.files["index.html"].decode()
@@ -75,7 +68,7 @@ def test_a_missing_tool_is_reported_on_the_first_page_which_is_not_green(subject
     assert 'class="chip good"' not in header
 
 
-def test_chapters_that_were_not_asked_for_count_as_not_run(subject: Subject) -> None:
+def test_chapters_that_were_not_asked_for_count_as_not_run(subject):
     evidence = gather(subject, ["traceability"])
     assert evidence.verdict is Standing.NOT_RUN
     words = {c.name: (f.verdict, f.summary) for c, f in evidence.chapters}
@@ -86,7 +79,7 @@ def test_chapters_that_were_not_asked_for_count_as_not_run(subject: Subject) -> 
 
 
 @pytest.mark.slow
-def test_files_changed_by_hand_are_reported_on_the_first_page(tmp_path: Path) -> None:
+def test_files_changed_by_hand_are_reported_on_the_first_page(tmp_path):
     compiled = deploy.compile(DIGITS, "host")
     project = tmp_path / "project"
     deploy.new(compiled, project)
@@ -106,7 +99,7 @@ def test_files_changed_by_hand_are_reported_on_the_first_page(tmp_path: Path) ->
     assert gather(changed.subject, chapters=chapters).verdict is Standing.FAILED
 
 
-def test_a_project_of_another_model_is_refused(tmp_path: Path, repo_root: Path) -> None:
+def test_a_project_of_another_model_is_refused(tmp_path, repo_root):
     compiled = deploy.compile(DIGITS, "host")
     deploy.new(compiled, tmp_path / "project")
     facts = json.loads((tmp_path / "project/project.json").read_text())
@@ -119,7 +112,7 @@ def test_a_project_of_another_model_is_refused(tmp_path: Path, repo_root: Path) 
 
 
 @pytest.mark.slow
-def test_only_an_earlier_folder_is_replaced(subject: Subject, tmp_path: Path) -> None:
+def test_only_an_earlier_folder_is_replaced(subject, tmp_path):
     evidence, place = gather(subject, ITSELF), tmp_path / "evidence"
     evidence.save(place)
     evidence.save(place)
@@ -140,7 +133,7 @@ def test_only_an_earlier_folder_is_replaced(subject: Subject, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_the_command_writes_what_the_function_does(tmp_path: Path, run_deploy: Run) -> None:
+def test_the_command_writes_what_the_function_does(tmp_path, run_deploy):
     archive, place = tmp_path / "digits.tar", tmp_path / "evidence"
     deploy.compile(DIGITS, "host").save(archive)
     said = run_deploy("evidence", archive, *ASKED, "-o", place)
@@ -152,9 +145,7 @@ def test_the_command_writes_what_the_function_does(tmp_path: Path, run_deploy: R
     assert run_deploy("evidence", DIGITS).status == 1
 
 
-def test_a_chapter_that_fails_ends_with_status_1_and_a_folder(
-    tmp_path: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_chapter_that_fails_ends_with_status_1_and_a_folder(tmp_path, run_deploy, monkeypatch):
     monkeypatch.setattr("deploy.proving.sums.largest_sum", lambda *_: 0)
     said = run_deploy("evidence", DIGITS, "--board", "host", *ASKED, "-o", tmp_path / "evidence")
     assert said.status == 1

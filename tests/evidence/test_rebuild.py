@@ -1,8 +1,6 @@
 """What is made again elsewhere has the same bytes; what has not is told, and what was not made again, too."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,13 +29,13 @@ ELF, WHEEL = "ELF file of the firmware", "wheel"
 
 
 @pytest.fixture
-def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_wheel(monkeypatch):
     monkeypatch.setattr(rebuild, "source_tree", lambda: None)
 
 
 @pytest.mark.arm
 @pytest.mark.usefixtures("no_wheel")
-def test_archive_and_firmware_are_the_same_bytes_elsewhere() -> None:
+def test_archive_and_firmware_are_the_same_bytes_elsewhere():
     options = CompileOptions(optimize=Optimize.RAM)
     found = examine_rebuild(subject_of(DIGITS, About(board=load_board("mps2-an386")), options))
     outcomes = {row[0]: row[2] for row in found.tables[0].rows}
@@ -52,7 +50,7 @@ def test_archive_and_firmware_are_the_same_bytes_elsewhere() -> None:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Callable[[RebuildResult], Subject]:
+def made(monkeypatch):
     """made(archive): a subject whose archive was made again like this, and nothing else."""
     monkeypatch.setattr(rebuild, "source_tree", lambda: Path())
     monkeypatch.setattr(rebuild, "wheel_again", lambda tree, folder: twice(WHEEL, [b"wheel"] * 2))
@@ -70,14 +68,14 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Callable[[RebuildResult], Subject]:
     return subject
 
 
-def test_another_archive_the_second_time_fails(made: Callable[[RebuildResult], Subject]) -> None:
+def test_another_archive_the_second_time_fails(made):
     found = examine_rebuild(made(twice("archive", [b"one", b"another"])))
     assert found.verdict is Standing.FAILED
     assert found.summary == "the same bytes again: ELF file of the firmware, wheel; not: archive"
     assert ("archive", "", "differs") in found.tables[0].rows
 
 
-def test_the_same_bytes_of_everything_are_a_proof(made: Callable[[RebuildResult], Subject]) -> None:
+def test_the_same_bytes_of_everything_are_a_proof(made):
     found = examine_rebuild(made(twice("archive", [b"one"] * 3)))
     assert (found.verdict, found.summary) == (
         Standing.PROVEN,
@@ -86,7 +84,7 @@ def test_the_same_bytes_of_everything_are_a_proof(made: Callable[[RebuildResult]
 
 
 @pytest.mark.usefixtures("no_wheel")
-def test_what_could_not_be_made_again_is_reported(made: Callable[[RebuildResult], Subject]) -> None:
+def test_what_could_not_be_made_again_is_reported(made):
     subject = made(twice("archive", [b"one"]))
     by_itself = examine_rebuild(replace(subject, source=None))
     assert by_itself.exceptions[0] == (
@@ -100,7 +98,7 @@ def test_what_could_not_be_made_again_is_reported(made: Callable[[RebuildResult]
     )
 
 
-def test_options_become_the_words_that_make_them() -> None:
+def test_options_become_the_words_that_make_them():
     options = CompileOptions(optimize=Optimize.RAM, disabled_passes=("fold-scales", "merge-pads"))
     assert list(words_of(options)) == [
         "--optimize", "ram", "--disable", "fold-scales", "--disable", "merge-pads",
@@ -109,9 +107,7 @@ def test_options_become_the_words_that_make_them() -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_is_the_same_from_a_copy_of_the_tree(
-    require_package: Callable[..., None], tmp_path: Path
-) -> None:
+def test_the_wheel_is_the_same_from_a_copy_of_the_tree(require_package, tmp_path):
     require_package("hatchling")
     tree = source_tree()
     assert tree is not None
@@ -119,10 +115,10 @@ def test_the_wheel_is_the_same_from_a_copy_of_the_tree(
     assert wheel_again(tree, tmp_path).comparison == "the same 2 times"
 
 
-def test_nothing_made_twice_is_not_the_same() -> None:
+def test_nothing_made_twice_is_not_the_same():
     with pytest.raises(ToolError, match="the wheel that was made is empty"):
         twice(WHEEL, [b"", b""])
 
 
-def test_names_of_parts_that_differ_are_reported() -> None:
+def test_names_of_parts_that_differ_are_reported():
     assert twice(WHEEL, [b"a", b"b"], ["deploy/x.py"]).comparison == "differs: deploy/x.py"

@@ -1,11 +1,7 @@
 """The stack's bound and the memory of a model are read from its program; what is put there is found."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from strict_archives import artifact, changed
@@ -58,11 +54,7 @@ FLAGS = (
 
 
 @pytest.fixture(scope="module")
-def folder(
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
+def folder(require_tool, require_package, tmp_path_factory):
     require_tool("arm-none-eabi-gcc")
     require_package("capstone")
     place = tmp_path_factory.mktemp("program")
@@ -73,7 +65,7 @@ def folder(
 
 
 @pytest.fixture(scope="module")
-def tree(folder: Path) -> Callable[[str], CallTree]:
+def tree(folder):
     program = LinkedProgram(folder / "p.elf")
     return lambda entry: call_tree(program, entry)
 
@@ -83,7 +75,7 @@ def below(tree: CallTree) -> dict[str, int]:
 
 
 @pytest.mark.arm
-def test_a_frame_is_what_the_compiler_says(folder: Path, tree: Callable[[str], CallTree]) -> None:
+def test_a_frame_is_what_the_compiler_says(folder, tree):
     usage = stack_usage(folder)
     found = tree("calls_all")
     read = {found.names[address]: frame.bytes for address, frame in found.frames.items()}
@@ -94,7 +86,7 @@ def test_a_frame_is_what_the_compiler_says(folder: Path, tree: Callable[[str], C
 
 
 @pytest.mark.arm
-def test_the_bound_is_that_of_the_deepest_calls(folder: Path, tree: Callable[[str], CallTree]) -> None:
+def test_the_bound_is_that_of_the_deepest_calls(folder, tree):
     usage, found = stack_usage(folder), tree("entry")
     assert found.deepest[found.entry] == usage["entry"] + usage["thick"]
     assert [found.names[address] for address in found.chain()] == ["entry", "thick"]
@@ -102,22 +94,20 @@ def test_the_bound_is_that_of_the_deepest_calls(folder: Path, tree: Callable[[st
 
 
 @pytest.mark.arm
-def test_a_call_at_the_very_end_has_given_its_frame_back(
-    folder: Path, tree: Callable[[str], CallTree]
-) -> None:
+def test_a_call_at_the_very_end_has_given_its_frame_back(folder, tree):
     usage, found = stack_usage(folder), tree("last")
     assert found.deepest[found.entry] == max(usage["last"], usage["leaf"])
 
 
 @pytest.mark.arm
-def test_what_a_table_of_offsets_reaches_is_followed(folder: Path, tree: Callable[[str], CallTree]) -> None:
+def test_what_a_table_of_offsets_reaches_is_followed(folder, tree):
     usage, found = stack_usage(folder), tree("by_case")
     assert {found.names[address] for address in found.calls(found.entry)} == {"leaf", "thick"}
     assert found.deepest[found.entry] == usage["by_case"] + usage["thick"]
 
 
 @pytest.mark.arm
-def test_what_has_no_bound_is_reported(tree: Callable[[str], CallTree]) -> None:
+def test_what_has_no_bound_is_reported(tree):
     assert tree("parity").circle == ("even", "odd", "even")
     assert tree("parity").deepest == {}
     (frame,) = tree("by_pointer").frames.values()
@@ -127,7 +117,7 @@ def test_what_has_no_bound_is_reported(tree: Callable[[str], CallTree]) -> None:
 
 
 @pytest.mark.arm
-def test_addresses_of_functions_and_written_memory_are_found_in_objects(folder: Path) -> None:
+def test_addresses_of_functions_and_written_memory_are_found_in_objects(folder):
     assert {(each.section, each.function) for each in taken_addresses(folder)} == {
         (".text.calls_all", "leaf")
     }
@@ -135,7 +125,7 @@ def test_addresses_of_functions_and_written_memory_are_found_in_objects(folder: 
 
 
 @pytest.mark.arm
-def test_a_function_that_is_not_there_is_reported(tree: Callable[[str], CallTree]) -> None:
+def test_a_function_that_is_not_there_is_reported(tree):
     with pytest.raises(ToolError, match="the program has no function nothing"):
         tree("nothing")
 
@@ -148,14 +138,14 @@ def subject(made: Artifact) -> Subject:
 
 
 @pytest.fixture(scope="module")
-def dense(require_tool: Callable[..., None], require_package: Callable[..., None]) -> Subject:
+def dense(require_tool, require_package):
     require_tool("arm-none-eabi-gcc")
     require_package("capstone", "unicorn")
     return subject(artifact("dense", CompileOptions()))
 
 
 @pytest.mark.arm
-def test_a_model_has_a_bound_that_paint_confirms(dense: Subject) -> None:
+def test_a_model_has_a_bound_that_paint_confirms(dense):
     found = examine_stack_and_memory(dense)
     assert found.verdict is Standing.PROVEN, found.summary
     assert (
@@ -173,7 +163,7 @@ def test_a_model_has_a_bound_that_paint_confirms(dense: Subject) -> None:
 
 
 @pytest.mark.arm
-def test_what_does_not_agree_fails(dense: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_agree_fails(dense, monkeypatch):
     monkeypatch.setattr(stack_and_memory, "painted_bytes", lambda *_: 5000)
     found = examine_stack_and_memory(dense)
     assert found.verdict is Standing.FAILED
@@ -193,7 +183,7 @@ def test_what_does_not_agree_fails(dense: Subject, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.arm
-def test_what_is_put_there_is_found(dense: Subject) -> None:
+def test_what_is_put_there_is_found(dense):
     """A recursion, memory of its own, a heap and a call by a pointer, in one program."""
     text = (
         "extern void *malloc(unsigned);\nvoid *_sbrk(int n);\n"
@@ -217,7 +207,7 @@ def test_what_is_put_there_is_found(dense: Subject) -> None:
         assert words in found.summary
 
 
-def test_what_it_cannot_read_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_it_cannot_read_is_said(monkeypatch, tmp_path):
     made = artifact("dense")
     assert examine_stack_and_memory(Subject(made)).summary == ("no board, so nothing is linked: add --board")
     found = examine_stack_and_memory(Subject(made, load_board("host")))

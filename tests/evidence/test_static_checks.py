@@ -1,9 +1,6 @@
 """Static checks of generated C by Frama-C's EVA and for MISRA C:2012; planted mistakes are found."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +22,6 @@ from deploy.proving.coding_standard import (
 from deploy.proving.lone_program import obstacle
 from deploy.proving.subject import Subject
 from deploy.proving.undefined_behaviour import (
-    EvaAnalysis,
     analyse,
     annotated,
     examine_undefined_behaviour,
@@ -36,7 +32,7 @@ FRAMA_C_MISSING = "needs the program frama-c: 870 MB that no other test needs, s
 
 
 @pytest.fixture
-def analysed(tmp_path: Path, require_tool: Callable[..., None]) -> Callable[[Artifact], EvaAnalysis]:
+def analysed(tmp_path, require_tool):
     if shutil.which("frama-c") is None:
         pytest.skip(FRAMA_C_MISSING)
     require_tool("gcc")
@@ -44,7 +40,7 @@ def analysed(tmp_path: Path, require_tool: Callable[..., None]) -> Callable[[Art
 
 
 @pytest.mark.cc
-def test_a_network_has_no_undefined_behaviour(analysed: Callable[[Artifact], EvaAnalysis]) -> None:
+def test_a_network_has_no_undefined_behaviour(analysed):
     found = analysed(artifact("classifier"))
     assert [alarm.message for alarm in found.alarms] == [
         "function reciprocal: precondition 'least' got status unknown."
@@ -62,14 +58,12 @@ def test_a_network_has_no_undefined_behaviour(analysed: Callable[[Artifact], Eva
         (r"y\[(\w+)\] = ", r"y[\1 + 4000] = ", "out of bounds write"),
     ],
 )
-def test_what_is_put_there_is_found(
-    pattern: str, by: str, says: str, analysed: Callable[[Artifact], EvaAnalysis]
-) -> None:
+def test_what_is_put_there_is_found(pattern, by, says, analysed):
     found = analysed(changed(artifact("dense"), pattern, by))
     assert any(alarm.message.startswith(says) for alarm in found.open)
 
 
-def test_annotations_are_all_that_is_added() -> None:
+def test_annotations_are_all_that_is_added():
     code = artifact("classifier").sources["classifier.c"]
     shown = annotated(code)
     assert shown.count("/*@ loop unroll") >= 2
@@ -89,7 +83,7 @@ def test_annotations_are_all_that_is_added() -> None:
         ),
     ],
 )
-def test_what_it_cannot_follow_is_said(made: Callable[[], Artifact], says: str) -> None:
+def test_what_it_cannot_follow_is_said(made, says):
     assert obstacle(made()) == says
 
 
@@ -97,13 +91,13 @@ def changed_target(made: Artifact) -> Artifact:
     return replace(made, facts=replace(made.facts, target=load_core("avr").target()))
 
 
-def test_without_frama_c_the_chapter_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_frama_c_the_chapter_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingToolError, match="frama-c is not installed"):
         examine_undefined_behaviour(Subject(artifact("dense")))
 
 
-def test_inline_assembly_is_not_run_and_says_why() -> None:
+def test_inline_assembly_is_not_run_and_says_why():
     found = examine_undefined_behaviour(Subject(artifact("conv", CompileOptions())))
     assert (found.verdict, found.summary) == (
         Standing.NOT_RUN,
@@ -118,7 +112,7 @@ needs_cppcheck = pytest.mark.skipif(
 
 @pytest.mark.slow
 @needs_cppcheck
-def test_generated_c_deviates_from_what_is_listed_alone() -> None:
+def test_generated_c_deviates_from_what_is_listed_alone():
     for options in (CompileOptions(), None):
         found = examine_coding_standard(Subject(artifact("classifier", options)))
         assert found.verdict is Standing.EXCEPTIONS, found.summary
@@ -130,7 +124,7 @@ def test_generated_c_deviates_from_what_is_listed_alone() -> None:
 
 @pytest.mark.slow
 @needs_cppcheck
-def test_the_runtime_deviates_from_what_is_listed_alone() -> None:
+def test_the_runtime_deviates_from_what_is_listed_alone():
     digits = Path(deploy.__file__).parent / "demo" / "digits.tflite"
     found = examine_coding_standard(Subject(deploy.compile(digits, "host", dialect="strict").artifact))
     assert found.verdict is Standing.EXCEPTIONS, found.summary
@@ -140,7 +134,7 @@ def test_the_runtime_deviates_from_what_is_listed_alone() -> None:
 
 @pytest.mark.slow
 @needs_cppcheck
-def test_what_is_put_into_the_runtime_is_found() -> None:
+def test_what_is_put_into_the_runtime_is_found():
     made = artifact("dense")
     text = b"void f(void);\nvoid f(void)\n{\n    goto end;\nend:\n    return;\n}\n"
     found = examine_coding_standard(Subject(replace(made, files={**made.files, "runtime/more.c": text})))
@@ -150,7 +144,7 @@ def test_what_is_put_into_the_runtime_is_found() -> None:
 
 @pytest.mark.slow
 @needs_cppcheck
-def test_cert_c_is_reported_where_it_was_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cert_c_is_reported_where_it_was_not_checked(monkeypatch):
     def absent(files: object, folder: object) -> CertFindings:
         raise MissingToolError("clang-tidy is not installed")
 
@@ -167,7 +161,7 @@ def test_cert_c_is_reported_where_it_was_not_checked(monkeypatch: pytest.MonkeyP
 @pytest.mark.slow
 @needs_cppcheck
 @pytest.mark.skipif(shutil.which("clang-tidy") is None, reason="needs the program clang-tidy")
-def test_a_check_of_cert_c_without_a_reason_fails() -> None:
+def test_a_check_of_cert_c_without_a_reason_fails():
     call = '\n    (void)system("x");\n    return 0;\n'
     made = changed(artifact("dense"), r"\n    return 0;\n", call)
     (path,) = (path for path in made.files if path.endswith("/dense.c"))
@@ -179,21 +173,21 @@ def test_a_check_of_cert_c_without_a_reason_fails() -> None:
 
 @pytest.mark.slow
 @needs_cppcheck
-def test_a_rule_broken_without_a_reason_fails() -> None:
+def test_a_rule_broken_without_a_reason_fails():
     made = changed(artifact("dense"), r"\n    return 0;\n", "\n    goto end;\nend:\n    return 0;\n")
     found = examine_coding_standard(Subject(made))
     assert found.verdict is Standing.FAILED
     assert "15.1" in found.summary
 
 
-def test_each_deviation_stands_once_with_its_category() -> None:
+def test_each_deviation_stands_once_with_its_category():
     for listed in (DEVIATIONS, RUNTIME_DEVIATIONS):
         rules = [each.rule for each in listed]
         assert len(set(rules)) == len(rules)
         assert {each.category for each in listed} == {"required", "advisory"}
 
 
-def test_without_cppcheck_the_chapter_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_cppcheck_the_chapter_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingToolError, match="cppcheck is not installed"):
         examine_coding_standard(Subject(artifact("dense")))

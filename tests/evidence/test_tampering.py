@@ -3,8 +3,6 @@
 Each change redoes the hashes, as anyone can.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -161,7 +159,7 @@ ARCHIVES = {
 
 
 @pytest.fixture(scope="module")
-def archives(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def archives(tmp_path_factory):
     """Honest ones by their dialect."""
     folder = tmp_path_factory.mktemp("archives")
     for dialect in ("strict", "gnu"):
@@ -180,9 +178,7 @@ def require_failed(found: Evidence, fails: Mapping[str, str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ARCHIVES)
-def test_an_archive_that_was_tampered_with_fails(
-    what: str, archives: Mapping[str, Path], tmp_path: Path
-) -> None:
+def test_an_archive_that_was_tampered_with_fails(what, archives, tmp_path):
     tampering, place = ARCHIVES[what], tmp_path / "digits.tar"
     made = tampering.change(read_archive(archives[tampering.dialect]))
     assert isinstance(made, Artifact)
@@ -193,9 +189,7 @@ def test_an_archive_that_was_tampered_with_fails(
 
 
 @pytest.mark.parametrize("dialect", ["strict", "gnu"])
-def test_an_honest_archive_passes_with_the_model_file_as_an_exception(
-    dialect: str, archives: Mapping[str, Path]
-) -> None:
+def test_an_honest_archive_passes_with_the_model_file_as_an_exception(dialect, archives):
     found = deploy.evidence(archives[dialect], chapter=("traceability", "rebuild"))
     by_name = {chapter.name: finding for chapter, finding in found.chapters}
     assert found.warnings == ()
@@ -208,9 +202,7 @@ def test_an_honest_archive_passes_with_the_model_file_as_an_exception(
 
 
 @pytest.mark.slow
-def test_an_archive_with_the_hash_of_another_model_file_is_no_proof_of_it(
-    archives: Mapping[str, Path], tmp_path: Path
-) -> None:
+def test_an_archive_with_the_hash_of_another_model_file_is_no_proof_of_it(archives, tmp_path):
     """Whoever has Solder can make such an archive: it must not be called proven."""
     write_archive(other_hash(read_archive(archives["strict"])), tmp_path / "digits.tar")
     found = deploy.evidence(tmp_path / "digits.tar", chapter=("rebuild",))
@@ -219,7 +211,7 @@ def test_an_archive_with_the_hash_of_another_model_file_is_no_proof_of_it(
     assert f"SHA-256 {'ab' * 32}, is the archive's own word" in rebuild.exceptions[0]
 
 
-def test_an_archive_of_another_version_is_refused(archives: Mapping[str, Path], tmp_path: Path) -> None:
+def test_an_archive_of_another_version_is_refused(archives, tmp_path):
     made = read_archive(archives["strict"])
     write_archive(replace(made, facts=replace(made.facts, tool_version="0.0.9")), tmp_path / "digits.tar")
     with pytest.raises(
@@ -285,7 +277,7 @@ PROJECTS = {
 
 
 @pytest.fixture(scope="module")
-def project(archives: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(archives, tmp_path_factory):
     place = tmp_path_factory.mktemp("projects") / "honest"
     deploy.new(archives["strict"], place, board=BOARD)
     return place
@@ -293,9 +285,7 @@ def project(archives: Mapping[str, Path], tmp_path_factory: pytest.TempPathFacto
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", PROJECTS)
-def test_a_project_that_was_tampered_with_fails(
-    what: str, archives: Mapping[str, Path], project: Path, tmp_path: Path
-) -> None:
+def test_a_project_that_was_tampered_with_fails(what, archives, project, tmp_path):
     copy = tmp_path / "project"
     shutil.copytree(project, copy)
     PROJECTS[what].change(copy)
@@ -304,9 +294,7 @@ def test_a_project_that_was_tampered_with_fails(
 
 
 @pytest.mark.slow
-def test_objects_that_lie_in_a_project_are_an_exception_of_all_chapters(
-    archives: Mapping[str, Path], project: Path, tmp_path: Path
-) -> None:
+def test_objects_that_lie_in_a_project_are_an_exception_of_all_chapters(archives, project, tmp_path):
     """A program that was linked of them is of no generated file."""
     copy = tmp_path / "project"
     shutil.copytree(project, copy)
@@ -422,13 +410,7 @@ TOOLS = {
 @pytest.mark.slow
 @pytest.mark.cc
 @pytest.mark.parametrize("what", TOOLS)
-def test_a_tool_that_cannot_speak_fails_its_chapter(
-    what: str,
-    archives: Mapping[str, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    require_tool: Callable[..., None],
-) -> None:
+def test_a_tool_that_cannot_speak_fails_its_chapter(what, archives, tmp_path, monkeypatch, require_tool):
     fake = TOOLS[what]
     if absent := [tool for tool in fake.needs if tool in NOT_IN_CI and shutil.which(tool) is None]:
         pytest.skip(f"needs the program {absent[0]}, which CI does not install")
@@ -494,9 +476,7 @@ RESULTS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", RESULTS)
-def test_an_older_folder_that_was_tampered_with_is_refused(
-    what: str, archives: Mapping[str, Path], tmp_path: Path
-) -> None:
+def test_an_older_folder_that_was_tampered_with_is_refused(what, archives, tmp_path):
     change, is_redone, says = RESULTS[what]
     older = tmp_path / "older"
     deploy.evidence(archives["strict"], chapter=("sums",)).save(older)

@@ -1,16 +1,12 @@
 """Time is measured on inputs that differ as much as they can; what depends on data is named."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from strict_archives import artifact, changed
 
 from aot.ir.tensor_spec import TensorSpec
 from codegen.options import CompileOptions
-from deploy.proving.chapter import Finding, Standing
+from deploy.proving.chapter import Standing
 from deploy.proving.subject import Subject
 from deploy.proving.sum_range import sum_range
 from deploy.proving.time import RunTimes, adversarial_inputs, examine_time, times_of_layers
@@ -21,9 +17,7 @@ pytestmark = pytest.mark.usefixtures("own_folders")
 
 
 @pytest.fixture
-def examined(
-    require_tool: Callable[..., None], require_package: Callable[..., None]
-) -> Callable[[Subject], Finding]:
+def examined(require_tool, require_package):
     require_tool("arm-none-eabi-gcc")
     require_package("capstone", "unicorn")
     return examine_time
@@ -34,7 +28,7 @@ def run_of(blocks: dict[int, BlockCost], cycles: int) -> RunTimes:
     return RunTimes(whole, {3: whole}, {3: blocks})
 
 
-def test_a_bound_holds_for_every_mixture_of_ways() -> None:
+def test_a_bound_holds_for_every_mixture_of_ways():
     one_way = run_of({0x10: BlockCost(8, 2), 0x20: BlockCost(8, 5)}, 8 * 2 + 8 * 4)
     other_way = run_of({0x10: BlockCost(8, 3), 0x30: BlockCost(8, 1)}, 8 * 3 + 8)
     found = times_of_layers((one_way, other_way))[3]
@@ -45,7 +39,7 @@ def test_a_bound_holds_for_every_mixture_of_ways() -> None:
     assert (alike.bound, alike.depends_on_data) == (48, False)
 
 
-def test_inputs_reach_the_ends_of_the_first_layer() -> None:
+def test_inputs_reach_the_ends_of_the_first_layer():
     made = artifact("dense")
     spec = TensorSpec(made.facts.inputs[0].name, made.facts.inputs[0].type)
     found = adversarial_inputs(made.graph, [spec])
@@ -60,7 +54,7 @@ def test_inputs_reach_the_ends_of_the_first_layer() -> None:
 
 
 @pytest.mark.arm
-def test_comparisons_of_values_are_all_that_depends_on_data(examined: Callable[[Subject], Finding]) -> None:
+def test_comparisons_of_values_are_all_that_depends_on_data(examined):
     """An average is rounded away from zero, and an exponential is shifted by where its sum lies."""
     found = examined(Subject(artifact("classifier", CompileOptions()), load_board("mps2-an386")))
     assert found.verdict is Standing.EXCEPTIONS
@@ -81,7 +75,7 @@ def test_comparisons_of_values_are_all_that_depends_on_data(examined: Callable[[
 
 
 @pytest.mark.arm
-def test_a_loop_that_depends_on_data_is_named(examined: Callable[[Subject], Finding]) -> None:
+def test_a_loop_that_depends_on_data_is_named(examined):
     made = artifact("dense", CompileOptions())
     line = "for (volatile int32_t turns = in->features[0] + 128; turns > 0; --turns) { }"
     code = changed(made, r"(\n    dense_0\()", f"\n    {line}\\1")
@@ -91,7 +85,7 @@ def test_a_loop_that_depends_on_data_is_named(examined: Callable[[Subject], Find
     assert "time depends on data" in found.summary
 
 
-def test_what_has_no_cycles_is_said() -> None:
+def test_what_has_no_cycles_is_said():
     made = artifact("dense")
     assert examine_time(Subject(made)).summary.startswith("no board")
     assert examine_time(Subject(made, load_board("host"))).verdict is Standing.NOT_RUN

@@ -1,12 +1,8 @@
 """What made the code is listed, compilers are tried, and the bills are of the format's schema."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from collections.abc import Callable
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -44,7 +40,7 @@ def require_schema(bill: dict[str, Any]) -> None:
 
 
 @pytest.mark.arm
-def test_a_model_s_tools_are_listed_and_its_compilers_tried(require_package: Callable[..., None]) -> None:
+def test_a_model_s_tools_are_listed_and_its_compilers_tried(require_package):
     require_package("cyclonedx")
     made = artifact("classifier", CompileOptions())
     found = examine_tool_confidence(Subject(made))
@@ -70,7 +66,7 @@ def test_a_model_s_tools_are_listed_and_its_compilers_tried(require_package: Cal
 
 
 @pytest.mark.arm
-def test_a_compiler_that_complains_fails() -> None:
+def test_a_compiler_that_complains_fails():
     made = changed(
         artifact("dense", CompileOptions()), r"\n    return 0;\n", "\n    int32_t left;\n    return 0;\n"
     )
@@ -79,7 +75,7 @@ def test_a_compiler_that_complains_fails() -> None:
     assert "unused variable" in found.summary
 
 
-def test_what_was_not_tried_or_is_not_known_is_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_tried_or_is_not_known_is_an_exception(monkeypatch):
     def none_here(made: object) -> tuple[CompilerTry, ...]:
         return (CompilerTry("gcc", "", "", 0),)
 
@@ -99,18 +95,18 @@ def test_what_was_not_tried_or_is_not_known_is_an_exception(monkeypatch: pytest.
     assert found.tables[-1].rows == [("checker", each) for each in left]
 
 
-def test_the_scores_are_of_parts_that_make_mutants_knows() -> None:
+def test_the_scores_are_of_parts_that_make_mutants_knows():
     for score in mutation_scores():
         assert score.room in ROOMS
         assert score.unseen == len(score.survivors)
         assert score.changes <= score.possible
 
 
-def test_the_files_that_are_named_exist(repo_root: Path) -> None:
+def test_the_files_that_are_named_exist(repo_root):
     assert [each.test for each in COMPARISONS if not (repo_root / each.test).is_file()] == []
 
 
-def test_the_bill_of_the_tool_has_what_it_asks_for() -> None:
+def test_the_bill_of_the_tool_has_what_it_asks_for():
     parts = packages()
     required = {part.name.lower() for part in parts if not part.is_optional}
     assert {"numpy", "jinja2", "markupsafe", "jsonschema"} <= required

@@ -1,8 +1,6 @@
 """Tables hold what packages and programs add, and say who added what cannot be taken."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, EntryPoints
 from types import SimpleNamespace
@@ -21,7 +19,7 @@ Add = Callable[[str, object], None]
 
 
 @pytest.fixture
-def add() -> Iterator[Add]:
+def add():
     """Registers for the time of a test."""
     added = []
 
@@ -45,7 +43,7 @@ class Installed:
 
 
 @pytest.fixture
-def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def install(monkeypatch):
     def points(**values: str) -> None:
         found = [EntryPoint(name.rstrip("_"), value, GROUP) for name, value in values.items()]
         monkeypatch.setattr("importlib.metadata.entry_points", Installed(found))
@@ -60,7 +58,7 @@ def table() -> OpenTable[int]:
     return OpenTable({"ours": 1}, GROUP, entries_of("NUMBERS"))
 
 
-def test_a_table_holds_the_tree_s_entries_and_those_that_are_added(add: Add) -> None:
+def test_a_table_holds_the_tree_s_entries_and_those_that_are_added(add):
     numbers = table()
     assert dict(numbers) == {"ours": 1}
     add("one", SimpleNamespace(NUMBERS={"theirs": 2}))
@@ -69,7 +67,7 @@ def test_a_table_holds_the_tree_s_entries_and_those_that_are_added(add: Add) -> 
     assert (numbers["theirs"], "theirs" in numbers, len(numbers)) == (2, True, 2)
 
 
-def test_what_a_program_takes_back_is_gone() -> None:
+def test_what_a_program_takes_back_is_gone():
     numbers = table()
     register(GROUP, "one", SimpleNamespace(NUMBERS={"theirs": 2}))
     assert "theirs" in numbers
@@ -77,7 +75,7 @@ def test_what_a_program_takes_back_is_gone() -> None:
     assert "theirs" not in numbers
 
 
-def test_an_extension_does_not_replace_what_is_there(add: Add) -> None:
+def test_an_extension_does_not_replace_what_is_there(add):
     add("one", SimpleNamespace(NUMBERS={"ours": 2}))
     refused(
         lambda: dict(table()),
@@ -86,7 +84,7 @@ def test_an_extension_does_not_replace_what_is_there(add: Add) -> None:
     )
 
 
-def test_two_extensions_of_one_name_are_told_apart_by_their_packages(install: Callable[..., None]) -> None:
+def test_two_extensions_of_one_name_are_told_apart_by_their_packages(install):
     install(median="json:dumps", median_="json:loads")
     refused(
         lambda: dict(table()),
@@ -95,7 +93,7 @@ def test_two_extensions_of_one_name_are_told_apart_by_their_packages(install: Ca
     )
 
 
-def test_an_extension_that_cannot_be_imported_is_named_with_its_package(install: Callable[..., None]) -> None:
+def test_an_extension_that_cannot_be_imported_is_named_with_its_package(install):
     install(median="no_such_package.median")
     refused(
         lambda: dict(table()),
@@ -105,13 +103,13 @@ def test_an_extension_that_cannot_be_imported_is_named_with_its_package(install:
     )
 
 
-def test_an_extension_without_what_its_group_asks_for_is_refused(add: Add) -> None:
+def test_an_extension_without_what_its_group_asks_for_is_refused(add):
     add("median", SimpleNamespace(OP="median"))
     with pytest.raises(ExtensionError, match='the extension "median" has no OP, a type'):
         dict(OpenTable[type]({}, GROUP, entry_of("OP", type)))
 
 
-def test_a_group_that_is_none_is_refused_with_those_there_are() -> None:
+def test_a_group_that_is_none_is_refused_with_those_there_are():
     refused(
         lambda: register("solder.op", "median", 1),
         '"solder.op" extension group solder.ops known',
@@ -119,7 +117,7 @@ def test_a_group_that_is_none_is_refused_with_those_there_are() -> None:
     )
 
 
-def test_a_pass_that_says_no_place_is_refused() -> None:
+def test_a_pass_that_says_no_place_is_refused():
     register(PASSES, "lost", SimpleNamespace(TABLE="MEANING", BEFORE="nothing"))
     try:
         with pytest.raises(ExtensionError) as raised:
@@ -132,7 +130,7 @@ def test_a_pass_that_says_no_place_is_refused() -> None:
     assert hint.startswith(f"  hint: TABLE is {tables}, BEFORE one of its passes: fold-constants,")
 
 
-def test_an_instruction_set_that_is_none_is_refused() -> None:
+def test_an_instruction_set_that_is_none_is_refused():
     register(ISAS, "quad", "four maxima")
     try:
         with pytest.raises(ExtensionError) as raised:
@@ -142,13 +140,13 @@ def test_an_instruction_set_that_is_none_is_refused() -> None:
     assert str(raised.value) == 'error: the extension "quad" is not an Isa of codegen.isa.isa'
 
 
-def test_ours_are_found_without_looking_for_extensions(install: Callable[..., None]) -> None:
+def test_ours_are_found_without_looking_for_extensions(install):
     """Looking costs time, and a broken package does not matter where nobody asks for it."""
     install(median="no_such_package.median")
     assert table()["ours"] == 1
 
 
-def test_a_module_belongs_to_the_package_that_declares_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_belongs_to_the_package_that_declares_extensions(monkeypatch):
     point = EntryPoint("median", "medians.ops:MEDIAN", GROUP)
     monkeypatch.setattr(extensions, "_declared", lambda: {GROUP: (point,)})
     assert extensions.origin_of("medians.lower.rows") == "medians.ops:MEDIAN", (

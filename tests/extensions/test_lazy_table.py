@@ -1,14 +1,12 @@
 """Tables of the compiler load an entry when it is asked for, not before."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
 from aot.extensions import LazyTable
 
 
-def test_an_entry_is_loaded_once_and_only_if_it_is_asked_for() -> None:
+def test_an_entry_is_loaded_once_and_only_if_it_is_asked_for():
     loads: list[str] = []
 
     def load(name: str) -> int:
@@ -24,7 +22,7 @@ def test_an_entry_is_loaded_once_and_only_if_it_is_asked_for() -> None:
     assert (table["three"], table["three"], loads) == (5, 5, ["three"])
 
 
-def test_looking_up_an_op_loads_its_own_modules_alone() -> None:
+def test_looking_up_an_op_loads_its_own_modules_alone():
     program = (
         "import sys; from codegen.kernels.table import KERNELS; KERNELS['softmax'];"
         "print(*sorted(m for m in sys.modules if m in ('codegen.kernels.softmax', 'codegen.kernels.fft')))"

@@ -1,7 +1,5 @@
 """Functions of bfloat16: each step of their bodies is rounded, so that ONNX's reference has the same bits."""
 
-from __future__ import annotations
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -24,7 +22,7 @@ def attention(rows: int, keys: int) -> bytes:
 
 
 @pytest.mark.parametrize(("rows", "keys"), [(3, 5), (1, 1), (2, 17)])
-def test_attention_has_the_bits_of_onnxs_reference(rows: int, keys: int) -> None:
+def test_attention_has_the_bits_of_onnxs_reference(rows, keys):
     rng = np.random.default_rng(rows)
     sizes = {"Q": rows, "K": keys, "V": keys}
     given = {n: rng.uniform(-1, 1, (1, 2, size, 4)).astype(ml_dtypes.bfloat16) for n, size in sizes.items()}
@@ -34,7 +32,7 @@ def test_attention_has_the_bits_of_onnxs_reference(rows: int, keys: int) -> None
     np.testing.assert_array_equal(made, wanted.astype(np.float32))
 
 
-def test_a_sum_of_very_many_is_refused() -> None:
+def test_a_sum_of_very_many_is_refused():
     with pytest.raises(ModelError) as caught:
         read_onnx(attention(1, 65), "attention.onnx")
     assert str(caught.value).splitlines() == [

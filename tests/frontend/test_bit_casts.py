@@ -1,7 +1,5 @@
 """Integers of one width, and float32, are read by their bits; other bits are refused by name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import helper
@@ -24,7 +22,7 @@ def cast(x: str, to: str) -> bytes:
     ("x", "to"),
     [("int8", "uint8"), ("uint8", "int8"), ("uint16", "int16"), ("int16", "uint16"), ("uint32", "int32")],
 )
-def test_integers_are_read_by_their_bits(x: str, to: str) -> None:
+def test_integers_are_read_by_their_bits(x, to):
     info = np.iinfo(x)
     numbers = np.array([info.min, info.max, 1, info.max // 2 + 1], x)
     graph = read_onnx(cast(x, to), "net.onnx")
@@ -33,7 +31,7 @@ def test_integers_are_read_by_their_bits(x: str, to: str) -> None:
 
 
 @pytest.mark.parametrize("to", ["int32", "uint32"])
-def test_floats_are_read_by_their_bits_and_back(to: str) -> None:
+def test_floats_are_read_by_their_bits_and_back(to):
     floats = np.array([1.5, -0.0, np.inf, -3e-39], np.float32)
     bits = read_onnx(cast("float32", to), "net.onnx")
     made = run_graph(bits, {"x": floats})["y"]
@@ -53,7 +51,7 @@ def test_floats_are_read_by_their_bits_and_back(to: str) -> None:
         ("int16", "int8", "the bits of int16 cannot be read as int8"),
     ],
 )
-def test_other_bits_are_refused(x: str, to: str, what: str) -> None:
+def test_other_bits_are_refused(x, to, what):
     with pytest.raises(ModelError) as caught:
         read_onnx(cast(x, to), "net.onnx")
     assert caught.value.what == what

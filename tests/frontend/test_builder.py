@@ -1,7 +1,5 @@
 """What both readers build graphs with: names given once, and numbers that two kinds of names may share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 
@@ -27,12 +25,12 @@ def builder() -> GraphBuilder:
     )
 
 
-def test_a_name_is_given_once_and_wishes_are_numbered() -> None:
+def test_a_name_is_given_once_and_wishes_are_numbered():
     names = Names()
     assert [names.unique(wish) for wish in ("a", "a", "b", "a", "a#2")] == ["a", "a#2", "b", "a#3", "a#2#2"]
 
 
-def test_numbers_are_of_their_own_unless_they_are_shared() -> None:
+def test_numbers_are_of_their_own_unless_they_are_shared():
     shared: dict[str, int] = {}
     values, nodes = Names(shared), Names(shared)
     assert [values.unique("a"), nodes.unique("a"), values.unique("a"), nodes.unique("a")] == [
@@ -40,7 +38,7 @@ def test_numbers_are_of_their_own_unless_they_are_shared() -> None:
     ]
 
 
-def test_a_name_that_is_freed_can_be_given_again() -> None:
+def test_a_name_that_is_freed_can_be_given_again():
     names = Names()
     names.take("a")
     assert names.unique("a") == "a#2"
@@ -48,7 +46,7 @@ def test_a_name_that_is_freed_can_be_given_again() -> None:
     assert names.unique("a") == "a"
 
 
-def test_operands_are_known_where_all_that_are_there_are_constants() -> None:
+def test_operands_are_known_where_all_that_are_there_are_constants():
     build = builder()
     assert build.are_known(("one", None))
     assert not build.are_known(("one", "x"))
@@ -56,13 +54,13 @@ def test_operands_are_known_where_all_that_are_there_are_constants() -> None:
     assert made.tolist() == [2, 2]
 
 
-def test_a_rule_that_is_broken_is_reported() -> None:
+def test_a_rule_that_is_broken_is_reported():
     build = builder()
     assert build.violation(Add(), ("x", "one"), REAL) is None
     assert build.violation(Add(), ("x",), REAL) == "there must be 2 inputs and one output: it has 1"
 
 
-def test_nodes_of_one_label_have_names_of_their_own() -> None:
+def test_nodes_of_one_label_have_names_of_their_own():
     build = builder()
     for _ in range(2):
         build.append("relu", Clamp(Activation.RELU), ("x",), "y", 'RELU #0 "y"')
@@ -79,7 +77,7 @@ _PACKAGES: Mapping[str, Mapping[str, str]] = {
 
 
 @pytest.mark.parametrize("package", _PACKAGES)
-def test_a_file_has_the_importers_that_are_listed_for_it(package: str) -> None:
+def test_a_file_has_the_importers_that_are_listed_for_it(package):
     seen: list[str] = []
     for file, listed in _PACKAGES[package].items():
         stem, _, table = file.partition(".")

@@ -1,10 +1,7 @@
 """Caches in the forms that exporters write: updated in place, without a copy and without a second buffer."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,7 +93,7 @@ def wanted(file: bytes, states: dict[str, str], inputs: dict[str, Any], shapes: 
 
 @pytest.mark.cc
 @pytest.mark.parametrize("form", FORMS)
-def test_a_cache_is_written_in_place(form: str, tmp_path: Path) -> None:
+def test_a_cache_is_written_in_place(form, tmp_path):
     file, states = tmp_path / "attention.onnx", {"past": "present"}
     file.write_bytes(attention(form))
     rng, runs = np.random.default_rng(2), ROWS + 4
@@ -117,7 +114,7 @@ def test_a_cache_is_written_in_place(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_benchmark_runs_at_a_position_within_the_cache(tmp_path: Path) -> None:
+def test_a_benchmark_runs_at_a_position_within_the_cache(tmp_path):
     file = tmp_path / "attention.onnx"
     file.write_bytes(attention("where"))
     facts = deploy.bench(file, "mps2-an386", median_of=1, layers=True, state={"past": "present"}).facts
@@ -147,7 +144,7 @@ def convolutions() -> bytes:
 
 
 @pytest.mark.cc
-def test_caches_of_convolutions_keep_rows_and_are_not_transposed(tmp_path: Path) -> None:
+def test_caches_of_convolutions_keep_rows_and_are_not_transposed(tmp_path):
     file, states = tmp_path / "convolutions.onnx", {"c0_in": "c0_out", "c1_in": "c1_out"}
     file.write_bytes(convolutions())
     inputs = {"x": np.random.default_rng(6).standard_normal((1000, 1, 3, 1)).astype(np.float32)}
@@ -162,7 +159,7 @@ def test_caches_of_convolutions_keep_rows_and_are_not_transposed(tmp_path: Path)
 
 
 @pytest.mark.cc
-def test_a_cache_that_is_read_after_it_was_written_is_copied_first(tmp_path: Path) -> None:
+def test_a_cache_that_is_read_after_it_was_written_is_copied_first(tmp_path):
     file, states = tmp_path / "both.onnx", {"past": "present"}
     nodes = [*FORMS["scatter_elements"], node("Sub", ["present", "past"], ["y"])]
     given = {"k": (1, [1, HEADS, 1, WIDTH]), "pos": (7, [1]), "past": (1, CACHE)}
@@ -176,7 +173,7 @@ def test_a_cache_that_is_read_after_it_was_written_is_copied_first(tmp_path: Pat
 
 @pytest.mark.cc
 @pytest.mark.parametrize("form", ["scatter_nd", "scatter_elements"])
-def test_a_position_beyond_the_cache_is_refused_and_changes_nothing(form: str, tmp_path: Path) -> None:
+def test_a_position_beyond_the_cache_is_refused_and_changes_nothing(form, tmp_path):
     file, states = tmp_path / "attention.onnx", {"past": "present"}
     file.write_bytes(attention(form))
     compiled = deploy.compile(file, "host", state=states)

@@ -1,7 +1,5 @@
 """Places and branches that only the run knows: each is compared, both are computed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ RNG = np.random.default_rng(1)
 
 
 def info(name: str, *sizes: int, element: int = TensorProto.FLOAT) -> Info:  # type: ignore[valid-type]
-    return helper.make_tensor_value_info(name, element, sizes)  # type: ignore[no-any-return]
+    return helper.make_tensor_value_info(name, element, sizes)
 
 
 def places(name: str, *sizes: int) -> Info:  # type: ignore[valid-type]
@@ -66,7 +64,7 @@ def given(inputs: list[Info]) -> dict[str, np.ndarray]:  # type: ignore[valid-ty
 
 
 @pytest.mark.parametrize("name", SCATTERS)
-def test_elements_lie_where_onnx_runtime_puts_them(name: str) -> None:
+def test_elements_lie_where_onnx_runtime_puts_them(name):
     operator, inputs, attributes = SCATTERS[name]
     data = file_of(MAKE(operator, ["x", "i", "u"], ["y"], **attributes), inputs)
     graph = read_onnx(data, "net.onnx")
@@ -76,7 +74,7 @@ def test_elements_lie_where_onnx_runtime_puts_them(name: str) -> None:
 
 
 @pytest.mark.parametrize("columns", [3, 4])
-def test_rows_of_wide_integers_have_no_gaps(columns: int) -> None:
+def test_rows_of_wide_integers_have_no_gaps(columns):
     inputs = [info("x", 3, columns), places("i", 2, columns), info("u", 2, columns)]
     graph = read_onnx(file_of(MAKE("ScatterElements", ["x", "i", "u"], ["y"]), inputs), "net.onnx")
     model = compile_job(Job(ImportedModel(graph, "net", "00" * 32, "net"), Target("host"), CompileOptions()))
@@ -84,7 +82,7 @@ def test_rows_of_wide_integers_have_no_gaps(columns: int) -> None:
     assert "fill_64" not in model.sources["net.c"]
 
 
-def test_more_updates_than_are_compared_must_be_known() -> None:
+def test_more_updates_than_are_compared_must_be_known():
     node = MAKE("ScatterND", ["x", "i", "u"], ["y"], reduction="add")
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of(node, [info("x", 99, 2), places("i", 65, 1), info("u", 65, 2)]), "net.onnx")
@@ -104,14 +102,14 @@ def choice(then: helper.GraphProto, other: helper.GraphProto) -> bytes:
 
 
 @pytest.mark.parametrize("yes", [True, False])
-def test_the_run_chooses_a_branch(yes: bool) -> None:
+def test_the_run_chooses_a_branch(yes):
     data = choice(branch("t", (1, 4), "Relu"), branch("e", (1, 4), "Abs", "Neg"))
     x = np.array([[-1, 2, -3, 4]], np.float32)
     made = run_graph(read_onnx(data, "net.onnx"), {"x": x, "yes": np.array([yes])})["y"]
     assert made.tolist() == (np.maximum(x, 0) if yes else -np.abs(x)).tolist()
 
 
-def test_branches_of_two_shapes_are_chosen_when_the_model_is_compiled() -> None:
+def test_branches_of_two_shapes_are_chosen_when_the_model_is_compiled():
     data = choice(branch("t", (1, 4), "Relu"), branch("e", (2,), "Shape"))
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")

@@ -1,9 +1,5 @@
 """scikit-learn's scalers, linear models and support vector machines equal ONNX Runtime."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,12 +59,12 @@ def compare(data: bytes, holes: float = 0.0) -> None:
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_an_operator_gives_what_onnx_runtime_gives(name: str) -> None:
+def test_an_operator_gives_what_onnx_runtime_gives(name):
     operator, attributes = OPERATORS[name]
     compare(file_of(operator, **attributes), float("nan") if name == "missing numbers" else 0.0)
 
 
-def test_columns_are_extracted_as_onnx_runtime_does() -> None:
+def test_columns_are_extracted_as_onnx_runtime_does():
     compare(file_of("ArrayFeatureExtractor", "columns"))
 
 
@@ -80,9 +76,7 @@ MAPS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_a_map_by_label_is_a_row_in_the_order_of_the_labels(
-    name: str, tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_a_map_by_label_is_a_row_in_the_order_of_the_labels(name, tmp_path, require_package):
     require_package("onnxruntime")
     path = tmp_path / "net.onnx"
     path.write_bytes(file_of("ZipMap", **MAPS[name]))
@@ -96,9 +90,7 @@ def test_a_map_by_label_is_a_row_in_the_order_of_the_labels(
 
 
 @pytest.mark.parametrize("element", [TensorProto.DOUBLE, TensorProto.FLOAT16])
-def test_onnx_runtime_judges_files_of_wider_and_narrower_numbers(
-    element: int, tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_onnx_runtime_judges_files_of_wider_and_narrower_numbers(element, tmp_path, require_package):
     """Pipelines of scikit-learn often take numbers of 64 bits."""
     require_package("onnxruntime")
     infos = [helper.make_tensor_value_info(name, element, (1, 3)) for name in ("x", "y")]
@@ -111,7 +103,7 @@ def test_onnx_runtime_judges_files_of_wider_and_narrower_numbers(
     assert y.tolist() == [[-0.5, 2, -3]]
 
 
-def test_labels_that_are_texts_are_refused_with_the_way_out() -> None:
+def test_labels_that_are_texts_are_refused_with_the_way_out():
     data = file_of("LinearClassifier", coefficients=COEFFICIENTS, classlabels_strings=["a", "b", "c"])
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
@@ -130,7 +122,7 @@ def test_labels_that_are_texts_are_refused_with_the_way_out() -> None:
         ("ZipMap", {"classlabels_int64s": [1, 2]}, "2 labels do not fit shape [3, 4]"),
     ],
 )
-def test_attributes_that_do_not_fit_are_refused(operator: str, attributes: dict[str, Any], what: str) -> None:
+def test_attributes_that_do_not_fit_are_refused(operator, attributes, what):
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of(operator, **attributes), "net.onnx")
     assert caught.value.what == what
@@ -197,20 +189,20 @@ def compare_vectors(data: bytes) -> None:
 
 @pytest.mark.parametrize("classes", PER_CLASS)
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_classes_are_those_of_onnx_runtime(kernel: str, classes: int) -> None:
+def test_classes_are_those_of_onnx_runtime(kernel, classes):
     compare_vectors(classifier(kernel, classes))
 
 
 @pytest.mark.parametrize("one_class", [0, 1])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_sums_are_those_of_onnx_runtime(kernel: str, one_class: int) -> None:
+def test_sums_are_those_of_onnx_runtime(kernel, one_class):
     compare_vectors(regressor(kernel, one_class=one_class))
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*deprecated in version 1.9:FutureWarning")  # the exporter asks for it
 @pytest.mark.parametrize("classes", [2, 3])
-def test_what_scikit_learn_exports_is_read(classes: int, require_package: Callable[..., None]) -> None:
+def test_what_scikit_learn_exports_is_read(classes, require_package):
     """For three classes the exporter writes what turns votes into scores behind the operator."""
     require_package("skl2onnx")
     from skl2onnx import to_onnx
@@ -263,7 +255,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_done_is_reported(name: str) -> None:
+def test_what_cannot_be_done_is_reported(name):
     data, what, hint = REFUSED[name]
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
@@ -271,6 +263,6 @@ def test_what_cannot_be_done_is_reported(name: str) -> None:
 
 
 @pytest.mark.parametrize("degree", [np.nan, np.inf, 2.5])
-def test_a_degree_that_is_not_a_whole_number_is_a_power(degree: float) -> None:
+def test_a_degree_that_is_not_a_whole_number_is_a_power(degree):
     graph = read_onnx(classifier("POLY", 2, kernel_params=[0.4, 0.5, degree]), "svm.onnx")
     assert any("pow" in str(node.op) for node in graph.nodes)

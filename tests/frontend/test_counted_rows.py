@@ -1,7 +1,5 @@
 """Rows of which the run decides how many there are: what exporters make of them, or a refusal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from chosen_boxes import BY_NUMBER, FLOATS, LISTED, MAKE, WHOLES, Written, file_of
@@ -21,14 +19,12 @@ def sample(batches: int, classes: int, boxes: int, seed: int) -> dict[str, np.nd
 @pytest.mark.parametrize(
     ("written", "sizes"), [(LISTED, (2, 3, 9)), (LISTED, (1, 1, 1)), (BY_NUMBER, (1, 1, 8))]
 )
-def test_rows_that_exporters_pick_by_chosen_boxes_are_those_of_the_standard(
-    written: Written, sizes: tuple[int, int, int]
-) -> None:
+def test_rows_that_exporters_pick_by_chosen_boxes_are_those_of_the_standard(written, sizes):
     data = file_of(written, *sizes)
     graph = read_onnx(data, "net.onnx", "onnx")
     assert graph.outputs == (*written.outputs, "chosen_count")
     for seed in range(5):
-        given = sample(*sizes, seed)
+        given = sample(sizes[0], sizes[1], sizes[2], seed)
         made = run_graph(graph, given)
         count = int(made["chosen_count"].item())
         for name, wanted in zip(written.outputs, ReferenceEvaluator(data).run(None, given), strict=True):
@@ -48,7 +44,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("operator", REFUSED)
-def test_a_node_that_mixes_rows_is_refused(operator: str) -> None:
+def test_a_node_that_mixes_rows_is_refused(operator):
     data = file_of(Written([REFUSED[operator]], {"y": WHOLES}), 1, 2, 6)
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
@@ -59,7 +55,7 @@ def test_a_node_that_mixes_rows_is_refused(operator: str) -> None:
     ]
 
 
-def test_the_number_of_rows_is_not_an_output_and_nothing_is_computed_with_it() -> None:
+def test_the_number_of_rows_is_not_an_output_and_nothing_is_computed_with_it():
     shape = MAKE("Shape", ["chosen"], ["shape"])
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of(Written([shape], {"shape": WHOLES}), 1, 2, 6), "net.onnx")

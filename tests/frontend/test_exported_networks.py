@@ -1,7 +1,5 @@
 """Networks as PyTorch exports them: turned at their edges only, layers merged, as ONNX Runtime has them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -204,7 +202,7 @@ NETWORKS: dict[str, tuple[Make, str]] = {
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_an_exported_network_is_turned_at_its_edges_only(name: str) -> None:
+def test_an_exported_network_is_turned_at_its_edges_only(name):
     make, ops = NETWORKS[name]
     net = Net(QdqBuilder(name, opset=18), np.random.default_rng(2))
     data = net.build.finish(make(net))

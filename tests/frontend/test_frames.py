@@ -1,7 +1,5 @@
 """Samples kept from run to run: what comes out of a run is picked from all that has come before it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from frame_models import Shape, delay, frame_model, framer, overlap_add, stacker
@@ -24,7 +22,7 @@ def run(graph: Graph, xs: Array) -> list[dict[str, Array]]:
 
 
 @pytest.mark.parametrize("length", [0, 3, 7])
-def test_a_delay_gives_what_came_before_on_each_line(length: int) -> None:
+def test_a_delay_gives_what_came_before_on_each_line(length):
     xs = samples((2, 5))
     stream = np.concatenate([np.zeros((2, length), np.int16), *xs], axis=1)
     made = run(delay(length), xs)
@@ -33,9 +31,7 @@ def test_a_delay_gives_what_came_before_on_each_line(length: int) -> None:
 
 @pytest.mark.parametrize("prefill", [0, 1])
 @pytest.mark.parametrize(("size", "step", "count"), [(5, 2, 3), (4, 4, 2), (400, 160, 1)])
-def test_frames_overlap_and_are_valid_when_they_are_full(
-    size: int, step: int, count: int, prefill: int
-) -> None:
+def test_frames_overlap_and_are_valid_when_they_are_full(size, step, count, prefill):
     xs = samples((1, count * step))
     graph = framer(size, step, count, prefill)
     missing = size - step if prefill else (-(-size // step) - 1) * step
@@ -47,7 +43,7 @@ def test_frames_overlap_and_are_valid_when_they_are_full(
 
 
 @pytest.mark.parametrize(("left", "right", "every"), [(1, 1, 2), (0, 0, 1), (2, 3, 1), (3, 0, 2), (0, 2, 3)])
-def test_a_stack_begins_with_the_first_frame_repeated(left: int, right: int, every: int) -> None:
+def test_a_stack_begins_with_the_first_frame_repeated(left, right, every):
     xs, frames = samples((4,)), left + right + 1
     graph = stacker(left, right, every)
     stream = [*[xs[0]] * left, *xs]
@@ -58,7 +54,7 @@ def test_a_stack_begins_with_the_first_frame_repeated(left: int, right: int, eve
             assert made["y0"].tolist() == np.concatenate(stream[n - right : n - right + frames]).tolist()
 
 
-def test_frames_are_added_where_they_overlap_and_saturated_each_time() -> None:
+def test_frames_are_added_where_they_overlap_and_saturated_each_time():
     xs = samples((2, 2, 8))
     graph = overlap_add()
     line = np.zeros((2, 8), np.int64)
@@ -71,7 +67,7 @@ def test_frames_are_added_where_they_overlap_and_saturated_each_time() -> None:
         assert made["y0"].tolist() == np.concatenate(parts, axis=1).tolist()
 
 
-def test_real_frames_are_added_without_limits() -> None:
+def test_real_frames_are_added_without_limits():
     graph = frame_model("OverlapAdd", (1, 1, 4), [("float32", (1, 2))], "float32", T=0, frame_step=2)
     xs = np.array([[[[1, 2, 3e9, 4]]], [[[5, 6, 7, 8]]]], np.float32)
     assert [m["y0"].tolist() for m in run(graph, xs)] == [[[1, 2]], [[np.float32(3e9) + 5, 10]]]
@@ -94,10 +90,8 @@ def test_real_frames_are_added_without_limits() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_reported(
-    graph: tuple[str, Shape, list[tuple[str, Shape]], dict[str, int]], what: str
-) -> None:
+def test_what_does_not_fit_is_reported(graph, what):
     code, x, outputs, options = graph
     with pytest.raises(ModelError) as refusal:
-        frame_model(code, x, outputs, **options)  # type: ignore[arg-type]
+        frame_model(code, x, outputs, **options)
     assert refusal.value.what == what

@@ -1,7 +1,5 @@
 """What ONNX Runtime's optimiser and quantisers write in its own domain gives what ONNX Runtime gives."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,7 +115,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_operator_gives_what_onnx_runtime_gives(name: str) -> None:
+def test_an_operator_gives_what_onnx_runtime_gives(name):
     case = CASES[name]
     data, x = case.file(), real(*case.shape)
     made = run_graph(read_onnx(data, "net.onnx"), {"x": x})
@@ -126,19 +124,19 @@ def test_an_operator_gives_what_onnx_runtime_gives(name: str) -> None:
         np.testing.assert_allclose(made[output], array, rtol=1e-5, atol=1e-5 * np.abs(array).max())  # type: ignore[arg-type]
 
 
-def test_weights_in_another_order_are_refused() -> None:
+def test_weights_in_another_order_are_refused():
     case = Case("MatMulNBits", (2, 40), (PACKED, SCALES, None, np.zeros(40, np.int32)), BLOCKS)
     with pytest.raises(ModelError, match="another order"):
         read_onnx(case.file(), "net.onnx")
 
 
-def test_weights_packed_for_one_computer_are_refused() -> None:
+def test_weights_packed_for_one_computer_are_refused():
     case = Case("MatMulNBits", (2, 40), (PACKED, SCALES), {**BLOCKS, "weight_prepacked": 1})
     with pytest.raises(ModelError, match="packed for a particular processor"):
         read_onnx(case.file(), "net.onnx")
 
 
-def test_weights_that_do_not_fit_are_refused() -> None:
+def test_weights_that_do_not_fit_are_refused():
     case = Case("MatMulNBits", (2, 40), (PACKED[:2], SCALES), BLOCKS)
     with pytest.raises(ModelError, match="weights of 4 bits in blocks of 16 do not fit 40 x 4"):
         read_onnx(case.file(), "net.onnx")

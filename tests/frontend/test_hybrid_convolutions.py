@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,9 +60,7 @@ def images(depth: int) -> Iterator[Array]:
 
 @pytest.mark.parametrize("activation", [0, 1])
 @pytest.mark.parametrize(("kind", "depth", "channels", "each"), LAYERS)
-def test_a_layer_has_the_bits_of_litert(
-    kind: str, depth: int, channels: int, each: bool, activation: int
-) -> None:
+def test_a_layer_has_the_bits_of_litert(kind, depth, channels, each, activation):
     data = layer(kind, depth, channels, each, activation)
     graph = read_tflite(data, "hybrid.tflite", "litert-ref")
     for x, wanted in zip(images(depth), run_litert(data, list(images(depth))), strict=True):
@@ -71,7 +68,7 @@ def test_a_layer_has_the_bits_of_litert(
 
 
 @pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
-def test_other_roundings_keep_the_image_as_it_is(kind: str) -> None:
+def test_other_roundings_keep_the_image_as_it_is(kind):
     found = [
         {node.op.name for node in read_tflite(layer(kind, 4, 4, True), "hybrid.tflite", mode).nodes}
         for mode in ("tflm", "litert-ref")
@@ -79,13 +76,13 @@ def test_other_roundings_keep_the_image_as_it_is(kind: str) -> None:
     assert ["in_own_steps" in names for names in found] == [False, True]
 
 
-def test_several_images_keep_their_numbers() -> None:
+def test_several_images_keep_their_numbers():
     graph = read_tflite(layer("CONV_2D", 3, 5, True, images=2), "hybrid.tflite", "litert-ref")
     assert "in_own_steps" not in {node.op.name for node in graph.nodes}
 
 
 @pytest.mark.cc
-def test_c_computes_what_litert_computes(tmp_path: Path) -> None:
+def test_c_computes_what_litert_computes(tmp_path):
     """Whole steps are exact in any order of sums."""
     checks = []
     for number, way in enumerate((LAYERS[0], LAYERS[1], LAYERS[5])):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,7 +58,7 @@ def hybrid(data: bytes) -> Graph:
 
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize(("asymmetric", "per_row", "bias"), WAYS)
-def test_a_layer_has_the_bits_of_litert(kernels: str, asymmetric: bool, per_row: bool, bias: bool) -> None:
+def test_a_layer_has_the_bits_of_litert(kernels, asymmetric, per_row, bias):
     for number, sizes in enumerate(SIZES):
         data = layer(sizes, asymmetric, per_row, bias, activation=number % 2)
         graph = hybrid(data)
@@ -69,7 +68,7 @@ def test_a_layer_has_the_bits_of_litert(kernels: str, asymmetric: bool, per_row:
             np.testing.assert_array_equal(run_graph(graph, {"x": x})["y"], wanted)
 
 
-def test_the_layers_of_a_published_model_have_the_bits_of_litert(shared_dir: Path) -> None:
+def test_the_layers_of_a_published_model_have_the_bits_of_litert(shared_dir):
     """Each on what LiteRT's layer gets: functions of floats between them differ in last digits."""
     data = (shared_dir / "models" / "dtln_1_hybrid" / "model.tflite").read_bytes()
     graph, rng, interpreter = hybrid(data), np.random.default_rng(1), litert_interpreter(data, keeps_all=True)
@@ -100,7 +99,7 @@ def between_two_steps() -> Array:
 
 
 @pytest.mark.parametrize("asymmetric", [False, True])
-def test_numbers_between_two_steps_go_where_litert_puts_them(asymmetric: bool) -> None:
+def test_numbers_between_two_steps_go_where_litert_puts_them(asymmetric):
     x, build = between_two_steps(), ModelBuilder()
     w = build.constant("w", np.eye(2, dtype=np.int8), [1.0])
     made = [FileTensor("y", x.shape, "float32")]
@@ -113,13 +112,13 @@ def test_numbers_between_two_steps_go_where_litert_puts_them(asymmetric: bool) -
     np.testing.assert_array_equal(run_graph(hybrid(data), {"x": x})["y"], wanted)
 
 
-def test_other_roundings_keep_the_input_as_it_is() -> None:
+def test_other_roundings_keep_the_input_as_it_is():
     data = layer((1, 33, 9), False, True, True)
     names = [read_tflite(data, "hybrid.tflite", mode).nodes[0].op.name for mode in ("tflm", "litert-ref")]
     assert names == ["dense", "hybrid_dense"]
 
 
-def test_each_vector_has_a_range_of_its_own() -> None:
+def test_each_vector_has_a_range_of_its_own():
     """A vector beside a thousand times larger ones keeps its digits."""
     graph = hybrid(layer((3, 257, 12), True, True, True))
     x = np.random.default_rng(1).standard_normal((3, 257)).astype(np.float32)
@@ -127,7 +126,7 @@ def test_each_vector_has_a_range_of_its_own() -> None:
     assert np.array_equal(*(run_graph(graph, {"x": each})["y"][0] for each in (x, beside)))
 
 
-def test_cores_with_smlad_sum_two_products_at_a_time() -> None:
+def test_cores_with_smlad_sum_two_products_at_a_time():
     graph = hybrid(layer((1, 33, 9), True, True, True))
     found = [
         layer.kernel for core in (PLAIN, DSP) for layer in compiled(graph, core, CompileOptions(), "m").layers
@@ -138,9 +137,7 @@ def test_cores_with_smlad_sum_two_products_at_a_time() -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_c_has_the_bits_of_litert_on_host_and_board(
-    require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_c_has_the_bits_of_litert_on_host_and_board(require_tool, tmp_path):
     require_tool("gcc")
     for target, failures in ((PLAIN, failures_on_host), (DSP, failures_on_board)):
         checks = []

@@ -1,7 +1,5 @@
 """TFLite operators become the canonical ops, with explicit padding and static shapes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -36,19 +34,19 @@ def ops(name: str, mode: str = "tflm") -> list[Op]:
 
 
 @pytest.mark.parametrize("name", sorted(TINY.keys() - {"padded"}))
-def test_every_tiny_model_keeps_the_rules(name: str) -> None:
+def test_every_tiny_model_keeps_the_rules(name):
     assert read(TINY[name]()).name == "net"
 
 
-def test_same_padding_becomes_explicit() -> None:
+def test_same_padding_becomes_explicit():
     assert ops("conv") == [Conv2d(padding=((1, 1), (1, 1)), activation=Activation.RELU)]
 
 
-def test_valid_padding_is_none() -> None:
+def test_valid_padding_is_none():
     assert ops("conv_valid_stride2") == [Conv2d(stride=(2, 2), activation=Activation.RELU)]
 
 
-def test_depthwise_weights_lose_their_first_dimension() -> None:
+def test_depthwise_weights_lose_their_first_dimension():
     graph = read(TINY["depth_multiplier"]())
     (node,) = graph.nodes
     assert node.op == DepthwiseConv2d(stride=(2, 2), padding=((2, 2), (1, 1)), multiplier=6)
@@ -58,14 +56,14 @@ def test_depthwise_weights_lose_their_first_dimension() -> None:
     assert weights.quant.axis == 2
 
 
-def test_pools() -> None:
+def test_pools():
     assert ops("pools") == [
         MaxPool2d((3, 3), (2, 2), ((1, 1), (1, 1))),
         AveragePool2d((2, 2), (2, 2)),
     ]
 
 
-def test_a_dense_layer_takes_an_image_through_a_reshape() -> None:
+def test_a_dense_layer_takes_an_image_through_a_reshape():
     build = ModelBuilder()
     x = build.input("x", (1, 2, 2, 3))
     w, b, s = random_weights(1, (5, 12))
@@ -73,7 +71,7 @@ def test_a_dense_layer_takes_an_image_through_a_reshape() -> None:
     assert [node.op for node in graph.nodes] == [Reshape((1, 12)), Dense()]
 
 
-def test_a_missing_bias_is_none() -> None:
+def test_a_missing_bias_is_none():
     graph = read(TINY["dense"]())
     assert [node.inputs[2] is None for node in graph.nodes] == [False, True]
 
@@ -81,21 +79,21 @@ def test_a_missing_bias_is_none() -> None:
 @pytest.mark.parametrize(
     ("mode", "rounding"), [("tflm", RequantRounding.DOUBLE), ("litert-ref", RequantRounding.SINGLE)]
 )
-def test_the_mode_decides_how_dense_layers_round(mode: str, rounding: RequantRounding) -> None:
+def test_the_mode_decides_how_dense_layers_round(mode, rounding):
     assert {op.rounding for op in ops("dense", mode) if isinstance(op, Dense)} == {rounding}
 
 
-def test_inputs_and_outputs_keep_their_names_and_types() -> None:
+def test_inputs_and_outputs_keep_their_names_and_types():
     graph = read(TINY["dense"]())
     assert graph.inputs == ("features",)
     assert graph.types["features"] == TensorType(DType.I8, (1, 20), Quant((float(np.float32(0.05)),), (10,)))
 
 
-def test_a_node_says_where_it_comes_from() -> None:
+def test_a_node_says_where_it_comes_from():
     assert read(TINY["conv"]()).nodes[0].origin == 'CONV_2D #0 "conv2d_0"'
 
 
-def test_a_bias_with_the_axis_of_its_weights_is_read() -> None:
+def test_a_bias_with_the_axis_of_its_weights_is_read():
     """Old converters wrote axis 3 for the bias of depthwise layers; TFLite Micro takes such files."""
     build = ModelBuilder()
     x = build.input("x", (1, 3, 3, 4))
@@ -110,7 +108,7 @@ def test_a_bias_with_the_axis_of_its_weights_is_read() -> None:
     assert quant.axis == 0
 
 
-def test_tensors_of_one_name_are_told_apart() -> None:
+def test_tensors_of_one_name_are_told_apart():
     """Names need not be unique in a file."""
     build = ModelBuilder()
     x = build.input("x;y", (1, 4))
@@ -130,14 +128,14 @@ def t_fields(tensor: object) -> tuple[Any, ...]:
     )
 
 
-def test_operators_may_leave_their_attributes_to_the_defaults() -> None:
+def test_operators_may_leave_their_attributes_to_the_defaults():
     build = ModelBuilder()
     x = build.input("x", (1, 4))
     y = build.operator("ADD", 2, (x, x), [build._result("y", x, (1, 4), 0.1, 0)])
     assert read(build.finish(y)).nodes[0].op.name == "add"
 
 
-def test_float32_models_are_read() -> None:
+def test_float32_models_are_read():
     build = ModelBuilder()
     x = build.input("x", (1, 4), dtype="float32")
     w = np.ones((2, 4), np.float32)
@@ -145,7 +143,7 @@ def test_float32_models_are_read() -> None:
     assert [node.op for node in read(build.finish(y)).nodes] == [Dense(Activation.RELU6)]
 
 
-def test_every_activation_of_the_schema_is_read_or_refused() -> None:
+def test_every_activation_of_the_schema_is_read_or_refused():
     """So that a new one in the schema is noticed here."""
     assert {n for n in vars(tflite.ActivationFunctionType) if n.isupper()} == {
         "NONE",

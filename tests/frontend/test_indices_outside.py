@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,7 +103,7 @@ ONNX: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", ONNX)
-def test_an_index_in_an_onnx_file_must_exist(name: str) -> None:
+def test_an_index_in_an_onnx_file_must_exist(name):
     data, wanted = ONNX[name]
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
@@ -170,7 +169,7 @@ TFLITE: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", TFLITE)
-def test_an_index_in_a_tflite_file_must_exist(name: str) -> None:
+def test_an_index_in_a_tflite_file_must_exist(name):
     data, wanted = TFLITE[name]
     with pytest.raises(ModelError) as caught:
         read_tflite(data, "net.tflite")
@@ -180,7 +179,7 @@ def test_an_index_in_a_tflite_file_must_exist(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["a row after the last", "a row before the first", "a place", "a row of a table"]
 )
-def test_litert_refuses_such_an_index_too(name: str) -> None:
+def test_litert_refuses_such_an_index_too(name):
     with pytest.raises(Exception, match=r"(?i)ind"):
         run_litert(TFLITE[name][0], np.zeros((1, 2, 4), np.float32))
 
@@ -197,7 +196,7 @@ AT_RUN_TIME: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", AT_RUN_TIME)
-def test_an_index_of_the_run_reads_and_writes_inside(name: str, tmp_path: Path) -> None:
+def test_an_index_of_the_run_reads_and_writes_inside(name, tmp_path):
     """With compilers' checks of addresses and overflows; the results are the reference's."""
     operator, shape, attributes = AT_RUN_TIME[name]
     parts = {"ScatterElements": (2, 4), "ScatterND": (3,)}.get(operator)
@@ -226,7 +225,7 @@ def test_an_index_of_the_run_reads_and_writes_inside(name: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("index", [2, -1, 2**31 - 1, -(2**31)])
-def test_an_index_of_the_run_is_moved_inside(index: int) -> None:
+def test_an_index_of_the_run_is_moved_inside(index):
     build = ModelBuilder()
     x, places = build.input("x", (2, 4), dtype="float32"), build.input("places", (1,), dtype="int32")
     made = build.operator("GATHER", 1, (x, places), [FileTensor("y", (1, 4), "float32")], "GatherOptions")
@@ -264,7 +263,7 @@ ODD: dict[str, tuple[str, list[Given], tuple[int, ...], str]] = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_shapes_that_do_not_fit_are_refused(name: str) -> None:
+def test_shapes_that_do_not_fit_are_refused(name):
     code, given, shape, reason = ODD[name]
     build = ModelBuilder(code)
     operands = tuple(

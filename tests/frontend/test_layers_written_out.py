@@ -1,7 +1,5 @@
 """Operators that become several ops, and weights that are not as the ops want them, by their definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -59,13 +57,7 @@ def scattered(
         ((1, 1), (2, 2), (7, 9), tflite.Padding.VALID, (0, 0)),
     ],
 )
-def test_a_transposed_convolution_scatters(
-    kernel: tuple[int, int],
-    stride: tuple[int, int],
-    size: tuple[int, int],
-    padding: int,
-    before: tuple[int, int],
-) -> None:
+def test_a_transposed_convolution_scatters(kernel, stride, size, padding, before):
     x, w = floats(1, 1, 4, 5, 3), floats(2, 2, *kernel, 3)
     build = ModelBuilder()
     source = build.input("x", x.shape, dtype="float32")
@@ -79,7 +71,7 @@ def test_a_transposed_convolution_scatters(
 
 
 @pytest.mark.parametrize(("samples", "rank"), [(1, 1), (1, 2), (2, 3)])
-def test_an_svdf_remembers(samples: int, rank: int) -> None:
+def test_an_svdf_remembers(samples, rank):
     units, steps, depth = 3, 4, 5
     features, times, bias = floats(3, units * rank, depth), floats(4, units * rank, steps), floats(5, units)
     build = ModelBuilder()
@@ -107,9 +99,7 @@ def test_an_svdf_remembers(samples: int, rank: int) -> None:
     ],
 )
 @pytest.mark.parametrize("is_constant", [False, True])
-def test_products_of_matrices(
-    first: tuple[int, ...], second: tuple[int, ...], adjoint: tuple[int, int], is_constant: bool
-) -> None:
+def test_products_of_matrices(first, second, adjoint, is_constant):
     a, b = floats(6, *first), floats(7, *second)
     wanted = np.matmul(a.swapaxes(-1, -2) if adjoint[0] else a, b.swapaxes(-1, -2) if adjoint[1] else b)
     build = ModelBuilder()
@@ -137,7 +127,7 @@ def unsigned_conv(low: int, high: int) -> tuple[Graph, Array, Array]:
 
 
 @pytest.mark.parametrize(("low", "high", "dtype"), [(90, 200, DType.I8), (0, 256, DType.I16)])
-def test_unsigned_layers_are_exact_in_signed_integers(low: int, high: int, dtype: DType) -> None:
+def test_unsigned_layers_are_exact_in_signed_integers(low, high, dtype):
     graph, x, w = unsigned_conv(low, high)
     (conv,) = (node for node in graph.nodes if node.op.name == "conv2d")
     assert graph.types[conv.reads[1]].dtype is dtype
@@ -148,7 +138,7 @@ def test_unsigned_layers_are_exact_in_signed_integers(low: int, high: int, dtype
     assert np.array_equal(made, np.clip(wanted, 0, 255))
 
 
-def test_means_of_unsigned_numbers_round_up() -> None:
+def test_means_of_unsigned_numbers_round_up():
     x = np.array([0, 1, 255, 254, 7, 8, 100, 101], np.uint8).reshape(1, 2, 4, 1)
     build = ModelBuilder()
     source = build.input("x", x.shape, 0.5, 3, "uint8")
@@ -156,7 +146,7 @@ def test_means_of_unsigned_numbers_round_up() -> None:
     assert only(run_graph(graph, {"x": x})).ravel().tolist() == [1, 255, 8, 101]
 
 
-def test_layers_on_floats_take_what_quantised_weights_stand_for() -> None:
+def test_layers_on_floats_take_what_quantised_weights_stand_for():
     w = np.array([[1, -2, 3], [4, 5, -6]], np.int8)
     build = ModelBuilder()
     x = build.input("x", (1, 3), dtype="float32")
@@ -167,7 +157,7 @@ def test_layers_on_floats_take_what_quantised_weights_stand_for() -> None:
     assert made.tolist() == [[(1 - 20 + 300) * 0.5, (4 + 50 - 600) * 0.25]]
 
 
-def test_an_svdf_whose_rank_does_not_fit_is_refused() -> None:
+def test_an_svdf_whose_rank_does_not_fit_is_refused():
     build = ModelBuilder()
     x = build.input("x", (1, 2), dtype="float32")
     features, times = build.constant("f", floats(1, 3, 2)), build.constant("t", floats(2, 3, 4))

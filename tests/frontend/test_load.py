@@ -1,9 +1,5 @@
 """What is a model file: told by its content, also as a C array; all else is refused with the fix."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from error_facts import refused, require_facts
 from tiny_models import TINY
@@ -40,7 +36,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("file_name", FORMATS)
-def test_another_format_is_told_how_to_become_one_that_is_read(tmp_path: Path, file_name: str) -> None:
+def test_another_format_is_told_how_to_become_one_that_is_read(tmp_path, file_name):
     path = tmp_path / file_name
     path.write_bytes(b"something else")
     with pytest.raises(ModelError) as caught:
@@ -49,7 +45,7 @@ def test_another_format_is_told_how_to_become_one_that_is_read(tmp_path: Path, f
     require_facts(caught.value, f"TFLite ONNX 14 neither model bytes {file_name} {hint}")
 
 
-def test_a_saved_model_is_known_by_what_is_in_the_folder(tmp_path: Path) -> None:
+def test_a_saved_model_is_known_by_what_is_in_the_folder(tmp_path):
     (tmp_path / "saved_model.pb").touch()
     refused(
         lambda: load_model(tmp_path),
@@ -59,7 +55,7 @@ def test_a_saved_model_is_known_by_what_is_in_the_folder(tmp_path: Path) -> None
     )
 
 
-def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+def test_an_empty_file_is_called_empty(tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(b"")
     with pytest.raises(ModelError) as caught:
@@ -67,17 +63,17 @@ def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
     assert str(caught.value) == "error: the file is empty\n  net.tflite\n  hint: give a .tflite or .onnx file"
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ModelError) as caught:
         load_model(tmp_path / "net.tflite")
     assert str(caught.value) == f"error: the model file does not exist\n  {tmp_path / 'net.tflite'}"
 
 
-def test_a_folder_is_not_a_model(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_model(tmp_path):
     refused(lambda: load_model(tmp_path), f"model file needed {tmp_path} tflite", ModelError)
 
 
-def test_the_content_decides_not_the_name(tmp_path: Path) -> None:
+def test_the_content_decides_not_the_name(tmp_path):
     path = tmp_path / "net.bin"
     path.write_bytes(TINY["dense"]())
     assert load_model(path).name == "net"
@@ -101,11 +97,11 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
-def test_the_bytes_are_those_of_the_model(name: str) -> None:
+def test_the_bytes_are_those_of_the_model(name):
     assert model_in_c(SPELLINGS[name].encode(), "model_data.cc") == MODEL
 
 
-def test_a_source_is_read_like_the_model(tmp_path: Path) -> None:
+def test_a_source_is_read_like_the_model(tmp_path):
     path = tmp_path / "Model_Data.CC"
     path.write_text(SPELLINGS["xxd"])
     (tmp_path / "conv.tflite").write_bytes(MODEL)
@@ -114,7 +110,7 @@ def test_a_source_is_read_like_the_model(tmp_path: Path) -> None:
     assert print_graph(graph).partition("\n")[2] == print_graph(same).partition("\n")[2]
 
 
-def test_a_source_without_a_model_says_which_arrays_it_has() -> None:
+def test_a_source_without_a_model_says_which_arrays_it_has():
     refused(
         lambda: model_in_c(as_c(b"\x01\x02\x03", "table").encode(), "table.h"),
         "C TFLite source holds array table.h 3 arrays bytes model.tflite create",
@@ -122,7 +118,7 @@ def test_a_source_without_a_model_says_which_arrays_it_has() -> None:
     )
 
 
-def test_a_source_with_two_models_names_them() -> None:
+def test_a_source_with_two_models_names_them():
     source = as_c(MODEL, "first") + as_c(MODEL, "second")
     with pytest.raises(ModelError) as caught:
         model_in_c(source.encode(), "models.cc")
@@ -130,6 +126,6 @@ def test_a_source_with_two_models_names_them() -> None:
     require_facts(caught.value, f"2 {size}) {size} file holds models models.cc")
 
 
-def test_a_source_that_ends_in_the_middle_has_no_array() -> None:
+def test_a_source_that_ends_in_the_middle_has_no_array():
     with pytest.raises(ModelError, match="holds no array of bytes"):
         model_in_c(as_c(MODEL)[:-5].encode(), "model.cc")

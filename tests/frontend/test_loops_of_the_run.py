@@ -1,7 +1,5 @@
 """Loops that the run ends before their last turn, and scans of batches, give what ONNX Runtime gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import GraphProto, ModelProto, TensorProto, helper
@@ -56,14 +54,14 @@ def loop(turns: int | None, stacks: bool = False) -> bytes:
 
 
 @pytest.mark.parametrize("x", [[1, 2, 3], [0, 0, 0.1], [9, 9, 9], [0, 0, 0]])
-def test_a_loop_ends_where_the_run_says(x: list[float]) -> None:
+def test_a_loop_ends_where_the_run_says(x):
     inputs = {"x": np.array(x, np.float32)}
     made = run_graph(read_onnx(loop(6), "net.onnx"), inputs)["y"]
     assert made.tolist() == run_onnx(loop(6), inputs)[0].tolist()
 
 
 @pytest.mark.parametrize("data", [loop(None), loop(6, stacks=True)], ids=["no last turn", "a stack of turns"])
-def test_a_loop_of_unknown_length_is_refused(data: bytes) -> None:
+def test_a_loop_of_unknown_length_is_refused(data):
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
     assert caught.value.what.endswith("must be known when the model is compiled")
@@ -79,7 +77,7 @@ def batches_scanned(count: int = 1) -> tuple[bytes, dict[str, tuple[int, ...]]]:
     return file_of(helper.make_graph([node], "net", ends[:2], ends[2:]), 8), sizes
 
 
-def test_a_scan_of_batches_scans_each() -> None:
+def test_a_scan_of_batches_scans_each():
     data, sizes = batches_scanned()
     rng = np.random.default_rng(2)
     inputs = {name: rng.normal(size=sizes[name]).astype(np.float32) for name in ("start", "x")}
@@ -88,7 +86,7 @@ def test_a_scan_of_batches_scans_each() -> None:
         np.testing.assert_allclose(mine, wanted, rtol=1e-6)  # type: ignore[arg-type]
 
 
-def test_a_scan_over_more_inputs_than_there_are_is_refused() -> None:
+def test_a_scan_over_more_inputs_than_there_are_is_refused():
     """Before anything of that size is made."""
     data, _ = batches_scanned(1 << 40)
     with pytest.raises(ModelError) as caught:

@@ -1,7 +1,5 @@
 """TFLite operators that only move elements equal NumPy or LiteRT, in the cheapest form there is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,7 +129,7 @@ def build(case: Case) -> tuple[Graph, list[Array], list[Array]]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_elements_move_as_numpy_moves_them(name: str) -> None:
+def test_elements_move_as_numpy_moves_them(name):
     graph, inputs, wanted = build(CASES[name])
     verify(graph)
     made = run_graph(graph, dict(zip(graph.inputs, inputs, strict=True)))
@@ -139,7 +137,7 @@ def test_elements_move_as_numpy_moves_them(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_operator_becomes_as_few_ops_as_it_needs(name: str) -> None:
+def test_an_operator_becomes_as_few_ops_as_it_needs(name):
     graph, _, _ = build(CASES[name])
     assert tuple(node.op.name for node in graph.nodes) == CASES[name].ops
 
@@ -194,14 +192,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_fit_is_refused_with_numbers(name: str) -> None:
+def test_what_does_not_fit_is_refused_with_numbers(name):
     case, text = REFUSED[name]
     with pytest.raises(ModelError) as caught:
         build(case)
     assert text in str(caught.value)
 
 
-def test_a_list_of_no_rows_says_what_works() -> None:
+def test_a_list_of_no_rows_says_what_works():
     """Keras' recurrent layers begin with one, which a concatenation takes and nothing else."""
     build = ModelBuilder()
     x = build.input("x", (4, 1, 7), dtype="float32")
@@ -256,9 +254,7 @@ def reversing(shape: tuple[int, ...], time: int, batch: int, lengths: list[int] 
         ((2, 3, 4, 2), 3, 0, [2, 1]),
     ],
 )
-def test_it_gives_what_litert_gives(
-    shape: tuple[int, ...], time: int, batch: int, lengths: list[int]
-) -> None:
+def test_it_gives_what_litert_gives(shape, time, batch, lengths):
     data = reversing(shape, time, batch, lengths)
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     (wanted,) = run_litert(data, x[None])
@@ -266,13 +262,13 @@ def test_it_gives_what_litert_gives(
     assert made.tolist() == wanted.tolist()
 
 
-def test_sequences_longer_than_the_tensor_are_reported() -> None:
+def test_sequences_longer_than_the_tensor_are_reported():
     with pytest.raises(ModelError) as caught:
         read_tflite(reversing((2, 3, 1), 1, 0, [2, 4]), "net.tflite")
     assert caught.value.what == "lengths [2, 4] do not fit dimensions 0 and 1 of shape [2, 3, 1]"
 
 
-def test_lengths_that_only_the_run_knows_are_refused() -> None:
+def test_lengths_that_only_the_run_knows_are_refused():
     with pytest.raises(ModelError) as caught:
         read_tflite(reversing((2, 3, 1), 1, 0, None), "net.tflite")
     assert caught.value.what == 'its lengths of the sequences "lengths" must be constant'

@@ -1,11 +1,8 @@
 """Normalizations of numbers far from zero equal the same formula in double precision, in C and in NumPy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -184,7 +181,7 @@ def is_apart(made: Array, wanted: Array, tolerance: float = TOLERANCE) -> bool:
     return float(np.abs(made - wanted).max()) > tolerance * float(np.abs(wanted).max())
 
 
-def test_no_mean_is_too_far_from_zero(tmp_path: Path, require_tool: Callable[..., None]) -> None:
+def test_no_mean_is_too_far_from_zero(tmp_path, require_tool):
     require_tool("gcc")
     models: dict[str, Any] = {}
     jobs: list[tuple[Any, ...]] = []
@@ -215,7 +212,7 @@ def test_no_mean_is_too_far_from_zero(tmp_path: Path, require_tool: Callable[...
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_all_results_are_those_of_onnx_runtime(name: str) -> None:
+def test_all_results_are_those_of_onnx_runtime(name):
     """Where the input is centred, so that ONNX Runtime loses no digits either."""
     case = CASES[name]
     x, constants = drawn(case, 0.0, 1.0), case.given(0.0, 1.0)

@@ -1,10 +1,7 @@
 """ONNX files: layouts, names, folded shapes, functions, and what is said of models that are refused."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -51,7 +48,7 @@ def weights(*shape: int) -> Array:
     return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
 
 
-def test_a_chain_of_convolutions_moves_elements_at_its_edges_only() -> None:
+def test_a_chain_of_convolutions_moves_elements_at_its_edges_only():
     nodes = [
         helper.make_node("Conv", ["x", "w1"], ["a"], pads=[1, 1, 1, 1]),
         helper.make_node("Relu", ["a"], ["b"]),
@@ -65,7 +62,7 @@ def test_a_chain_of_convolutions_moves_elements_at_its_edges_only() -> None:
     assert [found.index("rearrange"), found[::-1].index("rearrange")] == [1, 1]
 
 
-def test_results_equal_those_of_the_definition() -> None:
+def test_results_equal_those_of_the_definition():
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["a"], strides=[2, 2]),
         helper.make_node("GlobalAveragePool", ["a"], ["p"]),
@@ -79,7 +76,7 @@ def test_results_equal_those_of_the_definition() -> None:
     assert np.allclose(run_graph(graph, {"x": x})["y"], wanted[np.newaxis], atol=1e-5)
 
 
-def test_shapes_that_are_computed_from_shapes_are_folded() -> None:
+def test_shapes_that_are_computed_from_shapes_are_folded():
     nodes = [
         helper.make_node("Shape", ["x"], ["s"]),
         helper.make_node("Gather", ["s", "zero"], ["n"]),
@@ -99,18 +96,18 @@ def test_shapes_that_are_computed_from_shapes_are_folded() -> None:
     assert graph.types["y"].shape == (2, 12)
 
 
-def test_a_size_that_is_not_known_can_be_given() -> None:
+def test_a_size_that_is_not_known_can_be_given():
     data = file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", "batch", 5)], ["y"])
     assert read_onnx(data, "net.onnx", shapes={"x": (3, 5)}).types["y"].shape == (3, 5)
 
 
-def test_a_search_for_no_infinity_has_the_shape_of_the_operand() -> None:
+def test_a_search_for_no_infinity_has_the_shape_of_the_operand():
     node = helper.make_node("IsInf", ["x"], ["y"], detect_negative=0, detect_positive=0)
     graph = read_onnx(file_of([node], [info("x", 1, 4)], ["y"]), "net.onnx")
     assert graph.types["y"].shape == (1, 4)
 
 
-def test_nodes_run_in_the_order_of_what_they_read() -> None:
+def test_nodes_run_in_the_order_of_what_they_read():
     stored = [
         helper.make_node("Add", ["a", "b"], ["y"]),
         helper.make_node("Relu", ["a"], ["b"]),
@@ -120,7 +117,7 @@ def test_nodes_run_in_the_order_of_what_they_read() -> None:
     assert [node.outputs[0] for node in graph.nodes] == ["a", "b", "y"]
 
 
-def test_a_branch_runs_after_what_it_sees_of_the_nodes_around_it() -> None:
+def test_a_branch_runs_after_what_it_sees_of_the_nodes_around_it():
     branch = helper.make_graph(
         [helper.make_node("Neg", ["a"], ["n"])], "branch", [], [onnx.ValueInfoProto(name="n")]
     )
@@ -132,7 +129,7 @@ def test_a_branch_runs_after_what_it_sees_of_the_nodes_around_it() -> None:
     assert len(graph.nodes) == 2
 
 
-def test_an_operator_without_an_importer_is_expanded_by_its_function() -> None:
+def test_an_operator_without_an_importer_is_expanded_by_its_function():
     data = file_of([helper.make_node("ThresholdedRelu", ["x"], ["y"], alpha=2.0)], [info("x", 4)], ["y"])
     x = np.array([-2, 0.5, 2, 3], np.float32)
     made = run_graph(read_onnx(data, "net.onnx"), {"x": x})["y"]
@@ -140,7 +137,7 @@ def test_an_operator_without_an_importer_is_expanded_by_its_function() -> None:
 
 
 @pytest.mark.parametrize(("operator", "gamma"), [("Selu", 3.0), ("Elu", 1.0), ("Celu", 1.0)])
-def test_exponential_units_keep_the_digits_of_numbers_near_zero(operator: str, gamma: float) -> None:
+def test_exponential_units_keep_the_digits_of_numbers_near_zero(operator, gamma):
     given = {"alpha": 2.0} | ({"gamma": gamma} if operator == "Selu" else {})
     data = file_of([helper.make_node(operator, ["x"], ["y"], **given)], [info("x", 5)], ["y"])
     x = np.array([-2, -1e-3, -1e-6, 0, 1e-6], np.float32)
@@ -203,13 +200,13 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_named_with_its_place_and_the_way_out(mistake: str) -> None:
+def test_a_mistake_is_named_with_its_place_and_the_way_out(mistake):
     data, facts = MISTAKES[mistake]
     refused(lambda: read_onnx(data, "net.onnx"), facts, ModelError)
 
 
 @pytest.mark.parametrize("batch", ["batch", "N", "batch_size", "unk__6", -1])
-def test_a_batch_that_is_left_open_is_1_and_told(batch: str | int, tmp_path: Path) -> None:
+def test_a_batch_that_is_left_open_is_1_and_told(batch, tmp_path):
     path = tmp_path / "net.onnx"
     path.write_bytes(file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", batch, 5)], ["y"]))
     model = import_model(path, CompileOptions())
@@ -221,13 +218,13 @@ def test_a_batch_that_is_left_open_is_1_and_told(batch: str | int, tmp_path: Pat
 
 
 @pytest.mark.parametrize("sizes", [("frames", 5), ("n",), ("batch", 5, "steps")])
-def test_an_open_size_that_may_be_no_batch_is_asked_for(sizes: tuple[str | int, ...]) -> None:
+def test_an_open_size_that_may_be_no_batch_is_asked_for(sizes):
     data = file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", *sizes)], ["y"])
     with pytest.raises(ModelError, match="all its sizes must be known"):
         read_onnx(data, "net.onnx")
 
 
-def test_what_must_be_known_is_traced_back_to_the_inputs_it_comes_from() -> None:
+def test_what_must_be_known_is_traced_back_to_the_inputs_it_comes_from():
     nodes = [
         helper.make_node("Add", ["n", "n"], ["twice"]),
         helper.make_node("Reshape", ["x", "twice"], ["y"]),
@@ -239,7 +236,7 @@ def test_what_must_be_known_is_traced_back_to_the_inputs_it_comes_from() -> None
     assert read_onnx(data, "net.onnx", values={"n": np.array([3], np.int64)}).types["y"].shape == (6,)
 
 
-def test_what_has_no_elements_is_left_out_where_it_is_joined() -> None:
+def test_what_has_no_elements_is_left_out_where_it_is_joined():
     nodes = [
         helper.make_node("Slice", ["x", "zero", "zero"], ["none"]),
         helper.make_node("Concat", ["none", "x"], ["y"], axis=0),
@@ -248,12 +245,12 @@ def test_what_has_no_elements_is_left_out_where_it_is_joined() -> None:
     assert ops(graph) == ["reshape"]
 
 
-def test_an_operator_that_has_not_changed_is_read_from_an_older_set() -> None:
+def test_an_operator_that_has_not_changed_is_read_from_an_older_set():
     data = file_of([helper.make_node("Not", ["x"], ["y"])], [info("x", 5, element=9)], ["y"], opset=1)
     assert ops(read_onnx(data, "net.onnx")) == ["unary_math"]
 
 
-def test_an_input_can_be_fixed_and_is_none_any_more(tmp_path: Path) -> None:
+def test_an_input_can_be_fixed_and_is_none_any_more(tmp_path):
     nodes = [helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)]
     path = tmp_path / "net.onnx"
     path.write_bytes(file_of(nodes, [info("x", "n", 3), info("axes", 1, element=7)], ["y"]))
@@ -263,7 +260,7 @@ def test_an_input_can_be_fixed_and_is_none_any_more(tmp_path: Path) -> None:
     assert run_graph(graph, {"x": np.ones((2, 3), np.float32)})["y"].tolist() == [3, 3]
 
 
-def test_a_shape_for_an_input_that_does_not_exist_is_refused() -> None:
+def test_a_shape_for_an_input_that_does_not_exist_is_refused():
     data = file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", 5)], ["y"])
     refused(
         lambda: read_onnx(data, "net.onnx", shapes={"z": (5,)}), 'no input "z" net.onnx inputs: x', ModelError
@@ -271,7 +268,7 @@ def test_a_shape_for_an_input_that_does_not_exist_is_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_broken_file_is_refused_or_read(seed: int) -> None:
+def test_a_broken_file_is_refused_or_read(seed):
     """Bits are flipped and ends cut off: whatever comes out, it is an error of the user's or a graph."""
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),

@@ -1,10 +1,5 @@
 """Means of ONNX models are rounded once; quantised with `--rounding onnx`, halves to even integers."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -63,9 +58,7 @@ def stored(low: int, high: int, window: tuple[int, int]) -> Array:
 
 @pytest.mark.parametrize(("dtype", "zero_point"), [(np.int8, 5), (np.int8, 0), (np.uint8, 131)])
 @pytest.mark.parametrize("window", [(2, 2), (8, 8), (4, 1)])
-def test_a_half_goes_to_the_even_integer(
-    dtype: type[np.generic], zero_point: int, window: tuple[int, int], require_package: Callable[..., None]
-) -> None:
+def test_a_half_goes_to_the_even_integer(dtype, zero_point, window, require_package):
     require_package("onnxruntime")
     from onnxruntime import InferenceSession  # an optional package
 
@@ -75,7 +68,7 @@ def test_a_half_goes_to_the_even_integer(
         data = pooled("AveragePool", zero_point, dtype, kernel_shape=[*window], strides=[*window])
     low, high = (0, 256) if dtype is np.uint8 else (-128, 128)
     integers = stored(low, high, window)
-    x = ((integers - zero_point) * SCALE).astype(np.float32)  # type: ignore[operator]
+    x = ((integers - zero_point) * SCALE).astype(np.float32)
     made = run(data, x, "onnx")
     (wanted,) = InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, {"x": x})
     np.testing.assert_array_equal(made, wanted.reshape(made.shape))
@@ -85,7 +78,7 @@ def test_a_half_goes_to_the_even_integer(
     np.testing.assert_array_equal(made / SCALE + zero_point, even)  # type: ignore[operator]
 
 
-def test_elsewhere_a_half_goes_away_from_zero() -> None:
+def test_elsewhere_a_half_goes_away_from_zero():
     data = pooled("AveragePool", 0, np.int8, kernel_shape=[2, 2], strides=[2, 2])
     x = np.full(SHAPE, 12 * SCALE, np.float32)
     x[..., ::2] += SCALE
@@ -93,7 +86,7 @@ def test_elsewhere_a_half_goes_away_from_zero() -> None:
     assert set(np.unique(run(data, x, "onnx")) / SCALE) == {12.0}  # type: ignore[operator]
 
 
-def test_a_product_of_activations_is_rounded_once() -> None:
+def test_a_product_of_activations_is_rounded_once():
     rng = np.random.default_rng(4)
     apart = 0
     for _ in range(40):
@@ -111,7 +104,7 @@ def test_a_product_of_activations_is_rounded_once() -> None:
 
 
 @pytest.mark.parametrize("op", ["GlobalAveragePool", "ReduceMean"])
-def test_a_mean_in_other_steps_is_rounded_once(op: str) -> None:
+def test_a_mean_in_other_steps_is_rounded_once(op):
     """In every bit what ONNX Runtime gives, whatever the steps of both sides are."""
     rng = np.random.default_rng(4)
     apart = 0
@@ -156,7 +149,7 @@ MEANS_OF_FLOATS = {
 
 
 @pytest.mark.cc
-def test_a_mean_of_floats_is_rounded_once(tmp_path: Path) -> None:
+def test_a_mean_of_floats_is_rounded_once(tmp_path):
     """Sums of small integers are exact, so their mean is the float nearest to the quotient."""
     jobs = {}
     for name, (data, _) in MEANS_OF_FLOATS.items():

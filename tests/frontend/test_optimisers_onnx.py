@@ -1,7 +1,5 @@
 """A step of an optimiser gives what ONNX's own reference gives, the first step and a later one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -45,7 +43,7 @@ def file_of(operator: str, kinds: int, attributes: dict[str, Any], cut: int = 0)
 
 @pytest.mark.parametrize("count", [0, 3])
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_a_step_gives_what_the_reference_gives(operator: str, count: int) -> None:
+def test_a_step_gives_what_the_reference_gives(operator, count):
     kinds, attributes = OPERATORS[operator]
     data = file_of(operator, kinds, attributes)
     graph = read_onnx(data, "step.onnx")
@@ -57,12 +55,12 @@ def test_a_step_gives_what_the_reference_gives(operator: str, count: int) -> Non
         assert np.allclose(made[name], array, rtol=1e-5), name
 
 
-def test_operands_that_are_not_the_same_number_for_each_tensor_are_refused() -> None:
+def test_operands_that_are_not_the_same_number_for_each_tensor_are_refused():
     with pytest.raises(ModelError, match="5 operands after its rate and count are not 3 for each tensor"):
         read_onnx(file_of("Adagrad", *OPERATORS["Adagrad"], cut=1), "step.onnx")
 
 
-def test_a_mode_that_does_not_exist_is_refused() -> None:
+def test_a_mode_that_does_not_exist_is_refused():
     attributes = {**OPERATORS["Momentum"][1], "mode": "fast"}
     with pytest.raises(ModelError, match='mode "fast" is not one of standard, nesterov'):
         read_onnx(file_of("Momentum", 3, attributes), "step.onnx")

@@ -1,7 +1,5 @@
 """Elements moved into a result of another scale or zero point: LiteRT's bits, or a refusal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from error_facts import refused
@@ -58,7 +56,7 @@ def run(data: bytes, *arrays: Array) -> Array:
     return next(iter(run_graph(graph, dict(zip(graph.inputs, arrays, strict=True))).values()))
 
 
-def test_unsigned_parts_are_rescaled_as_litert_rescales_them() -> None:
+def test_unsigned_parts_are_rescaled_as_litert_rescales_them():
     rng, each = np.random.default_rng(5), np.arange(256, dtype=np.uint8)
     for _ in range(60):
         scales = (2.0 ** rng.uniform(-9, 3, 3)).astype(np.float32).tolist()
@@ -70,7 +68,7 @@ def test_unsigned_parts_are_rescaled_as_litert_rescales_them() -> None:
         )
 
 
-def test_halves_are_rounded_away_from_zero_and_what_does_not_fit_is_the_nearest_that_does() -> None:
+def test_halves_are_rounded_away_from_zero_and_what_does_not_fit_is_the_nearest_that_does():
     table = rescaling_table(Quant((0.5,), (-126,)), Quant((1.0,), (-125,)))  # signed: 2 and 3 in the file
     # (x - 2) / 2 + 3: -1 and -0.5 go down to 2, 0.5 goes up to 4.
     assert (table[:6].astype(int) + 128).tolist() == [2, 2, 3, 4, 4, 5]
@@ -78,18 +76,18 @@ def test_halves_are_rounded_away_from_zero_and_what_does_not_fit_is_the_nearest_
     assert (wide[[0, 96, 128, 159, 160, 255]].astype(int)).tolist() == [-128, -128, 0, 124, 127, 127]
 
 
-def test_parts_of_the_scale_of_the_whole_are_copied() -> None:
+def test_parts_of_the_scale_of_the_whole_are_copied():
     graph = parse_model(joined("uint8", TO, TO), "model.tflite", "tflm")
     assert "lookup" not in [node.op.name for node in graph.nodes]
 
 
-def test_sixteen_bits_are_copied_as_both_references_do() -> None:
+def test_sixteen_bits_are_copied_as_both_references_do():
     data = joined("int16", (0.05, 0), (0.1, 0), whole=(0.1, 0))
     x = np.random.default_rng(0).integers(-32768, 32768, (2, 256)).astype(np.int16)
     np.testing.assert_array_equal(run(data, *x), run_litert_once(data, *x, kernels=PLAIN))
 
 
-def test_signed_parts_of_another_scale_are_refused_as_both_references_refuse_them() -> None:
+def test_signed_parts_of_another_scale_are_refused_as_both_references_refuse_them():
     refused(
         lambda: parse_model(joined("int8", FROM, TO), "model.tflite", "tflm"),
         '"x0" 0.05 3 "y" 0.1 10 LiteRT TFLite Micro i8 scale zero point CONCATENATION #0 model.tflite '
@@ -111,21 +109,21 @@ def test_signed_parts_of_another_scale_are_refused_as_both_references_refuse_the
         ("SPACE_TO_BATCH_ND", "int16"),
     ],
 )
-def test_what_neither_reference_runs_is_refused(code: str, dtype: str) -> None:
+def test_what_neither_reference_runs_is_refused(code, dtype):
     zeros = (0, 0) if dtype == "int16" else (FROM[1], TO[1])
     with pytest.raises(ModelError, match="neither LiteRT nor TFLite Micro converts"):
         parse_model(moved(code, dtype, zeros), "model.tflite", "tflm")
 
 
 @pytest.mark.parametrize("code", ["PACK", "UNPACK", "MIRROR_PAD", "BATCH_TO_SPACE_ND"])
-def test_signed_bytes_are_copied_as_tflite_micro_copies_them(code: str) -> None:
+def test_signed_bytes_are_copied_as_tflite_micro_copies_them(code):
     data = moved(code, "int8")
     x = np.arange(-60, -60 + int(np.prod(MOVES[code][1])), dtype=np.int8).reshape(MOVES[code][1])
     assert set(np.unique(run(data, x))) == set(np.unique(x))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_padding_is_the_zero_of_the_result(dtype: str) -> None:
+def test_padding_is_the_zero_of_the_result(dtype):
     data = moved("PAD", dtype)
     x = np.random.default_rng(0).integers(*RANGE[dtype], MOVES["PAD"][1]).astype(dtype)
     made = run(data, x)
@@ -133,12 +131,12 @@ def test_padding_is_the_zero_of_the_result(dtype: str) -> None:
     np.testing.assert_array_equal(made, run_litert_once(data, x, kernels=PLAIN))
 
 
-def test_blocks_are_filled_up_with_the_zero_of_the_result() -> None:
+def test_blocks_are_filled_up_with_the_zero_of_the_result():
     x = np.full(MOVES["SPACE_TO_BATCH_ND"][1], 77, np.int8)
     assert set(np.unique(run(moved("SPACE_TO_BATCH_ND", "int8"), x))) == {TO[1], 77}
 
 
-def test_a_padding_value_of_another_scale_is_refused() -> None:
+def test_a_padding_value_of_another_scale_is_refused():
     build = ModelBuilder()
     x = build.input("x", (1, 2, 2, 3), *FROM)
     pads = build.constant("pads", np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))

@@ -1,9 +1,6 @@
 """--state input=output: the value stays in the arena, and begins at zero."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -73,7 +70,7 @@ def wanted() -> Any:
 
 
 @pytest.mark.cc
-def test_states_go_on_from_run_to_run(tmp_path: Path) -> None:
+def test_states_go_on_from_run_to_run(tmp_path):
     file = tmp_path / "cell.onnx"
     file.write_bytes(network())
     compiled = deploy.compile(file, "host", state=STATES)
@@ -84,9 +81,7 @@ def test_states_go_on_from_run_to_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.cc
-def test_onnx_runtime_gets_each_state_that_it_gave(
-    tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_onnx_runtime_gets_each_state_that_it_gave(tmp_path, require_package):
     require_package("onnxruntime")
     file = tmp_path / "cell.onnx"
     file.write_bytes(network())
@@ -94,27 +89,27 @@ def test_onnx_runtime_gets_each_state_that_it_gave(
 
 
 @pytest.mark.cc
-def test_a_model_with_states_is_verified_over_a_sequence(tmp_path: Path) -> None:
+def test_a_model_with_states_is_verified_over_a_sequence(tmp_path):
     file = tmp_path / "cell.onnx"
     file.write_bytes(network())
     assert "32 samples" in str(deploy.verify(file, "host", oracle="none", state="auto"))
     assert "3 samples" in str(deploy.verify(file, "host", oracle="none"))
 
 
-def test_pairs_with_usual_names_are_suggested_and_not_taken() -> None:
+def test_pairs_with_usual_names_are_suggested_and_not_taken():
     graph = parse_model(network(), "cell.onnx")
     assert dict(usual_pairs(graph)) == STATES
     assert len(graph.states) == 0
 
 
-def test_auto_takes_all_pairs_with_usual_names_and_pairs_beside_it() -> None:
+def test_auto_takes_all_pairs_with_usual_names_and_pairs_beside_it():
     graph = parse_model(network(), "cell.onnx")
     for pairs in ({"auto": ""}, {"auto": "", "h": "hn"}):
         assert {state.name: state.next for state in with_states(graph, pairs).states} == STATES
     assert with_states(graph, {"none": ""}).states == ()
 
 
-def test_inputs_with_usual_names_are_a_question_until_it_is_answered() -> None:
+def test_inputs_with_usual_names_are_a_question_until_it_is_answered():
     graph = parse_model(network(), "cell.onnx")
     question = open_question(graph, {})
     assert "h=hn, past_0=present_0" in question
@@ -135,7 +130,7 @@ def test_inputs_with_usual_names_are_a_question_until_it_is_answered() -> None:
         (("x", "y"), False),
     ],
 )
-def test_usual_names_of_exporters_are_known(names: tuple[str, str], expected: bool) -> None:
+def test_usual_names_of_exporters_are_known(names, expected):
     kind = TensorType(DType.F32, (1, 2))
     name, becomes = names
     node = Node("n", Tanh(), (name,), (becomes,))
@@ -154,7 +149,7 @@ def test_usual_names_of_exporters_are_known(names: tuple[str, str], expected: bo
         ({"auto": "", "x": "y"}, "no input is left", "leave an input out"),
     ],
 )
-def test_pairs_that_cannot_be_states_are_refused(pairs: Mapping[str, str], what: str, hint: str) -> None:
+def test_pairs_that_cannot_be_states_are_refused(pairs, what, hint):
     with pytest.raises(ModelError, match=what) as error:
         with_states(parse_model(network(), "cell.onnx"), pairs)
     assert hint in error.value.hint

@@ -1,7 +1,5 @@
 """RoiAlign, DeformConv, Det and TopK beyond the standard's own cases give what ONNX Runtime gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -62,7 +60,7 @@ def file_of(operator: str, inputs: dict[str, np.ndarray], outputs: int = 1, **at
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_operator_gives_what_onnx_runtime_gives(name: str) -> None:
+def test_an_operator_gives_what_onnx_runtime_gives(name):
     operator, inputs, attributes = CASES[name]
     data = file_of(operator, inputs, **attributes)
     made = run_graph(read_onnx(data, "net.onnx"), inputs)["y0"]
@@ -71,9 +69,9 @@ def test_an_operator_gives_what_onnx_runtime_gives(name: str) -> None:
 
 @pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize("element", [np.float32, np.int64])
-def test_the_first_of_many_are_found_in_turns(largest: int, element: type) -> None:
+def test_the_first_of_many_are_found_in_turns(largest, element):
     """Equal numbers, and the least that there are, come in the order of their places."""
-    x = RNG.integers(-9, 9, size=(2, 300, 3)).astype(element)  # type: ignore[var-annotated]
+    x = RNG.integers(-9, 9, size=(2, 300, 3)).astype(element)
     x[0, 5:295] = -np.inf if element is np.float32 else np.iinfo(np.int64).min
     inputs = {"x": x, "k": np.array([12], np.int64)}
     data = file_of("TopK", inputs, 2, axis=1, largest=largest)
@@ -83,7 +81,7 @@ def test_the_first_of_many_are_found_in_turns(largest: int, element: type) -> No
         assert np.array_equal(mine, wanted)
 
 
-def test_too_many_of_too_many_are_refused() -> None:
+def test_too_many_of_too_many_are_refused():
     inputs = {"x": np.zeros((1, 300), np.float32), "k": np.array([65], np.int64)}
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of("TopK", inputs, 2), "net.onnx", values={"k": inputs["k"]})  # type: ignore[arg-type, dict-item]
@@ -92,7 +90,7 @@ def test_too_many_of_too_many_are_refused() -> None:
     )
 
 
-def test_samples_whose_number_the_run_decides_are_refused() -> None:
+def test_samples_whose_number_the_run_decides_are_refused():
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of("RoiAlign", REGIONS), "net.onnx")  # type: ignore[arg-type]
     assert caught.value.what == (
@@ -111,22 +109,20 @@ def test_samples_whose_number_the_run_decides_are_refused() -> None:
         ),
     ],
 )
-def test_regions_that_are_none_are_refused(
-    changed: dict[str, np.ndarray], attributes: dict[str, Any], what: str
-) -> None:
+def test_regions_that_are_none_are_refused(changed, attributes, what):
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of("RoiAlign", {**REGIONS, **changed}, **attributes), "net.onnx")  # type: ignore[dict-item]
     assert caught.value.what == what
 
 
-def test_whole_numbers_to_a_known_power_are_exact() -> None:
+def test_whole_numbers_to_a_known_power_are_exact():
     inputs = {"x": np.array([3, -7, 2097151, 0], np.int64), "y": np.array(3, np.int64)}
     graph = read_onnx(file_of("Pow", inputs), "net.onnx", values={"y": inputs["y"]})
     made = run_graph(graph, {"x": inputs["x"]})["y0"]
     assert made.tolist() == [27, -343, 2097151**3, 0]
 
 
-def test_a_model_without_inputs_gives_what_it_has_computed() -> None:
+def test_a_model_without_inputs_gives_what_it_has_computed():
     size = helper.make_node("Constant", [], ["size"], value_int=4)
     window = helper.make_node("HannWindow", ["size"], ["y"])
     graph = helper.make_graph(

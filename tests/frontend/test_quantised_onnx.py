@@ -1,7 +1,5 @@
 """Quantised ONNX models become integer ops: their TFLite twins', within a step of ONNX Runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -38,13 +36,13 @@ def layers(graph: Graph) -> list[Layer]:
 
 
 @pytest.mark.parametrize("mode", ["tflm", "litert-ref"])
-def test_a_model_and_its_twin_of_the_other_format_are_the_same_layers(mode: str) -> None:
+def test_a_model_and_its_twin_of_the_other_format_are_the_same_layers(mode):
     tflite = run_meaning(read_tflite(tflite_twin(network()), "twin.tflite", mode)).graph
     onnx = run_meaning(read_onnx(onnx_twin(network()), "twin.onnx", mode)).graph
     assert layers(onnx) == layers(tflite)
 
 
-def test_a_twin_with_planes_differs_by_one_rearrangement_at_its_edge() -> None:
+def test_a_twin_with_planes_differs_by_one_rearrangement_at_its_edge():
     tflite = run_meaning(read_tflite(tflite_twin(network()), "twin.tflite")).graph
     onnx = run_meaning(read_onnx(onnx_twin(network(), channels_first=True), "twin.onnx")).graph
     assert layers(onnx)[0][0].name == "rearrange"
@@ -367,7 +365,7 @@ PATTERNS = {
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_pattern_becomes_integer_ops_near_what_onnx_runtime_gives(name: str) -> None:
+def test_a_pattern_becomes_integer_ops_near_what_onnx_runtime_gives(name):
     data = model_of(name)
     graph = run_meaning(read_onnx(data, "net.onnx")).graph
     assert tuple(n.op.name for n in graph.nodes if not isinstance(n.op, Reshape)) == PATTERNS[name].ops
@@ -384,7 +382,7 @@ SUMS = [
 
 
 @pytest.mark.parametrize("name", [n for n in SUMS if n != "16-bit activations"])
-def test_sums_that_are_rounded_once_are_those_of_onnx_runtime(name: str) -> None:
+def test_sums_that_are_rounded_once_are_those_of_onnx_runtime(name):
     data = model_of(name)
     assert furthest(data, run_meaning(read_onnx(data, "net.onnx", "onnx")).graph) == 0
 

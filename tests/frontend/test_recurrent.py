@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,7 +116,7 @@ FILES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_recurrent_layer_gives_what_onnx_runtime_gives(name: str) -> None:
+def test_a_recurrent_layer_gives_what_onnx_runtime_gives(name):
     kind, options = FILES[name]
     data, inputs = layer(kind, **options)
     graph = read_onnx(data, "net.onnx")
@@ -128,7 +127,7 @@ def test_a_recurrent_layer_gives_what_onnx_runtime_gives(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
-def test_sequences_before_their_steps_give_what_the_others_give(kind: str) -> None:
+def test_sequences_before_their_steps_give_what_the_others_give(kind):
     """ONNX Runtime has no layout 1."""
     results = []
     for layout in (0, 1):
@@ -141,12 +140,12 @@ def test_sequences_before_their_steps_give_what_the_others_give(kind: str) -> No
 
 
 @pytest.mark.parametrize("kind", GATES)
-def test_two_hundred_steps_are_two_layers(kind: str) -> None:
+def test_two_hundred_steps_are_two_layers(kind):
     data, _ = layer(kind, "Y", steps=200, batch=1)
     assert ops(read_onnx(data, "net.onnx")) == ["conv2d", "recurrent"]
 
 
-def test_the_cell_is_given_only_where_it_is_read() -> None:
+def test_the_cell_is_given_only_where_it_is_read():
     wanted = {"Yh": False, "Yhc": True}
     for outputs, is_given in wanted.items():
         data, _ = layer("LSTM", outputs)
@@ -154,14 +153,14 @@ def test_the_cell_is_given_only_where_it_is_read() -> None:
         assert getattr(node.op, "gives_cell") is is_given  # noqa: B009
 
 
-def test_sequences_of_other_lengths_are_refused_with_the_way_out() -> None:
+def test_sequences_of_other_lengths_are_refused_with_the_way_out():
     data, _ = layer("LSTM", lengths=3)
     with pytest.raises(ModelError, match="sequences must all have the 5 steps of the input") as caught:
         read_onnx(data, "net.onnx")
     assert "pad them, or split the batch" in str(caught.value)
 
 
-def test_an_unknown_activation_is_named() -> None:
+def test_an_unknown_activation_is_named():
     data, _ = layer("RNN", activations=["Gelu"])
     with pytest.raises(ModelError, match="activations Gelu are not supported"):
         read_onnx(data, "net.onnx")
@@ -206,14 +205,14 @@ LSTM_FILES = {
 
 
 @pytest.mark.parametrize("name", LSTM_FILES)
-def test_an_lstm_gives_what_litert_gives_from_run_to_run(name: str) -> None:
+def test_an_lstm_gives_what_litert_gives_from_run_to_run(name):
     graph = run_meaning(read_tflite(LSTM_FILES[name], "lstm.tflite", "tflm")).graph
     inputs = LSTM_RNG.standard_normal((3, *graph.types["x"].shape)).astype(np.float32)
     made = [values["y"] for values in run_series(graph, ({"x": x} for x in inputs))]
     assert np.allclose(made, run_litert(LSTM_FILES[name], inputs), rtol=0, atol=1e-5)
 
 
-def test_the_steps_of_one_sequence_are_two_layers_and_what_is_cut_out_of_them() -> None:
+def test_the_steps_of_one_sequence_are_two_layers_and_what_is_cut_out_of_them():
     made = ops(read_tflite(LSTM_FILES["one sequence"], "lstm.tflite", "tflm"))
     assert made[:2] == ["conv2d", "recurrent"]
     assert set(made[2:]) == {"rearrange"}
@@ -339,7 +338,7 @@ def outputs_of(data: bytes, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_recurrent_operators_give_what_litert_gives_from_run_to_run(name: str) -> None:
+def test_other_recurrent_operators_give_what_litert_gives_from_run_to_run(name):
     data = OTHERS[name]()
     shape = read_tflite(data, "rnn.tflite", "tflm").types["x"].shape
     inputs = (RNG.standard_normal((3, *shape)) + 1.5).astype(np.float32)
@@ -348,7 +347,7 @@ def test_other_recurrent_operators_give_what_litert_gives_from_run_to_run(name: 
 
 
 @pytest.mark.parametrize("name", HYBRID)
-def test_int8_weights_of_float_layers_are_as_near_as_litert_rounds_their_inputs(name: str) -> None:
+def test_int8_weights_of_float_layers_are_as_near_as_litert_rounds_their_inputs(name):
     """LiteRT quantizes each row of inputs and hidden values to 8 bits; here they stay float."""
     data = HYBRID[name]()
     shape = read_tflite(data, "rnn.tflite", "tflm").types["x"].shape
@@ -357,7 +356,7 @@ def test_int8_weights_of_float_layers_are_as_near_as_litert_rounds_their_inputs(
 
 
 @pytest.mark.parametrize("form", ["", "projection peepholes", "tied"])
-def test_both_directions_give_what_litert_gives_for_each(form: str) -> None:
+def test_both_directions_give_what_litert_gives_for_each(form):
     """LiteRT's kernel of both reads memory that it has not set, and results change from run to run."""
     inputs = (RNG.standard_normal((3, 2, STEPS, DEPTH)) + 1.5).astype(np.float32)
     forward = run_litert(lstm_of(form), inputs)
@@ -402,7 +401,7 @@ MISFITS = {
 
 
 @pytest.mark.parametrize("change", MISFITS)
-def test_recurrent_operators_that_do_not_fit_are_refused(change: str) -> None:
+def test_recurrent_operators_that_do_not_fit_are_refused(change):
     with pytest.raises(ModelError, match=MISFITS[change]):
         read_tflite(misfit(change), "rnn.tflite", "tflm")
 
@@ -416,7 +415,7 @@ def fake_quant(low: float = -0.7, high: float = 2.3, bits: int = 8, is_narrow: b
 
 
 @pytest.mark.parametrize("bits", [4, 8, 16])
-def test_fake_quantization_rounds_as_litert_does(bits: int) -> None:
+def test_fake_quantization_rounds_as_litert_does(bits):
     data = fake_quant(bits=bits)
     inputs = (2 * RNG.standard_normal((2, 1, 300))).astype(np.float32)
     ours, theirs = outputs_of(data, inputs)
@@ -426,16 +425,14 @@ def test_fake_quantization_rounds_as_litert_does(bits: int) -> None:
 @pytest.mark.parametrize(
     "fields", [{"low": 1.0, "high": 0.0}, {"low": 0.5}, {"high": np.inf}, {"bits": 0}, {"is_narrow": True}]
 )
-def test_fake_quantization_without_a_range_is_refused(fields: dict[str, float]) -> None:
+def test_fake_quantization_without_a_range_is_refused(fields):
     with pytest.raises(ModelError, match=r"range .* in .* bits"):
-        read_tflite(fake_quant(**fields), "fake.tflite", "tflm")  # type: ignore[arg-type]
+        read_tflite(fake_quant(**fields), "fake.tflite", "tflm")
 
 
 @pytest.mark.cc
 @pytest.mark.parametrize("form", ["int8 tied", "both merged projection peepholes"])
-def test_the_c_of_other_forms_is_verified_without_an_oracle_that_differs(
-    form: str, tmp_path: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_the_c_of_other_forms_is_verified_without_an_oracle_that_differs(form, tmp_path, run_deploy):
     (tmp_path / "m.tflite").write_bytes(lstm_of(form))
     outcome = run_deploy("verify", tmp_path / "m.tflite", "--board", "host")
     assert outcome.status == 0, outcome.err

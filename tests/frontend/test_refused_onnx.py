@@ -1,7 +1,5 @@
 """All that keeps an ONNX file from being compiled is said at once: operators, limits, open sizes, values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import helper
@@ -44,7 +42,7 @@ def refusal(data: bytes, **given: tuple[int, ...]) -> list[str]:
     return str(caught.value).splitlines()
 
 
-def test_operators_limits_values_and_open_sizes_are_named_together() -> None:
+def test_operators_limits_values_and_open_sizes_are_named_together():
     nodes = [
         MAKE("MaxRoiPool", ["x", "x"], ["a"], name="crop", pooled_shape=[1, 1]),
         MAKE("Relu", ["a"], ["b"]),
@@ -76,7 +74,7 @@ def test_operators_limits_values_and_open_sizes_are_named_together() -> None:
     ]
 
 
-def test_an_operator_that_nobody_knows_has_two_ways_out() -> None:
+def test_an_operator_that_nobody_knows_has_two_ways_out():
     told = refusal(file_of([MAKE("Warp", ["x"], ["y"], domain="own")], [info("x", 3)], ["y"]))
     assert told[0] == "error: ONNX operator own.Warp is not supported"
     assert told[2:4] == [
@@ -85,7 +83,7 @@ def test_an_operator_that_nobody_knows_has_two_ways_out() -> None:
     ]
 
 
-def test_broken_limits_alone_are_counted() -> None:
+def test_broken_limits_alone_are_counted():
     nodes = [
         MAKE("Reshape", ["x", "shape"], ["a"]),
         MAKE("Relu", ["a"], ["b"]),
@@ -103,14 +101,14 @@ def test_broken_limits_alone_are_counted() -> None:
     ]
 
 
-def test_the_first_of_very_many_are_named() -> None:
+def test_the_first_of_very_many_are_named():
     nodes = [MAKE("Transpose", ["x"], [f"y{number}"], perm=[0, 0]) for number in range(60)]
     told = refusal(file_of(nodes, [info("x", 2, 3)], ["y0"]))
     assert told[0] == "error: 50 problems prevent compilation"
     assert told[-2] == "  reading stopped after 50 problems"
 
 
-def test_open_sizes_alone_have_one_line_to_copy() -> None:
+def test_open_sizes_alone_have_one_line_to_copy():
     data = file_of([MAKE("Add", ["x", "z"], ["y"])], [info("x", "frames", 5), info("z", "rows", 5)], ["y"])
     assert refusal(data) == [
         'error: input "x" has the shape [frames, 5] and "z" has the shape [rows, 5]: '
@@ -120,7 +118,7 @@ def test_open_sizes_alone_have_one_line_to_copy() -> None:
     ]
 
 
-def test_what_only_the_user_can_know_is_guessed_and_said_to_be_a_guess() -> None:
+def test_what_only_the_user_can_know_is_guessed_and_said_to_be_a_guess():
     data = file_of([MAKE("Relu", ["x"], ["y"])], [info("x", "batch", 3, "height", "width")], ["y"])
     assert refusal(data)[-3:] == [
         "  hint: set them: --shape x=1,3,224,224",
@@ -129,7 +127,7 @@ def test_what_only_the_user_can_know_is_guessed_and_said_to_be_a_guess() -> None
     ]
 
 
-def test_a_name_is_the_same_size_wherever_it_stands() -> None:
+def test_a_name_is_the_same_size_wherever_it_stands():
     inputs = [info("x", "batch", "steps"), info("state", 2, "batch", "steps"), info("z", "n", "")]
     nodes = [MAKE("Add", ["x", "state"], ["a"]), MAKE("Add", ["a", "z"], ["y"])]
     assert refusal(file_of(nodes, inputs, ["y"]))[-3:] == [
@@ -139,14 +137,14 @@ def test_a_name_is_the_same_size_wherever_it_stands() -> None:
     ]
 
 
-def test_behind_sizes_that_nobody_can_guess_only_operators_are_named() -> None:
+def test_behind_sizes_that_nobody_can_guess_only_operators_are_named():
     nodes = [MAKE("StringConcat", ["x", "x"], ["a"]), MAKE("Transpose", ["x"], ["b"], perm=[0, 0])]
     told = refusal(file_of(nodes, [info("x", 1, "width")], ["a", "b"]))
     assert told[0] == "error: ONNX operator StringConcat is not supported"
     assert not any("Transpose" in line for line in told)
 
 
-def test_an_operator_in_a_function_and_in_a_branch_is_named_with_the_way_to_it() -> None:
+def test_an_operator_in_a_function_and_in_a_branch_is_named_with_the_way_to_it():
     inner = [MAKE("MaxRoiPool", ["p", "p"], ["q"], name="crop", pooled_shape=[1, 1])]
     function = helper.make_function("own", "Block", ["p"], ["q"], inner, [helper.make_opsetid("", 19)])
     branch = helper.make_graph([MAKE("StringConcat", ["x", "x"], ["u"])], "branch", [], [info("u")])
@@ -164,7 +162,7 @@ def test_an_operator_in_a_function_and_in_a_branch_is_named_with_the_way_to_it()
     assert read_onnx(data, "net.onnx").outputs == ("c",), "a branch that is not taken may hold anything"
 
 
-def test_two_limits_in_one_body_are_both_named() -> None:
+def test_two_limits_in_one_body_are_both_named():
     nodes = [MAKE("Transpose", ["x"], [name], perm=[0, 0]) for name in "uv"]
     branch = helper.make_graph([*nodes, MAKE("Add", ["u", "v"], ["w"])], "branch", [], [info("w")])
     made = MAKE("If", ["taken"], ["y"], name="if", then_branch=branch, else_branch=branch)
@@ -195,7 +193,7 @@ def tflite_refusal(data: bytes) -> ModelError:
     return caught.value
 
 
-def test_broken_limits_are_named_together() -> None:
+def test_broken_limits_are_named_together():
     error = tflite_refusal(model("L2_POOL_2D", "RELU", "NEG", "LOGISTIC"))
     assert error.what == "3 operators cannot be compiled"
     assert error.where.splitlines() == [
@@ -211,7 +209,7 @@ def test_broken_limits_are_named_together() -> None:
     ]
 
 
-def test_unsupported_operators_and_broken_limits_are_named_together() -> None:
+def test_unsupported_operators_and_broken_limits_are_named_together():
     error = tflite_refusal(model("RFFT2D", "NEG"))
     assert error.what == "TFLite operator RFFT2D is not supported"
     assert [line.split(":")[0] for line in error.where.splitlines()[:3]] == [
@@ -221,7 +219,7 @@ def test_unsupported_operators_and_broken_limits_are_named_together() -> None:
     ]
 
 
-def test_what_only_follows_from_a_refusal_is_not_told() -> None:
+def test_what_only_follows_from_a_refusal_is_not_told():
     build = ModelBuilder()
     x = build.input("x", (1, 4), 0.5)
     y = build.operator("NEG", 1, (x,), [FileTensor("y", (1, 4), "int8", (0.5,), (3,))])
@@ -242,6 +240,6 @@ def test_what_only_follows_from_a_refusal_is_not_told() -> None:
         ),
     ],
 )
-def test_an_operator_of_another_compiler_says_which_file_to_give(code: str, why: str) -> None:
+def test_an_operator_of_another_compiler_says_which_file_to_give(code, why):
     error = tflite_refusal(model(f"CUSTOM {code}"))
     assert error.where.splitlines()[1] == f'CUSTOM {code}, {why}: node 0 "layer0/out"'

@@ -1,7 +1,5 @@
 """Resized images equal ONNX Runtime's: floats and integers, also if a scale times a length is no integer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -54,7 +52,7 @@ def distance(data: bytes, shape: Sequence[int]) -> float:
 
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
 @pytest.mark.parametrize("transformation", MODES)
-def test_images_are_those_of_onnx_runtime(mode: str, transformation: str) -> None:
+def test_images_are_those_of_onnx_runtime(mode, transformation):
     attributes: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": transformation}
     files = [(shape, resize(shape, scales, **attributes)) for shape, scales in product(SHAPES, SCALES)]
     files += [(shape, resize(shape, (), sizes, **attributes)) for shape, sizes in product(SHAPES, SIZES)]
@@ -63,9 +61,7 @@ def test_images_are_those_of_onnx_runtime(mode: str, transformation: str) -> Non
 
 @pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
 @pytest.mark.parametrize("transformation", MODES[:3])
-def test_places_near_the_middle_of_two_elements_go_where_they_go_in_onnx_runtime(
-    rounding: str, transformation: str
-) -> None:
+def test_places_near_the_middle_of_two_elements_go_where_they_go_in_onnx_runtime(rounding, transformation):
     attributes: dict[str, Any] = {
         "mode": "nearest",
         "coordinate_transformation_mode": transformation,
@@ -79,12 +75,12 @@ def test_places_near_the_middle_of_two_elements_go_where_they_go_in_onnx_runtime
 @pytest.mark.parametrize("scale", [0.7, 0.3, 0.1, 1 / 3, 0.9])
 @pytest.mark.parametrize("length", [10, 13, 30])
 @pytest.mark.parametrize("version", [10, 13])
-def test_lengths_are_found_in_single_precision(scale: float, length: int, version: int) -> None:
+def test_lengths_are_found_in_single_precision(scale, length, version):
     shape = (1, 1, 3, length)
     assert distance(resize(shape, (1, scale), version=version, mode="nearest"), shape) == 0
 
 
-def test_corners_of_a_file_with_a_region_leave_other_dimensions_alone() -> None:
+def test_corners_of_a_file_with_a_region_leave_other_dimensions_alone():
     """As exporters of set 11 write it: an empty region, which concerns crops alone."""
     shape = (1, 2, 3, 4)
     node = helper.make_node(
@@ -115,7 +111,7 @@ def test_corners_of_a_file_with_a_region_leave_other_dimensions_alone() -> None:
         ({"scales": (np.nan, 1)}, "scales [1.0, 1.0, nan, 1.0] do not fit 4 dimensions"),
     ],
 )
-def test_results_without_elements_or_with_too_many_are_refused(given: dict[str, Any], wanted: str) -> None:
+def test_results_without_elements_or_with_too_many_are_refused(given, wanted):
     with pytest.raises(ModelError) as caught:
         read_onnx(resize((1, 3, 1, 6), **given, mode="linear"), "net.onnx")
     assert caught.value.what == wanted
@@ -136,9 +132,7 @@ def resized(dtype: type[np.generic], mode: str, *scales: float) -> tuple[bytes, 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32])
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
 @pytest.mark.parametrize("scales", [(2, 2), (4, 2), (0.5, 0.5)])
-def test_integers_are_those_of_onnx_runtime(
-    dtype: type[np.generic], mode: str, scales: tuple[float, ...]
-) -> None:
+def test_integers_are_those_of_onnx_runtime(dtype, mode, scales):
     """By powers of two all shares are exact."""
     data, x = resized(dtype, mode, *scales)
     made = run_graph(read_onnx(data, "net.onnx"), {"x": x})["y"]

@@ -1,7 +1,5 @@
 """Lists of rows that loops make, as converters write Keras' recurrent layers: LiteRT's results, no copies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from litert_oracle import run_litert
@@ -63,7 +61,7 @@ def layer(steps: int, returns: str) -> bytes:
     return build.finish(y, called=[condition, step(steps, rng)])
 
 
-def step(steps: int, rng: np.random.Generator):  # type: ignore[no-untyped-def]
+def step(steps: int, rng: np.random.Generator):
     body = ModelBuilder("body")
 
     def numbers(name: str, *values: int) -> str:
@@ -107,7 +105,7 @@ def step(steps: int, rng: np.random.Generator):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("returns", ["last row", "all rows"])
 @pytest.mark.parametrize("steps", [1, 2, 5])
-def test_a_recurrent_layer_gives_what_litert_gives(steps: int, returns: str) -> None:
+def test_a_recurrent_layer_gives_what_litert_gives(steps, returns):
     data = layer(steps, returns)
     graph = read_tflite(data, "net.tflite", "litert-ref")
     verify(graph)
@@ -120,7 +118,7 @@ def test_a_recurrent_layer_gives_what_litert_gives(steps: int, returns: str) -> 
 
 
 @pytest.mark.parametrize("returns", ["last row", "all rows"])
-def test_no_rows_are_joined_and_the_steps_are_one_layer(returns: str) -> None:
+def test_no_rows_are_joined_and_the_steps_are_one_layer(returns):
     graph = run_meaning(read_tflite(layer(5, returns), "net.tflite")).graph
     names = [node.op.name for node in graph.nodes]
     assert (names.count("concat"), names.count("recurrent")) == (0, 1)

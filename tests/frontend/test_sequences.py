@@ -1,7 +1,5 @@
 """Sequences of tensors and optional inputs: resolved while the file is read, or refused."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -108,7 +106,7 @@ def file_of(nodes: list[NodeProto], result: helper.ValueInfoProto, position: boo
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_lists_of_tensors_give_what_onnx_runtime_gives(name: str) -> None:
+def test_lists_of_tensors_give_what_onnx_runtime_gives(name):
     data = file_of(NETWORKS[name], info("y", TensorProto.FLOAT))
     (wanted,) = run_onnx(data, {"x": X})
     made = run_graph(read_onnx(data, "lists.onnx"), {"x": X})["y"]
@@ -116,7 +114,7 @@ def test_lists_of_tensors_give_what_onnx_runtime_gives(name: str) -> None:
     assert np.allclose(made, wanted, rtol=1e-6)
 
 
-def test_a_part_taken_from_a_list_is_one_copy() -> None:
+def test_a_part_taken_from_a_list_is_one_copy():
     data = file_of(NETWORKS["parts of one size, the last smaller"], info("y", TensorProto.FLOAT))
     graph = run_meaning(read_onnx(data, "lists.onnx")).graph
     (part,) = (node.op for node in graph.nodes if not isinstance(node.op, Reshape))
@@ -171,15 +169,13 @@ def test_a_part_taken_from_a_list_is_one_copy() -> None:
         ),
     ],
 )
-def test_what_no_list_can_give_is_refused(
-    nodes: list[NodeProto], result: helper.ValueInfoProto, what: str
-) -> None:
+def test_what_no_list_can_give_is_refused(nodes, result, what):
     with pytest.raises(ModelError) as error:
         read_onnx(file_of(nodes, result), "lists.onnx")
     assert what in error.value.what
 
 
-def test_a_place_that_comes_with_the_run_is_refused_with_the_option_that_fixes_it() -> None:
+def test_a_place_that_comes_with_the_run_is_refused_with_the_option_that_fixes_it():
     data = file_of([SPLIT, MAKE("SequenceAt", ["s", "p"], ["y"])], info("y", TensorProto.FLOAT), True)
     with pytest.raises(ModelError, match='its position "p" must be known') as error:
         read_onnx(data, "lists.onnx")
@@ -237,14 +233,14 @@ CHOSEN = file_of_types(
 )
 
 
-def test_a_sequence_of_given_length_is_so_many_inputs() -> None:
+def test_a_sequence_of_given_length_is_so_many_inputs():
     graph = read_onnx(JOINED, "net.onnx", shapes={"x": (3,)})
     assert graph.inputs == ("x_0", "x_1", "x_2")
     made = run_graph(graph, dict(zip(graph.inputs, PARTS, strict=True)))
     assert np.array_equal(made["y"], np.concatenate(PARTS))
 
 
-def test_tensors_of_several_sizes_become_as_many_outputs() -> None:
+def test_tensors_of_several_sizes_become_as_many_outputs():
     parts = [np.arange(size, dtype=np.float32) for size in (1, 3)]
     graph = read_onnx(MAPPED, "net.onnx", shapes={"x": (2,), "x_0": (1,), "x_1": (3,)})
     made = run_graph(graph, {"x_0": parts[0], "x_1": parts[1]})
@@ -254,42 +250,40 @@ def test_tensors_of_several_sizes_become_as_many_outputs() -> None:
 
 
 @pytest.mark.parametrize(("shapes", "wanted"), [({}, [0, 0]), ({"z": (2,)}, [6, 8])])
-def test_an_optional_input_is_there_where_its_shape_is_given(
-    shapes: dict[str, tuple[int, ...]], wanted: list[float]
-) -> None:
+def test_an_optional_input_is_there_where_its_shape_is_given(shapes, wanted):
     graph = read_onnx(CHOSEN, "net.onnx", shapes=shapes)
     assert graph.inputs == ("x", *shapes)
     inputs = {"x": np.asarray([1, 2], np.float32), "z": np.asarray([5, 6], np.float32)}
     assert run_graph(graph, {name: inputs[name] for name in graph.inputs})["y"].tolist() == wanted
 
 
-def test_a_sequence_without_its_length_is_refused_with_the_option_that_gives_it() -> None:
+def test_a_sequence_without_its_length_is_refused_with_the_option_that_gives_it():
     with pytest.raises(LeftOpenError, match="its number of tensors must be known") as error:
         read_onnx(JOINED, "net.onnx")
     assert error.value.hint == 'set it: --shape x=1 for one, the input "x_0"'
     assert error.value.options == "--shape x=1"
 
 
-def test_sizes_of_its_tensors_that_the_file_leaves_open_are_asked_for() -> None:
+def test_sizes_of_its_tensors_that_the_file_leaves_open_are_asked_for():
     with pytest.raises(LeftOpenError, match=r'input "x_0" has the shape \[rows\]') as error:
         read_onnx(MAPPED, "net.onnx", shapes={"x": (1,)})
     assert error.value.options.startswith("--shape x_0=")
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (5000,), ()])
-def test_a_shape_that_is_not_a_length_is_refused(shape: tuple[int, ...]) -> None:
+def test_a_shape_that_is_not_a_length_is_refused(shape):
     with pytest.raises(ModelError, match="is not the length of a sequence, up to 4,096") as error:
         read_onnx(JOINED, "net.onnx", shapes={"x": shape})
     assert error.value.hint == "set its number of tensors:  --shape x=3"
 
 
-def test_a_tensor_of_a_sequence_that_is_called_as_an_input_is_refused() -> None:
+def test_a_tensor_of_a_sequence_that_is_called_as_an_input_is_refused():
     nodes = [MAKE("Neg", ["y_1"], ["n"]), MAKE("SequenceConstruct", ["n", "n"], ["y"])]
     with pytest.raises(ModelError, match="two with the same name"):
         read_onnx(file_of_types(nodes, {"y_1": PLAIN}, {"y": LIST}), "net.onnx")
 
 
-def test_an_output_without_elements_is_left_out() -> None:
+def test_an_output_without_elements_is_left_out():
     nodes = [MAKE("Split", ["x"], ["all", "none"], axis=0, num_outputs=2), MAKE("Neg", ["x"], ["y"])]
     one = helper.make_tensor_type_proto(TensorProto.FLOAT, [1])
     graph = read_onnx(file_of_types(nodes, {"x": one}, {"all": OPEN, "none": OPEN, "y": OPEN}), "net.onnx")

@@ -1,7 +1,5 @@
 """Shapes that files compute, declare wrongly, shrink or leave to the run: worked out, or refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -50,11 +48,11 @@ def flattened() -> Graph:
     return read(model, y)
 
 
-def test_a_shape_made_by_operators_is_as_good_as_a_constant() -> None:
+def test_a_shape_made_by_operators_is_as_good_as_a_constant():
     assert [(node.op.name, node.outputs) for node in flattened().nodes] == [("reshape", ("y",))]
 
 
-def test_an_output_delivered_twice_has_two_names() -> None:
+def test_an_output_delivered_twice_has_two_names():
     model = ModelBuilder()
     x = model.input("x", (1, 4), 0.5, 3)
     y = model.operator("RELU", 1, (x,), [FileTensor("y", (1, 4), "int8", (0.5,), (3,))])
@@ -97,7 +95,7 @@ def dilated(layer: str, dtype: str = "int8", crop: int = 0) -> bytes:
     ("layer", "dtype"),
     [("", "int8"), ("", "uint8"), ("RELU", "int8"), ("MAX_POOL_2D", "int8"), ("CONV_2D", "int8")],
 )
-def test_results_are_those_of_litert(layer: str, dtype: str) -> None:
+def test_results_are_those_of_litert(layer, dtype):
     data = dilated(layer, dtype)
     graph = read_tflite(data, "net.tflite", "litert-ref")
     verify(graph)
@@ -108,7 +106,7 @@ def test_results_are_those_of_litert(layer: str, dtype: str) -> None:
         assert made.tolist() == wanted.tolist()
 
 
-def test_behind_another_operator_it_is_reported() -> None:
+def test_behind_another_operator_it_is_reported():
     with pytest.raises(ModelError, match="L2_NORMALIZATION"):
         read_tflite(dilated("L2_NORMALIZATION"), "net.tflite")
 
@@ -148,7 +146,7 @@ def boxes(sizes: tuple[int, ...]) -> bytes:
 
 
 @pytest.mark.parametrize("sizes", [(-1, 2), (-1, 6)])
-def test_lists_of_boxes_are_as_long_as_litert_makes_them(sizes: tuple[int, ...]) -> None:
+def test_lists_of_boxes_are_as_long_as_litert_makes_them(sizes):
     data, rng = boxes(sizes), np.random.default_rng(3)
     graph = read_tflite(data, "net.tflite", "litert-ref")
     verify(graph)
@@ -159,19 +157,19 @@ def test_lists_of_boxes_are_as_long_as_litert_makes_them(sizes: tuple[int, ...])
     np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-6)  # type: ignore[arg-type]
 
 
-def test_a_shape_that_does_not_hold_the_elements_is_reported() -> None:
+def test_a_shape_that_does_not_hold_the_elements_is_reported():
     with pytest.raises(ModelError, match="the number of elements must stay the same"):
         read_tflite(boxes((-1, 5)), "net.tflite")
 
 
-def test_crops_that_leave_nothing_are_reported() -> None:
+def test_crops_that_leave_nothing_are_reported():
     with pytest.raises(ModelError) as caught:
         read_tflite(dilated("", crop=10), "net.tflite")
     assert caught.value.what == "crops [0, 1, 10, 0] do not fit [1, 8, 10, 2]"
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_bounds_that_are_not_integers_are_reported(number: int) -> None:
+def test_bounds_that_are_not_integers_are_reported(number):
     build = ModelBuilder()
     x = build.input("x", (4,), dtype="float32")
     bounds = [np.array([0], np.int32), np.array([2], np.int32)]
@@ -182,7 +180,7 @@ def test_bounds_that_are_not_integers_are_reported(number: int) -> None:
         read_tflite(build.finish(build.operator("SLICE", 1, reads, made)), "net.tflite")
 
 
-def test_blocks_that_are_not_integers_are_reported() -> None:
+def test_blocks_that_are_not_integers_are_reported():
     build = ModelBuilder()
     x = build.input("x", (1, 4, 4, 1), dtype="float32")
     blocks = build.constant("blocks", np.array([np.nan, 2], np.float32))
@@ -213,9 +211,7 @@ def shrunk(begin: int, step: int = 1, begin_mask: int = 0) -> bytes:
 @pytest.mark.parametrize(
     ("begin", "begin_mask", "place"), [(2, 0, 2), (2, 1, 0), (-1, 0, 3), (-1, 1, 0), (9, 1, 0)]
 )
-def test_it_is_where_the_slice_begins_or_the_first_of_an_open_one(
-    begin: int, begin_mask: int, place: int
-) -> None:
+def test_it_is_where_the_slice_begins_or_the_first_of_an_open_one(begin, begin_mask, place):
     data = shrunk(begin, begin_mask=begin_mask)
     made = next(iter(run_graph(parse_model(data, "model.tflite", "tflm"), {"x": ARRAY}).values()))
     np.testing.assert_array_equal(made, ARRAY[place])
@@ -223,7 +219,7 @@ def test_it_is_where_the_slice_begins_or_the_first_of_an_open_one(
 
 
 @pytest.mark.parametrize(("begin", "step"), [(4, 1), (-5, 1), (2, -1)])
-def test_an_element_that_is_not_there_is_refused(begin: int, step: int) -> None:
+def test_an_element_that_is_not_there_is_refused(begin, step):
     refused(
         lambda: parse_model(shrunk(begin, step), "model.tflite", "tflm"),
         f'4 {begin} {step} dimension shrunk element STRIDED_SLICE #0 "y" model.tflite looks corrupted',
@@ -253,26 +249,26 @@ def model(code: str, outputs: Sequence[FileTensor], is_known: bool = True) -> by
 
 
 @pytest.mark.parametrize("code", OUTPUTS)
-def test_results_of_known_data_are_constants(code: str) -> None:
+def test_results_of_known_data_are_constants(code):
     graph = parse_model(model(code, OUTPUTS[code]), "known.tflite", "tflm")
     zeros = np.zeros(OUTPUTS[code][0].shape, OUTPUTS[code][0].dtype)
     assert run_graph(graph, {"x": zeros})[graph.outputs[0]].tolist() == WANTED[code]
 
 
 @pytest.mark.parametrize("code", OUTPUTS)
-def test_results_of_a_size_that_the_input_decides_are_refused(code: str) -> None:
+def test_results_of_a_size_that_the_input_decides_are_refused(code):
     with pytest.raises(ModelError, match="the size of its result, and it depends on the input") as caught:
         parse_model(model(code, OUTPUTS[code], is_known=False), "open.tflite", "tflm")
     assert code in caught.value.where
     assert caught.value.hint
 
 
-def test_a_declared_size_that_is_not_that_of_the_data_is_refused() -> None:
+def test_a_declared_size_that_is_not_that_of_the_data_is_refused():
     with pytest.raises(ModelError, match=r"makes shape \[3, 1\], the file declares \[1, 1\]"):
         parse_model(model("WHERE", [FileTensor("places", (1, 1), "int64")]), "declared.tflite", "tflm")
 
 
-def test_updates_that_may_have_the_same_place_are_limited() -> None:
+def test_updates_that_may_have_the_same_place_are_limited():
     build = ModelBuilder("scatter")
     for name, shape, dtype in (("places", (70, 1), "int32"), ("updates", (70,), "float32")):
         build.tensors[name] = FileTensor(name, shape, dtype)

@@ -1,7 +1,5 @@
 """Operators that become simpler ones: activations, comparisons, means, norms, quantized sums."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -47,7 +45,7 @@ UNARY: dict[str, tuple[str, dict[str, float], str, str, tuple[float, int], Op]] 
 
 
 @pytest.mark.parametrize("code", UNARY)
-def test_a_function_of_one_element_is_one_op(code: str) -> None:
+def test_a_function_of_one_element_is_one_op(code):
     options, fields, source, result, (scale, zero_point), op = UNARY[code]
     model = ModelBuilder()
     x = model.input("x", (1, 4), 0.5, 3, source)
@@ -57,7 +55,7 @@ def test_a_function_of_one_element_is_one_op(code: str) -> None:
 
 
 @pytest.mark.parametrize(("code", "op"), [("ADD", Add), ("SUB", Sub), ("MUL", Mul)])
-def test_arithmetic_keeps_its_activation_and_its_order(code: str, op: type[Add]) -> None:
+def test_arithmetic_keeps_its_activation_and_its_order(code, op):
     model = ModelBuilder()
     a, b = model.input("a", (1, 4), 0.5, 3), model.input("b", (1, 4), 0.5, 3)
     options, fields = f"{code.capitalize()}Options", {"FusedActivationFunction": 1}
@@ -74,24 +72,24 @@ def added(first: tuple[int, ...], second: tuple[int, ...], is_constant: bool) ->
     return read(model, model.add(a, b, scale=1.0))
 
 
-def test_a_constant_gets_as_many_dimensions_as_the_result() -> None:
+def test_a_constant_gets_as_many_dimensions_as_the_result():
     graph = added((1, 4, 5, 3), (3,), is_constant=True)
     assert [node.op.name for node in graph.nodes] == ["add"]
     assert graph.types[graph.nodes[0].reads[1]].shape == (1, 1, 1, 3)
 
 
-def test_an_input_gets_them_by_a_reshape() -> None:
+def test_an_input_gets_them_by_a_reshape():
     graph = added((1, 4, 5, 3), (3,), is_constant=False)
     assert [node.op.name for node in graph.nodes] == ["reshape", "add"]
 
 
-def test_a_constant_that_is_repeated_gets_all_dimensions_but_no_more_elements() -> None:
+def test_a_constant_that_is_repeated_gets_all_dimensions_but_no_more_elements():
     graph = added((2, 3, 4), (3, 4), is_constant=True)
     assert [node.op.name for node in graph.nodes] == ["add"]
     assert graph.constants[graph.nodes[0].reads[1]].shape == (1, 3, 4)
 
 
-def test_an_input_that_is_repeated_is_only_looked_at_with_all_dimensions() -> None:
+def test_an_input_that_is_repeated_is_only_looked_at_with_all_dimensions():
     graph = added((2, 3, 4), (3, 4), is_constant=False)
     assert [node.op.name for node in graph.nodes] == ["reshape", "add"]
 
@@ -116,18 +114,16 @@ def mean(shape: tuple[int, ...], axes: list[int], result: tuple[int, ...], scale
         ((7,), [0], (), Mean((2,))),
     ],
 )
-def test_any_mean_is_one_over_the_rows_or_columns_of_an_image(
-    shape: tuple[int, ...], axes: list[int], result: tuple[int, ...], op: Op
-) -> None:
+def test_any_mean_is_one_over_the_rows_or_columns_of_an_image(shape, axes, result, op):
     assert mean(shape, axes, result) == [op]
 
 
-def test_axes_that_lie_apart_are_brought_together_first() -> None:
+def test_axes_that_lie_apart_are_brought_together_first():
     assert [op.name for op in mean((2, 3, 4), [0, 2], (3,))] == ["rearrange", "mean"]
 
 
 @pytest.mark.parametrize(("scale", "ops"), [(0.5, []), (0.25, [Quantize()])])
-def test_the_mean_of_one_element_is_at_most_a_change_of_quantisation(scale: float, ops: list[Op]) -> None:
+def test_the_mean_of_one_element_is_at_most_a_change_of_quantisation(scale, ops):
     assert mean((1, 1, 1, 3), [1, 2], (1, 3), scale) == ops
 
 
@@ -144,18 +140,18 @@ def made(code: str, shape: tuple[int, ...], options: str | None = None, **attrib
     return run_graph(graph, {"x": X})["y"]
 
 
-def test_log_softmax_is_the_logarithm_of_softmax() -> None:
+def test_log_softmax_is_the_logarithm_of_softmax():
     powers = np.exp(X.astype(np.float64))
     wanted = np.log(powers / powers.sum(-1, keepdims=True))
     assert np.allclose(made("LOG_SOFTMAX", X.shape), wanted, atol=1e-6)
 
 
-def test_an_l2_normalised_vector_has_length_one() -> None:
+def test_an_l2_normalised_vector_has_length_one():
     y = made("L2_NORMALIZATION", X.shape)
     assert np.allclose((y * y).sum(-1), 1, atol=1e-6)  # type: ignore[operator]
 
 
-def test_an_l2_pool_is_the_root_of_the_mean_square() -> None:
+def test_an_l2_pool_is_the_root_of_the_mean_square():
     y = made(
         "L2_POOL_2D",
         (1, 1, 1, 2),
@@ -169,7 +165,7 @@ def test_an_l2_pool_is_the_root_of_the_mean_square() -> None:
     assert np.allclose(y.reshape(-1), np.sqrt((X * X).mean((0, 1, 2))), atol=1e-6)
 
 
-def test_pools_of_squares_of_integers_are_refused_with_the_way_out() -> None:
+def test_pools_of_squares_of_integers_are_refused_with_the_way_out():
     build = ModelBuilder()
     x = build.input("x", (1, 4, 4, 1), 0.5)
     y = build.operator(
@@ -196,14 +192,14 @@ def quantised_sum(term_count: int, scale: float, zero_point: int) -> tuple[list[
 
 @pytest.mark.parametrize("term_count", [2, 3, 15])
 @pytest.mark.parametrize("zero_point", [0, 5])
-def test_a_quantised_sum_of_many_is_rounded_once(term_count: int, zero_point: int) -> None:
+def test_a_quantised_sum_of_many_is_rounded_once(term_count, zero_point):
     terms, y = quantised_sum(term_count, 0.11, zero_point)
     total = np.sum([t.astype(np.int64) for t in terms], axis=0) - (term_count + 1) * zero_point
     exact = total * (float(np.float32(0.11)) / float(np.float32(0.3))) - 7
     assert np.abs(y - np.clip(exact, -128, 127)).max() < 0.5 + 1e-6
 
 
-def test_more_terms_than_fit_in_32_bits_are_refused() -> None:
+def test_more_terms_than_fit_in_32_bits_are_refused():
     with pytest.raises(ModelError) as refusal:
         quantised_sum(16, 0.11, 0)
     assert refusal.value.what == "a sum of 16 quantized i8 terms with 1 quantizations is not supported"
@@ -225,17 +221,17 @@ def repeated_shape(first: list[int], second: list[int]) -> list[int]:
     return [int(size) for size in made]
 
 
-def test_two_shapes_become_the_one_that_both_are_repeated_to() -> None:
+def test_two_shapes_become_the_one_that_both_are_repeated_to():
     assert repeated_shape([1, 5, 1, 7], [3, 1, 1, 7]) == [3, 5, 1, 7]
 
 
-def test_shapes_of_two_lengths_are_refused() -> None:
+def test_shapes_of_two_lengths_are_refused():
     with pytest.raises(ModelError) as refusal:
         repeated_shape([1, 5, 1, 7], [5, 1, 7])
     assert refusal.value.what == "shapes of [4] and [3] dimensions are not supported"
 
 
-def test_slopes_of_8_bits_go_with_data_of_16() -> None:
+def test_slopes_of_8_bits_go_with_data_of_16():
     build = ModelBuilder()
     x = build.input("x", (1, 4), 0.5, 0, "int16")
     slopes = build.constant("slopes", np.array([[2, -2, 1, 3]], np.int8), (0.25,))
@@ -245,7 +241,7 @@ def test_slopes_of_8_bits_go_with_data_of_16() -> None:
     assert made.tolist() == [[-50, 50, 100, -6]]
 
 
-def test_a_reshape_to_a_scalar_may_name_an_empty_shape() -> None:
+def test_a_reshape_to_a_scalar_may_name_an_empty_shape():
     build = ModelBuilder()
     x, shape = build.input("x", (1, 1), dtype="float32"), build.constant("shape", np.zeros((0,), np.int32))
     y = build.operator("RESHAPE", 1, (x, shape), [FileTensor("y", (), "float32")])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -145,11 +144,11 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_a_loop_gives_what_onnx_runtime_gives(name: str) -> None:
+def test_a_loop_gives_what_onnx_runtime_gives(name):
     check(LOOPS[name])
 
 
-def test_these_bodies_have_every_op_that_a_loop_may_have() -> None:
+def test_these_bodies_have_every_op_that_a_loop_may_have():
     graphs = [read_onnx(data, "net.onnx") for data in LOOPS.values()]
     found = {node.op.name for graph in graphs for loop in loops_of(graph) for node in loop.graph.nodes}
     assert found == OPS_IN_LOOPS
@@ -157,7 +156,7 @@ def test_these_bodies_have_every_op_that_a_loop_may_have() -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_loops_in_c_give_what_the_reference_gives(tmp_path: Path) -> None:
+def test_loops_in_c_give_what_the_reference_gives(tmp_path):
     for number, data in enumerate(LOOPS.values()):
         graph = read_onnx(data, "net.onnx")
         host = build(compiled(graph, PLAIN, CompileOptions(), "loop").sources, tmp_path / str(number))
@@ -166,7 +165,7 @@ def test_loops_in_c_give_what_the_reference_gives(tmp_path: Path) -> None:
         assert are_near(host.run(inputs), run_graph(graph, inputs))
 
 
-def test_a_state_space_model_of_64_steps_has_few_stages() -> None:
+def test_a_state_space_model_of_64_steps_has_few_stages():
     """Its states are kept for one step, and so are the rows before and after it."""
     graph = read_onnx(scan(BODIES["diagonal"], steps=64), "net.onnx")
     made = compiled(graph, DSP, CompileOptions(), "ssm")
@@ -181,7 +180,7 @@ OTHER_KERNELS = {
 
 
 @pytest.mark.parametrize("name", OTHER_KERNELS)
-def test_bodies_that_need_other_kernels_are_unrolled(name: str) -> None:
+def test_bodies_that_need_other_kernels_are_unrolled(name):
     """Nothing of the first attempt remains, so that names are those of unrolled steps."""
     data = scan(f"{OTHER_KERNELS[name]} s = Mul(k, decay) hn = Add(s, x) y = Relu(hn)")
     graph = read_onnx(data, "net.onnx")
@@ -198,13 +197,13 @@ def test_bodies_that_need_other_kernels_are_unrolled(name: str) -> None:
         ("scan_input_axes=[0,0],", "2, 1, 1, 1] axes and directions are listed for 1 inputs"),
     ],
 )
-def test_a_scan_whose_lists_do_not_fit_is_refused(ways: str, reason: str) -> None:
+def test_a_scan_whose_lists_do_not_fit_is_refused(ways, reason):
     with pytest.raises(ModelError) as caught:
         read_onnx(scan(BODIES["diagonal"], ways=ways), "net.onnx")
     assert reason in caught.value.what
 
 
-def test_a_scan_whose_body_lacks_a_state_is_refused() -> None:
+def test_a_scan_whose_body_lacks_a_state_is_refused():
     file = onnx.load_from_string(scan(BODIES["diagonal"]))
     (body,) = (each.g for each in file.graph.node[0].attribute if each.name == "body")
     del body.output[:]
@@ -228,7 +227,7 @@ UNROLLED = {
 
 
 @pytest.mark.parametrize("reason", UNROLLED)
-def test_a_loop_that_is_unrolled_says_why(reason: str, tmp_path: Path) -> None:
+def test_a_loop_that_is_unrolled_says_why(reason, tmp_path):
     path = tmp_path / "net.onnx"
     path.write_bytes(UNROLLED[reason])
     found = deploy.inspect(path)
@@ -240,11 +239,11 @@ def test_a_loop_that_is_unrolled_says_why(reason: str, tmp_path: Path) -> None:
     assert line == f"  unrolled   {told[0]}: {told[1]}"
 
 
-def test_a_loop_that_is_one_layer_needs_no_reason() -> None:
+def test_a_loop_that_is_one_layer_needs_no_reason():
     assert not read_onnx(LOOPS["matrix"], "net.onnx").unrolled
 
 
-def test_a_loop_is_the_same_after_its_text() -> None:
+def test_a_loop_is_the_same_after_its_text():
     graph = read_onnx(LOOPS["matrix"], "net.onnx")
     text = print_graph(graph)
     again = parse_graph(text)

@@ -1,9 +1,5 @@
 """Variables become states; calls, branches and loops that are decided beforehand are written out."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from tflite_builder import ModelBuilder
@@ -57,14 +53,14 @@ def counter(read_again: bool = False, begin: bool = True) -> bytes:
 
 
 @pytest.mark.parametrize("read_again", [False, True])
-def test_a_variable_goes_on_from_run_to_run(read_again: bool) -> None:
+def test_a_variable_goes_on_from_run_to_run(read_again):
     graph = read(counter(read_again))
     ones = {"x": np.ones(SHAPE, np.float32)}
     made = [next(iter(y.values())).tolist() for y in run_series(graph, [ones] * 3)]
     assert made == [[[11, 21, 31]], [[12, 22, 32]], [[13, 23, 33]]]
 
 
-def test_a_variable_that_nobody_begins_begins_with_zeros() -> None:
+def test_a_variable_that_nobody_begins_begins_with_zeros():
     (state,) = read(counter(begin=False)).states
     assert state.initial.tolist() == [[0, 0, 0]]
 
@@ -89,13 +85,13 @@ def run(data: bytes) -> list[list[float]]:
     return rows
 
 
-def test_a_call_is_written_out() -> None:
+def test_a_call_is_written_out():
     build = with_call("CALL", "CallOptions", Subgraph=1)
     assert run(build.finish("y", called=[doubling("double")])) == [[2, 4, 6]]
 
 
 @pytest.mark.parametrize(("condition", "wanted"), [(True, [[2, 4, 6]]), (False, [[1, 2, 3]])])
-def test_a_branch_that_is_known_is_taken(condition: bool, wanted: list[list[float]]) -> None:
+def test_a_branch_that_is_known_is_taken(condition, wanted):
     build = ModelBuilder()
     x = build.input("x", SHAPE, dtype="float32")
     which = build.constant("which", np.array([condition]))
@@ -106,7 +102,7 @@ def test_a_branch_that_is_known_is_taken(condition: bool, wanted: list[list[floa
     assert run(build.finish("y", called=[doubling("double"), kept])) == wanted
 
 
-def test_a_branch_that_depends_on_an_input_is_refused() -> None:
+def test_a_branch_that_depends_on_an_input_is_refused():
     build = ModelBuilder()
     which = build.input("which", (1,), dtype="bool")
     x = build.input("x", SHAPE, dtype="float32")
@@ -171,12 +167,12 @@ def never_called() -> bytes:
     return build.finish(build.operator("RELU", 1, (x,), [value("y")]), called=[doubling("double")])
 
 
-def test_the_first_subgraph_is_the_model_and_other_signatures_are_left_out() -> None:
+def test_the_first_subgraph_is_the_model_and_other_signatures_are_left_out():
     (node,) = read(never_called()).nodes
     assert node.op.name == "clamp"
 
 
-def test_a_loop_whose_end_is_known_is_written_out() -> None:
+def test_a_loop_whose_end_is_known_is_written_out():
     """while (turns != 0) { x += x; turns = turns * nothing }: once."""
     build = ModelBuilder()
     x = build.input("x", SHAPE, dtype="float32")
@@ -217,7 +213,7 @@ def test_a_loop_whose_end_is_known_is_written_out() -> None:
         ),
     ],
 )
-def test_what_cannot_be_written_out_is_refused(data: Callable[[], bytes], what: str) -> None:
+def test_what_cannot_be_written_out_is_refused(data, what):
     with pytest.raises(ModelError) as caught:
         read(data())
     assert caught.value.what == what

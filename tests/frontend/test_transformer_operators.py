@@ -1,7 +1,5 @@
 """Layers of language models become single ops if their form allows it, and match ONNX Runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,7 +73,7 @@ BY_DEFINITION: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", [*ONE_OP, *BY_DEFINITION])
-def test_a_layer_gives_what_onnx_runtime_gives(name: str) -> None:
+def test_a_layer_gives_what_onnx_runtime_gives(name):
     operator, operands, attributes = {**ONE_OP, **BY_DEFINITION}[name]
     data, values = file_of(operator, operands, **attributes)
     graph = read_onnx(data, "net.onnx")
@@ -85,14 +83,14 @@ def test_a_layer_gives_what_onnx_runtime_gives(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ONE_OP)
-def test_a_usual_form_is_one_op(name: str) -> None:
+def test_a_usual_form_is_one_op(name):
     operator, operands, attributes = ONE_OP[name]
     data, _ = file_of(operator, operands, **attributes)
     assert name.split(",")[0].split(" ")[0] in [node.op.name for node in read_onnx(data, "net.onnx").nodes]
 
 
 @pytest.mark.parametrize("name", BY_DEFINITION)
-def test_another_form_is_read_by_its_definition(name: str) -> None:
+def test_another_form_is_read_by_its_definition(name):
     operator, operands, attributes = BY_DEFINITION[name]
     data, _ = file_of(operator, operands, **attributes)
     made = {node.op.name for node in read_onnx(data, "net.onnx").nodes}

@@ -1,7 +1,5 @@
 """MediaPipe's transposed convolution with a bias: each pixel adds the kernel, scaled, to the result."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np
@@ -55,7 +53,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("image", "kernel", "stride", "padding"), CASES)
-def test_it_is_what_its_kernel_adds_up_to(image: Pair, kernel: Pair, stride: Pair, padding: int) -> None:
+def test_it_is_what_its_kernel_adds_up_to(image, kernel, stride, padding):
     graph = read_tflite(transpose_conv_bias(image, kernel, stride, padding), "net.tflite")
     verify(graph)
     x = np.random.default_rng(6).normal(size=(1, *image, COLOURS)).astype(np.float32)
@@ -64,7 +62,7 @@ def test_it_is_what_its_kernel_adds_up_to(image: Pair, kernel: Pair, stride: Pai
 
 
 @pytest.mark.parametrize("padding", [SAME, VALID])
-def test_it_is_litert_s_transposed_convolution_with_a_bias(padding: int) -> None:
+def test_it_is_litert_s_transposed_convolution_with_a_bias(padding):
     image, kernel, stride = (4, 6), (3, 3), (2, 2)
     size = size_of(image, kernel, stride, padding)
     build = ModelBuilder()
@@ -101,7 +99,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_such_an_operator_is_reported(name: str) -> None:
+def test_what_is_not_such_an_operator_is_reported(name):
     fields, what, hint = REFUSED[name]
     with pytest.raises(ModelError) as caught:
         read_tflite(transpose_conv_bias((4, 4), (2, 2), (2, 2), SAME, **fields), "net.tflite")  # type: ignore[arg-type]

@@ -1,7 +1,5 @@
 """Ensembles of trees equal ONNX Runtime: every branch, missing features; trees of one forest are one node."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -83,7 +81,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_trees_give_what_onnx_runtime_gives(name: str) -> None:
+def test_trees_give_what_onnx_runtime_gives(name):
     x = np.random.default_rng(3).normal(size=(12, 3)).astype(np.float32)
     x[:3] = SPLITS  # on the borders
     x[3] = np.nan if name == "missing features" else 0
@@ -104,7 +102,7 @@ def test_trees_give_what_onnx_runtime_gives(name: str) -> None:
         (classifier([0, 1], 0.0, base_values=[1.0]), "1 base scores do not fit 2 classes"),
     ],
 )
-def test_trees_that_do_not_fit_are_refused(data: bytes, what: str) -> None:
+def test_trees_that_do_not_fit_are_refused(data, what):
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
     assert caught.value.what == what
@@ -117,7 +115,7 @@ def table_bytes(data: bytes) -> list[int]:
     return sorted((array.nbytes for array in tables), reverse=True)
 
 
-def test_tables_of_branches_have_no_rows_for_leaves_and_are_no_wider_than_their_numbers() -> None:
+def test_tables_of_branches_have_no_rows_for_leaves_and_are_no_wider_than_their_numbers():
     """3 branches in each of 2 trees: a limit of 4 bytes, the column and both ways in a byte each."""
     limits, leaves = 6 * 4, 8 * 4
     assert table_bytes(regressor("BRANCH_LEQ", **ONE)) == [leaves, limits, 6, 6, 6]
@@ -126,7 +124,7 @@ def test_tables_of_branches_have_no_rows_for_leaves_and_are_no_wider_than_their_
 @pytest.mark.parametrize(
     ("leaves", "branches"), [([1, 2, 3, 3], 2), ([1, 1, 3, 3], 1), ([3, 3, 3, 3], 0)], ids=str
 )
-def test_a_branch_whose_leaves_say_the_same_is_a_leaf(leaves: list[float], branches: int) -> None:
+def test_a_branch_whose_leaves_say_the_same_is_a_leaf(leaves, branches):
     data = regressor("BRANCH_LEQ", **ONE | {"target_weights": [*map(float, leaves)] * 2})
     assert table_bytes(data).count(8 * branches) == (branches > 0)  # of limits, for both trees
     x = np.random.default_rng(0).standard_normal((12, 3)).astype(np.float32)
@@ -134,7 +132,7 @@ def test_a_branch_whose_leaves_say_the_same_is_a_leaf(leaves: list[float], branc
     assert np.array_equal(next(iter(run_graph(graph, {"x": x}).values())), wanted)
 
 
-def test_numbers_become_others_by_a_table() -> None:
+def test_numbers_become_others_by_a_table():
     table = {"keys_floats": [0.0, 0.5, -1.0], "values_floats": [4.0, -2.5, 0.0], "default_float": 9.0}
     data = file_of("LabelEncoder", 1, **table)
     x = np.resize(np.array([0.5, 0.0, 3.0, -1.0], np.float32), (12, 3))
@@ -206,7 +204,7 @@ def require_right(model: ModelProto) -> None:
         assert np.allclose(found, right, rtol=0, atol=1e-6)
 
 
-def test_all_trees_and_what_is_made_of_their_leaves_are_one_node() -> None:
+def test_all_trees_and_what_is_made_of_their_leaves_are_one_node():
     model = forest()
     (node,) = with_merged_trees(model).graph.node
     its = {a.name: helper.get_attribute_value(a) for a in node.attribute}
@@ -218,7 +216,7 @@ def test_all_trees_and_what_is_made_of_their_leaves_are_one_node() -> None:
     require_right(model)
 
 
-def test_the_file_itself_stays_as_it_is() -> None:
+def test_the_file_itself_stays_as_it_is():
     model = forest()
     before = model.SerializeToString()
     with_merged_trees(model)
@@ -235,12 +233,12 @@ def test_the_file_itself_stays_as_it_is() -> None:
     ],
     ids=["a depth is an output", "a leaf is an output", "trees with a function behind", "another sum"],
 )
-def test_trees_that_are_needed_one_by_one_stay(model: ModelProto, trees: int) -> None:
+def test_trees_that_are_needed_one_by_one_stay(model, trees):
     kept = [n for n in with_merged_trees(model).graph.node if n.op_type == "TreeEnsembleRegressor"]
     assert len(kept) == trees
 
 
-def test_lists_that_do_not_fit_are_left_to_the_importer_which_names_them() -> None:
+def test_lists_that_do_not_fit_are_left_to_the_importer_which_names_them():
     model = forest()
     for node in model.graph.node:
         for attribute in node.attribute:
@@ -250,6 +248,6 @@ def test_lists_that_do_not_fit_are_left_to_the_importer_which_names_them() -> No
         read_onnx(model.SerializeToString(), "forest.onnx")
 
 
-def test_outputs_of_trees_that_stay_are_right() -> None:
+def test_outputs_of_trees_that_stay_are_right():
     require_right(forest(outputs=("total", "depth1")))
     require_right(forest(outputs=("total", "leaf1")))

@@ -1,7 +1,5 @@
 """The kinds among numbers that are known when the model is compiled; others are refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -33,7 +31,7 @@ def file_of(x: np.ndarray | None, **attributes: Any) -> bytes:
 @pytest.mark.parametrize(
     "attributes", [{}, {"axis": 0}, {"axis": 1}, {"axis": -1, "sorted": 0}, {"sorted": 0}]
 )
-def test_the_kinds_of_constants_are_those_of_the_reference(attributes: dict[str, int]) -> None:
+def test_the_kinds_of_constants_are_those_of_the_reference(attributes):
     data = file_of(X, **attributes)
     wanted = run_onnx(data, {})
     made = run_graph(read_onnx(data, "kinds.onnx"), {})
@@ -41,6 +39,6 @@ def test_the_kinds_of_constants_are_those_of_the_reference(attributes: dict[str,
         assert np.array_equal(made[name], array), name
 
 
-def test_data_of_the_run_is_refused_because_the_kinds_are_a_size() -> None:
+def test_data_of_the_run_is_refused_because_the_kinds_are_a_size():
     with pytest.raises(ModelError, match='its data "x" must be known when the model is compiled'):
         read_onnx(file_of(None), "kinds.onnx")

@@ -1,7 +1,5 @@
 """Unsigned layers under litert-ref: where LiteRT multiplies scales in single precision, so do we."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from litert_oracle import run_litert_once
@@ -45,7 +43,7 @@ def layer(code: str, rng: np.random.Generator) -> bytes:
 
 
 @pytest.mark.parametrize("code", LAYERS)
-def test_sums_between_two_steps_go_where_litert_takes_them(code: str) -> None:
+def test_sums_between_two_steps_go_where_litert_takes_them(code):
     for seed in range(12):
         rng = np.random.default_rng(seed)
         data = layer(code, rng)
@@ -55,7 +53,7 @@ def test_sums_between_two_steps_go_where_litert_takes_them(code: str) -> None:
         np.testing.assert_array_equal(made, run_litert_once(data, x))
 
 
-def test_unsigned_vectors_are_brought_to_length_1_as_litert_does() -> None:
+def test_unsigned_vectors_are_brought_to_length_1_as_litert_does():
     for seed in range(12):
         rng = np.random.default_rng(seed)
         shape = (50, int(rng.integers(1, 40)))

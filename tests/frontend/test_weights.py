@@ -1,7 +1,5 @@
 """Weights of four bits, sparse, in another file or computed in the run are read as they are meant."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -49,19 +47,19 @@ def four_bits(data: list[int], elements: int) -> bytes:
     return build.finish(build.operator("FULLY_CONNECTED", 4, (x, "w", None), [y], "FullyConnectedOptions"))
 
 
-def test_four_bits_are_unpacked_the_low_half_first() -> None:
+def test_four_bits_are_unpacked_the_low_half_first():
     graph = read(four_bits([0xF1, 0x87, 0x0E], 5))
     (w,) = graph.constants.values()
     assert (w.dtype, w.tolist()) == (np.int8, [[1, -1, 7, -8, -2]])  # type: ignore[comparison-overlap]
 
 
-def test_too_few_bytes_of_four_bit_values_are_reported() -> None:
+def test_too_few_bytes_of_four_bit_values_are_reported():
     with pytest.raises(ModelError) as caught:
         read(four_bits([0xF1, 0x87], 5))
     assert caught.value.what == "its buffer has 2 bytes, 5 values of 4 bits need 3"
 
 
-def test_four_bit_activations_are_refused() -> None:
+def test_four_bit_activations_are_refused():
     build = ModelBuilder()
     x = build.input("x", (1, 4), dtype="int4")
     y = FileTensor("y", (1, 4), "int4", (0.5,), (0,))
@@ -73,7 +71,7 @@ def test_four_bit_activations_are_refused() -> None:
 @pytest.mark.parametrize(
     ("bias", "rounding"), [("int32", RequantRounding.DOUBLE), ("int64", RequantRounding.REDUCED)]
 )
-def test_the_bias_of_16_bit_inputs_says_how_wide_sums_are(bias: str, rounding: RequantRounding) -> None:
+def test_the_bias_of_16_bit_inputs_says_how_wide_sums_are(bias, rounding):
     build = ModelBuilder()
     x = build.input("x", (1, 4), dtype="int16")
     w = build.constant("w", np.ones((2, 4), np.int8), [0.1])
@@ -84,7 +82,7 @@ def test_the_bias_of_16_bit_inputs_says_how_wide_sums_are(bias: str, rounding: R
     assert node.op == Dense(rounding=rounding)
 
 
-def test_a_batch_of_images_is_taken_one_by_one() -> None:
+def test_a_batch_of_images_is_taken_one_by_one():
     rng = np.random.default_rng(4)
     x = rng.integers(-128, 128, (3, 5, 5, 2)).astype(np.int8)
     w = rng.integers(-128, 128, (4, 3, 3, 2)).astype(np.int8)
@@ -103,7 +101,7 @@ def test_a_batch_of_images_is_taken_one_by_one() -> None:
     assert np.array_equal(run_graph(model(3), {"x": x})["y"], alone)
 
 
-def test_no_value_of_four_bits_is_left() -> None:
+def test_no_value_of_four_bits_is_left():
     assert {t.dtype for t in read(four_bits([0x11], 2)).types.values()} == {DType.I8}
 
 
@@ -120,7 +118,7 @@ def with_half_weights() -> bytes:
     return build.finish(build.operator("FULLY_CONNECTED", 4, (x, w32, b32), [y], "FullyConnectedOptions"))
 
 
-def test_weights_of_16_bits_become_the_values_that_they_stand_for() -> None:
+def test_weights_of_16_bits_become_the_values_that_they_stand_for():
     graph = read(with_half_weights())
     (node,) = graph.nodes
     weights = graph.constants[node.inputs[1] or ""]
@@ -128,14 +126,14 @@ def test_weights_of_16_bits_become_the_values_that_they_stand_for() -> None:
     assert (node.op.name, weights.dtype, weights.tolist()) == ("dense", np.float32, wanted.tolist())  # type: ignore[comparison-overlap]
 
 
-def test_weights_of_16_bits_give_what_litert_gives() -> None:
+def test_weights_of_16_bits_give_what_litert_gives():
     data, x = with_half_weights(), np.linspace(-2, 2, 6, dtype=np.float32).reshape(1, 6)
     (wanted,) = run_litert(data, x[None])
     (made,) = run_graph(read(data), {"x": x}).values()
     np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())  # type: ignore[arg-type]
 
 
-def test_too_few_bytes_of_16_bit_numbers_are_reported() -> None:
+def test_too_few_bytes_of_16_bit_numbers_are_reported():
     build = ModelBuilder()
     x = build.input("x", (1, 2), dtype="float32")
     build.tensors["w"] = FileTensor("w", (1, 2), "float16", data=np.zeros(3, np.int8))
@@ -146,7 +144,7 @@ def test_too_few_bytes_of_16_bit_numbers_are_reported() -> None:
     assert caught.value.what == "its buffer 1 has 3 bytes, shape [1, 2] of f16 needs 4"
 
 
-def test_activations_of_16_bit_floats_are_refused() -> None:
+def test_activations_of_16_bit_floats_are_refused():
     build = ModelBuilder()
     x = build.input("x", (1, 4), dtype="float16")
     y = FileTensor("y", (1, 4), "float16")
@@ -156,7 +154,7 @@ def test_activations_of_16_bit_floats_are_refused() -> None:
     assert caught.value.hint == "convert with float32 activations"
 
 
-def test_quantised_weights_that_are_dequantised_are_constants_too() -> None:
+def test_quantised_weights_that_are_dequantised_are_constants_too():
     build = ModelBuilder()
     x = build.input("x", (1, 3), dtype="float32")
     w = build.constant("w", np.array([[1, -2, 3]], np.int8), [0.5])
@@ -182,17 +180,17 @@ def saved(path: Path, is_beside: bool) -> Path:
 
 
 @pytest.fixture
-def beside(tmp_path: Path) -> Path:
+def beside(tmp_path):
     return saved(tmp_path / "net.onnx", True)
 
 
-def test_they_are_the_constants_of_the_graph(beside: Path) -> None:
+def test_they_are_the_constants_of_the_graph(beside):
     assert beside.stat().st_size < WEIGHTS.nbytes
     (made,) = (a for a in load_model(beside).constants.values() if a.size == WEIGHTS.size)
     assert sorted(made.ravel()) == sorted(WEIGHTS.ravel())  # type: ignore[type-var]
 
 
-def test_the_model_is_known_by_them_too(beside: Path) -> None:
+def test_the_model_is_known_by_them_too(beside):
     before = compile_job(read_job(beside, Target("host"), CompileOptions())).model_hash
     assert before == hashlib.sha256(read_model(beside)).hexdigest()
     other = beside.parent / "net.onnx.data"
@@ -200,12 +198,12 @@ def test_the_model_is_known_by_them_too(beside: Path) -> None:
     assert compile_job(read_job(beside, Target("host"), CompileOptions())).model_hash != before
 
 
-def test_a_file_without_them_is_read_as_it_is(tmp_path: Path) -> None:
+def test_a_file_without_them_is_read_as_it_is(tmp_path):
     path = saved(tmp_path / "net.onnx", False)
     assert read_model(path) == path.read_bytes()
 
 
-def test_a_missing_file_is_named(beside: Path) -> None:
+def test_a_missing_file_is_named(beside):
     (beside.parent / "net.onnx.data").unlink()
     refused(
         lambda: load_model(beside),
@@ -214,14 +212,14 @@ def test_a_missing_file_is_named(beside: Path) -> None:
     )
 
 
-def test_a_file_that_is_too_short_is_refused(beside: Path) -> None:
+def test_a_file_that_is_too_short_is_refused(beside):
     data = beside.parent / "net.onnx.data"
     data.write_bytes(data.read_bytes()[:100])
     with pytest.raises(ModelError):
         load_model(beside)
 
 
-def test_a_file_outside_the_folder_is_not_read(beside: Path) -> None:
+def test_a_file_outside_the_folder_is_not_read(beside):
     model = onnx.load(beside, load_external_data=False)
     data = beside.parent / "net.onnx.data"
     (beside.parent / "inner").mkdir()
@@ -266,13 +264,13 @@ def weights_of(data: bytes) -> Array:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("case", CASES)
-def test_sparse_weights_are_constants(case: str, dtype: str) -> None:
+def test_sparse_weights_are_constants(case, dtype):
     assert weights_of(densified(*CASES[case], dtype)).tolist() == WHOLE.tolist()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("case", CASES)
-def test_sparse_weights_give_what_litert_gives(case: str, dtype: str) -> None:
+def test_sparse_weights_give_what_litert_gives(case, dtype):
     data, x = densified(*CASES[case], dtype), np.array([[1, -2, 0.5, 3]], np.float32)
     (wanted,) = run_litert(data, x[None])
     (made,) = run_graph(read_tflite(data, "net.tflite"), {"x": x}).values()
@@ -311,7 +309,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_description_that_contradicts_itself_is_reported(name: str) -> None:
+def test_a_description_that_contradicts_itself_is_reported(name):
     sparsity, stored, what = WRONG[name]
     with pytest.raises(ModelError) as caught:
         read_tflite(densified(sparsity, stored), "net.tflite")
@@ -319,7 +317,7 @@ def test_a_description_that_contradicts_itself_is_reported(name: str) -> None:
     assert caught.value.where == 'tensor 1 "w" (net.tflite)'
 
 
-def test_a_sparse_tensor_that_is_computed_is_refused() -> None:
+def test_a_sparse_tensor_that_is_computed_is_refused():
     build = ModelBuilder()
     x = build.input("x", (4, 4), dtype="float32")
     y = FileTensor("y", (4, 4), "float32", sparsity=BY_ROWS)
@@ -339,7 +337,7 @@ def given(dtype: str, seed: int) -> Array:
 
 @pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6"])
 @pytest.mark.parametrize("has_bias", [False, True])
-def test_floats_are_those_of_litert(activation: str, has_bias: bool) -> None:
+def test_floats_are_those_of_litert(activation, has_bias):
     bias = np.array([0.5, -1, 0, 7], np.float32) if has_bias else None
     data, x = computed_weights("float32", bias, activation), given("float32", 1)
     graph = read_tflite(data, "net.tflite")
@@ -350,7 +348,7 @@ def test_floats_are_those_of_litert(activation: str, has_bias: bool) -> None:
 
 @pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6"])
 @pytest.mark.parametrize("bias", [None, np.zeros(UNITS, np.int32)])
-def test_integers_are_those_of_litert_in_every_bit(activation: str, bias: Array | None) -> None:
+def test_integers_are_those_of_litert_in_every_bit(activation, bias):
     data = computed_weights("int8", bias, activation)
     graph = read_tflite(data, "net.tflite", "litert-ref")
     verify(graph)
@@ -360,12 +358,12 @@ def test_integers_are_those_of_litert_in_every_bit(activation: str, bias: Array 
         assert made.tolist() == run_litert(data, x[None])[0].tolist()
 
 
-def test_the_result_keeps_its_dimensions() -> None:
+def test_the_result_keeps_its_dimensions():
     graph = read_tflite(computed_weights("float32", rank=3), "net.tflite")
     assert graph.types[graph.outputs[0]].shape == (1, ROWS, UNITS)
 
 
-def test_integers_with_a_bias_are_reported_with_a_way_out() -> None:
+def test_integers_with_a_bias_are_reported_with_a_way_out():
     with pytest.raises(ModelError) as caught:
         read_tflite(computed_weights("int8", np.arange(UNITS, dtype=np.int32)), "net.tflite")
     assert caught.value.what == (

@@ -36,7 +36,7 @@ SAMPLES = 5
 
 
 @pytest.mark.parametrize("name", sorted(TINY))
-def test_a_model_read_and_written_gives_the_same_in_litert(name: str) -> None:
+def test_a_model_read_and_written_gives_the_same_in_litert(name):
     data = TINY[name]()
     written = write_model(parse_model(data, f"{name}.tflite"), "again.tflite")
     inputs = random_inputs(data, SAMPLES, seed=3)
@@ -44,7 +44,7 @@ def test_a_model_read_and_written_gives_the_same_in_litert(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TINY))
-def test_a_model_after_the_passes_can_be_written_too(name: str) -> None:
+def test_a_model_after_the_passes_can_be_written_too(name):
     graph = run_meaning(parse_model(TINY[name](), f"{name}.tflite")).graph
     again = parse_model(write_model(graph, "again.tflite"), "again.tflite")
     rng = np.random.default_rng(4)
@@ -116,7 +116,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_a_graph_written_is_the_same_in_litert(name: str) -> None:
+def test_a_graph_written_is_the_same_in_litert(name):
     graph, codes = WRITTEN[name]
     data = write_model(graph, "written.tflite")
     again = parse_model(data, "written.tflite")
@@ -128,7 +128,7 @@ def test_a_graph_written_is_the_same_in_litert(name: str) -> None:
     assert np.array_equal(run_litert(data, inputs), wanted)
 
 
-def test_matrices_that_several_share_are_refused() -> None:
+def test_matrices_that_several_share_are_refused():
     y = Weights(int8(1, 2, 8, 4), np.ones((1, 2, 8, 4), np.int8))
     graph = op_case("shared", BatchMatmul(), [int8(1, 4, 5, 8)], int8(scale=0.3), [y]).graph
     with pytest.raises(ModelError) as refusal:
@@ -136,7 +136,7 @@ def test_matrices_that_several_share_are_refused() -> None:
     assert refusal.value.where == 'shared.tflite\nbatch_matmul "shared": 4 matrices share 2'
 
 
-def test_every_node_that_tflite_cannot_say_is_named_at_once() -> None:
+def test_every_node_that_tflite_cannot_say_is_named_at_once():
     real = TensorType(DType.F32, (2, 3))
     nodes = tuple(
         Node(name, UnaryMath(MathFunction.SOFTSIGN), (source,), (made,))
@@ -163,14 +163,14 @@ UNSIGNED = {
 
 
 @pytest.mark.parametrize("op_name", UNSIGNED)
-def test_what_is_computed_as_litert_computes_unsigned_bytes_is_refused(op_name: str) -> None:
+def test_what_is_computed_as_litert_computes_unsigned_bytes_is_refused(op_name):
     with pytest.raises(ModelError) as refusal:
         write_model(UNSIGNED[op_name].graph, "model.tflite")
     assert refusal.value.where == f'model.tflite\n{op_name} "node": its bytes are unsigned in the file'
 
 
 @pytest.mark.parametrize("halves", [Halves.UP, Halves.TO_EVEN])
-def test_means_whose_halves_tflite_rounds_in_another_way_are_refused(halves: Halves) -> None:
+def test_means_whose_halves_tflite_rounds_in_another_way_are_refused(halves):
     x = int8(1, 4, 4, 3)
     graph = op_case("means", AveragePool2d(halves=halves), [x], x).graph
     with pytest.raises(ModelError) as refusal:
@@ -239,7 +239,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_picks_are_the_same_in_litert_and_read_again(name: str) -> None:
+def test_picks_are_the_same_in_litert_and_read_again(name):
     case, codes = CASES[name]
     data = write_model(case.graph, "picks.tflite")
     again = parse_model(data, "picks.tflite")
@@ -250,13 +250,13 @@ def test_picks_are_the_same_in_litert_and_read_again(name: str) -> None:
     assert np.array_equal(np.stack(wanted), [run_graph(again, {"x0": x})["y"] for x in inputs])
 
 
-def test_a_table_read_again_is_a_lookup() -> None:
+def test_a_table_read_again_is_a_lookup():
     case, _ = CASES["any table"]
     graph = run_meaning(parse_model(write_model(case.graph, "picks.tflite"), "picks.tflite")).graph
     assert [type(node.op) for node in graph.nodes] == [Lookup]
 
 
-def test_places_that_come_with_the_run_are_refused() -> None:
+def test_places_that_come_with_the_run_are_refused():
     case = op_case("given", Gather(1), [X, TensorType(DType.I32, (2,))], X)
     with pytest.raises(ModelError) as refusal:
         write_model(case.graph, "picks.tflite")

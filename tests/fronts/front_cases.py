@@ -1,7 +1,5 @@
 """Front ends with the call of the library that each is to equal, and the signal that they are compared on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

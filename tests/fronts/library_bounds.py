@@ -1,7 +1,5 @@
 """Prints how far front ends are from the libraries (PYTHONPATH=.:tests/fronts)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 Those of other libraries stay as they are. The file has each result with the version that gave it.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import sys

@@ -1,7 +1,5 @@
 """Computes colours of mosaics by the installed OpenCV: python tests/fronts/make_mosaic_results.py."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 from pathlib import Path

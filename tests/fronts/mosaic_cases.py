@@ -1,7 +1,5 @@
 """The mosaics on which front ends are compared with OpenCV: sides of even and odd lengths, the least one."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

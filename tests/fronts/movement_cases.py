@@ -1,7 +1,5 @@
 """Movements with the calls of scipy and numpy that each front end is to equal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

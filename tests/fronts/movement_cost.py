@@ -3,8 +3,6 @@
 `PYTHONPATH=.:tests/fronts:tests/models python tests/fronts/movement_cost.py` prints the table.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Pictures with the call of the library that each front end is to equal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Front ends: how they are declared, and how they become layers before the model's input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from error_facts import require_facts
@@ -19,7 +17,7 @@ from aot.ops.reshape import Reshape
 TF = "tf.signal.mfcc:sample_rate=16000,frame_length=480,frame_step=320"
 
 
-def test_words_and_tables_mean_the_same() -> None:
+def test_words_and_tables_mean_the_same():
     table = {"name": "tf.signal.mfcc", "sample_rate": 16000, "frame_length": 480, "frame_step": 320}
     assert read_front(table) == read_front(TF) == TF
 
@@ -33,7 +31,7 @@ def test_words_and_tables_mean_the_same() -> None:
         ({"name": "librosa.mel", "norm": None, "divide_by": "max"}, "librosa.mel:norm=none,divide_by=max"),
     ],
 )
-def test_what_is_kept_is_read_again(given: object, kept: str) -> None:
+def test_what_is_kept_is_read_again(given, kept):
     assert read_front(given) == kept == read_front(kept)
 
 
@@ -66,14 +64,14 @@ WRONG: tuple[tuple[object, str], ...] = (
 
 
 @pytest.mark.parametrize(("given", "facts"), WRONG)
-def test_what_is_wrong_is_reported(given: object, facts: str) -> None:
+def test_what_is_wrong_is_reported(given, facts):
     with pytest.raises(DeclarationError) as caught:
         read_front(given)
     text = f"{caught.value.what} {caught.value.hint}"
     assert not [fact for fact in facts.split() if fact not in text], text
 
 
-def test_a_clip_is_as_short_as_its_frames_allow() -> None:
+def test_a_clip_is_as_short_as_its_frames_allow():
     spectrum = declared_front(TF)
     assert isinstance(spectrum, Spectrum)
     frames = spectrum.frames
@@ -103,17 +101,17 @@ FEATURES = result(with_front(model(1, 4, 9, 1), FRONT))
 
 
 @pytest.mark.parametrize("shape", [(1, 4, 9), (4, 9), (1, 1, 4, 9), (1, 36), (1, 4, 9, 1), (1, 4, 1, 9)])
-def test_frames_come_first(shape: tuple[int, ...]) -> None:
+def test_frames_come_first(shape):
     assert np.array_equal(result(with_front(model(*shape), FRONT)), FEATURES)
 
 
 @pytest.mark.parametrize("shape", [(1, 9, 4), (9, 4), (1, 9, 4, 1), (1, 1, 9, 4)])
-def test_features_come_first_where_the_model_takes_them_so(shape: tuple[int, ...]) -> None:
+def test_features_come_first_where_the_model_takes_them_so(shape):
     assert np.array_equal(result(with_front(model(*shape), FRONT)), FEATURES.reshape(4, 9).T.reshape(-1))
 
 
 @pytest.mark.parametrize(("front", "is_turned"), [(FRONT, False), ("librosa.mel:", True)])
-def test_a_square_input_has_the_order_of_the_library(front: str, is_turned: bool) -> None:
+def test_a_square_input_has_the_order_of_the_library(front, is_turned):
     if is_turned:
         front = "librosa.mel:sr=16000,n_fft=64,hop_length=40,n_mels=4"
     else:
@@ -123,14 +121,14 @@ def test_a_square_input_has_the_order_of_the_library(front: str, is_turned: bool
 
 
 @pytest.mark.parametrize("dtype", [DType.I8, DType.U8, DType.I16])
-def test_integers_are_the_features_in_the_steps_of_the_input(dtype: DType) -> None:
+def test_integers_are_the_features_in_the_steps_of_the_input(dtype):
     quant = Quant((0.125,), (0 if dtype is DType.I16 else 3,))
     found = result(with_front(model(1, 4, 9, dtype=dtype, quant=quant), FRONT))
     steps = np.round(FEATURES.astype(np.float64) / 0.125) + quant.zero_point
     assert np.array_equal(found, np.clip(steps, *dtype.limits))
 
 
-def test_layers_say_where_they_come_from_and_names_stay_unique() -> None:
+def test_layers_say_where_they_come_from_and_names_stay_unique():
     graph = model(1, 4, 9)
     taken = Graph(
         "taken",
@@ -150,14 +148,14 @@ def _refusal(graph: Graph, front: str) -> str:
     return str(caught.value)
 
 
-def test_other_features_are_refused_with_both_numbers() -> None:
+def test_other_features_are_refused_with_both_numbers():
     require_facts(
         _refusal(model(1, 49, 10, 1), FRONT),
         f'9 model\'s "x" [1 49 10 1] front computes features --front {FRONT} dimension product',
     )
 
 
-def test_other_frames_are_refused_with_both_numbers() -> None:
+def test_other_frames_are_refused_with_both_numbers():
     require_facts(
         _refusal(model(1, 49, 9, 1), f"{FRONT},samples=16000"),
         f'16,000 499 model\'s "x" 49 [1 9 1] samples give frames --front {FRONT},samples=16000 1,600 '
@@ -165,7 +163,7 @@ def test_other_frames_are_refused_with_both_numbers() -> None:
     )
 
 
-def test_a_model_of_two_inputs_is_refused() -> None:
+def test_a_model_of_two_inputs_is_refused():
     kind = TensorType(DType.F32, (1, 4, 9))
     graph = Graph(
         "two", ("a", "b"), ("y",), (Node("sum", Add(), ("a", "b"), ("y",)),), dict.fromkeys("aby", kind)
@@ -173,7 +171,7 @@ def test_a_model_of_two_inputs_is_refused() -> None:
     require_facts(_refusal(graph, FRONT), f"2 front provides input --front {FRONT}")
 
 
-def test_integers_without_a_scale_are_refused() -> None:
+def test_integers_without_a_scale_are_refused():
     require_facts(
         _refusal(model(1, 4, 9, dtype=DType.I32), FRONT),
         f'model\'s "x" i32 input holds without --front {FRONT}',

@@ -1,11 +1,7 @@
 """MLPerf's keyword spotting from 16-bit samples to the class: here, and on an emulated Cortex-M4."""
 
-from __future__ import annotations
-
 import wave
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +22,7 @@ ANSWERS = {"yes": "yes", "no": "go", "noise": "unknown", "silence": "silence"}
 
 
 @pytest.fixture(scope="module")
-def network(shared_dir: Path) -> Path:
+def network(shared_dir):
     return shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
 
 
@@ -34,7 +30,7 @@ def clip(shared_dir: Path, word: str) -> Path:
     return shared_dir / "datasets" / f"{word}_1000ms.wav"
 
 
-def test_the_reference_hears_words(network: Path, shared_dir: Path) -> None:
+def test_the_reference_hears_words(network, shared_dir):
     model = deploy.load(network, front=AS_TRAINED)
     clips = np.stack([read_wav(clip(shared_dir, word), 16000) for word in ANSWERS])
     (scores,) = model.run(clips).values()
@@ -44,14 +40,14 @@ def test_the_reference_hears_words(network: Path, shared_dir: Path) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_this_computer_computes_every_layer_like_the_reference(network: Path, shared_dir: Path) -> None:
+def test_this_computer_computes_every_layer_like_the_reference(network, shared_dir):
     clips = np.stack([read_wav(clip(shared_dir, word), 16000) for word in ANSWERS])
     verdict = deploy.verify(network, board="host", front=AS_TRAINED, inputs=clips, layers=True)
     assert verdict.equal, str(verdict)
 
 
 @pytest.mark.slow
-def test_samples_that_are_streamed_take_no_memory_of_the_network(network: Path) -> None:
+def test_samples_that_are_streamed_take_no_memory_of_the_network(network):
     alone = deploy.compile(network, board="nucleo-l4r5zi")
     whole = deploy.compile(network, board="nucleo-l4r5zi", front=FRONT, stream=True)
     assert whole.arena_bytes == alone.arena_bytes
@@ -60,9 +56,7 @@ def test_samples_that_are_streamed_take_no_memory_of_the_network(network: Path) 
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_an_emulated_cortex_m4_decides_in_a_stream(
-    network: Path, shared_dir: Path, own_folders: None
-) -> None:
+def test_an_emulated_cortex_m4_decides_in_a_stream(network, shared_dir, own_folders):
     heard = ["yes", "yes", "yes", "noise", "yes", "yes"]
     clips = np.stack([read_wav(clip(shared_dir, word), 16000) for word in heard])
     back = "classes:average=2,threshold=0.7,hold=1"
@@ -78,9 +72,7 @@ def test_an_emulated_cortex_m4_decides_in_a_stream(
 
 
 @pytest.mark.slow
-def test_a_file_of_another_rate_is_refused_before_anything_is_built(
-    network: Path, tmp_path: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_a_file_of_another_rate_is_refused_before_anything_is_built(network, tmp_path, run_deploy):
     path = tmp_path / "in.wav"
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, 8000, 0, "NONE", ""))

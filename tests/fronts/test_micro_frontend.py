@@ -1,15 +1,12 @@
 """micro_frontend: tables, options, C row by row; transforms of any length; stored results of libraries."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from error_facts import refused
-from front_cases import CASES, FrontCase, signal
+from front_cases import CASES, signal
 from library_bounds import BOUND, STORED, distance, features, negating
 from tflite_builder import ModelBuilder
 from tiny_models import random_weights
@@ -46,7 +43,7 @@ def tables_of_tflite(shared_dir: Path) -> dict[str, list[Array]]:
     }
 
 
-def test_the_tables_are_those_of_tflites_own_front_end(shared_dir: Path) -> None:
+def test_the_tables_are_those_of_tflites_own_front_end(shared_dir):
     """Its file was made in double precision: a step at the window's edge and of weights may be missing."""
     theirs, mine = tables_of_tflite(shared_dir), tables()
     assert mine.gain is not None
@@ -79,14 +76,14 @@ def test_the_tables_are_those_of_tflites_own_front_end(shared_dir: Path) -> None
         "out_scale=2",
     ],
 )
-def test_each_word_counts(other: str) -> None:
+def test_each_word_counts(other):
     name = other.partition("=")[0]
     kept = [word for word in WORDS.partition(":")[2].split(",") if not word.startswith(f"{name}=")]
     found, usual = features(f"micro_frontend:{','.join([*kept, other])}"), features(WORDS)
     assert found.shape != usual.shape or not np.array_equal(found, usual)
 
 
-def test_without_a_logarithm_levels_have_16_bits() -> None:
+def test_without_a_logarithm_levels_have_16_bits():
     loud = features("micro_frontend:enable_log=false,even_smoothing=0,odd_smoothing=0,smoothing_bits=0")
     assert 10_000 < loud.max() <= 65_535
 
@@ -104,7 +101,7 @@ def test_without_a_logarithm_levels_have_16_bits() -> None:
         ("num_channels=0", "num_channels must be more than 0, not 0"),
     ],
 )
-def test_words_that_make_no_sense_are_refused(word: str, what: str) -> None:
+def test_words_that_make_no_sense_are_refused(word, what):
     with pytest.raises(DeclarationError) as caught:
         read_front(f"micro_frontend:{word}")
     assert caught.value.what == what
@@ -127,9 +124,7 @@ def model() -> bytes:
         pytest.param("mps2-an386", WORDS, marks=[pytest.mark.arm, pytest.mark.qemu]),
     ],
 )
-def test_c_makes_the_same_bits_of_samples_as_they_come(
-    board: str, words: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_c_makes_the_same_bits_of_samples_as_they_come(board, words, tmp_path, require_tool):
     require_tool("cc" if board == "host" else "arm-none-eabi-gcc")
     path = tmp_path / "listener.tflite"
     path.write_bytes(model())
@@ -143,7 +138,7 @@ def test_c_makes_the_same_bits_of_samples_as_they_come(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_c_follows_each_channels_energy_row_by_row(tmp_path: Path) -> None:
+def test_c_follows_each_channels_energy_row_by_row(tmp_path):
     path = tmp_path / "listener.tflite"
     path.write_bytes(model())
     words = "sr=16000,n_fft=256,hop_length=160,n_mels=40,center=false,times=2147483648,samples=3900"
@@ -161,7 +156,7 @@ def in_runs(count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int16]]:
     return signal()[: count * IN_A_RUN].reshape(count, 1, IN_A_RUN)
 
 
-def test_runs_go_on_with_the_sound_and_the_noise_of_those_before() -> None:
+def test_runs_go_on_with_the_sound_and_the_noise_of_those_before():
     """They are one clip whose first window begins in silence."""
     graph = with_front(negating(TensorType(DType.F32, (1, 3, 40))), CONTINUOUS)
     found = [-next(iter(run.values()))[0] for run in run_series(graph, ({"samples": x} for x in in_runs(8)))]
@@ -171,7 +166,7 @@ def test_runs_go_on_with_the_sound_and_the_noise_of_those_before() -> None:
     assert np.array_equal(np.concatenate(found), -wanted[0])
 
 
-def test_a_front_end_that_begins_anew_is_refused_before_a_model_that_remembers(shared_dir: Path) -> None:
+def test_a_front_end_that_begins_anew_is_refused_before_a_model_that_remembers(shared_dir):
     path = shared_dir / "models" / "mww_okay_nabu_v2_int8" / "model.tflite"
     refused(
         lambda: deploy.load(path, front=WORDS),
@@ -188,9 +183,7 @@ def test_a_front_end_that_begins_anew_is_refused_before_a_model_that_remembers(s
         pytest.param("mps2-an386", marks=[pytest.mark.arm, pytest.mark.qemu]),
     ],
 )
-def test_a_wake_word_is_listened_for_in_samples_as_they_come(
-    board: str, shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
+def test_a_wake_word_is_listened_for_in_samples_as_they_come(board, shared_dir, require_tool):
     require_tool("cc" if board == "host" else "arm-none-eabi-gcc")
     path = shared_dir / "models" / "mww_okay_nabu_v2_int8" / "model.tflite"
     front = f"{CONTINUOUS},out_scale=25.6"
@@ -199,7 +192,7 @@ def test_a_wake_word_is_listened_for_in_samples_as_they_come(
 
 
 @pytest.mark.slow
-def test_a_program_takes_continuous_sound_in_one_lane(tmp_path: Path) -> None:
+def test_a_program_takes_continuous_sound_in_one_lane(tmp_path):
     """Overlapping windows would hear everything twice."""
     build = ModelBuilder("words")
     x = build.reshape(build.input("features", (1, 3, 40, 1), scale=2.6, zero_point=-128), (1, 120))
@@ -223,7 +216,7 @@ KWS = (
 
 @pytest.mark.parametrize("length", [6, 10, 100, 126, 500, 514])
 @pytest.mark.parametrize("power", [1, 2])
-def test_bins_are_those_of_a_plain_transform(length: int, power: int) -> None:
+def test_bins_are_those_of_a_plain_transform(length, power):
     frame = min(length, 90)
     found = features(
         f"tf.signal.spectrogram:sample_rate=16000,frame_length={frame},frame_step=100,fft_length={length},"
@@ -237,7 +230,7 @@ def test_bins_are_those_of_a_plain_transform(length: int, power: int) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_this_computer_computes_every_layer_like_the_reference(shared_dir: Path) -> None:
+def test_this_computer_computes_every_layer_like_the_reference(shared_dir):
     network = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     clip = read_wav(shared_dir / "datasets" / "yes_1000ms.wav", 16000)
     verdict = deploy.verify(network, board="host", front=KWS.format(500), inputs=clip, layers=True)
@@ -247,7 +240,7 @@ def test_this_computer_computes_every_layer_like_the_reference(shared_dir: Path)
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_an_emulated_cortex_m4_hears_the_word_row_by_row(shared_dir: Path) -> None:
+def test_an_emulated_cortex_m4_hears_the_word_row_by_row(shared_dir):
     network = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     clip = read_wav(shared_dir / "datasets" / "yes_1000ms.wav", 16000)
     verdict = deploy.verify(network, board="mps2-an386", front=KWS.format(500), inputs=clip, stream=True)
@@ -258,20 +251,18 @@ EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.declared.par
 
 
 @EACH
-def test_the_reference_gives_what_the_library_gave(case: FrontCase) -> None:
+def test_the_reference_gives_what_the_library_gave(case):
     assert distance(case) < BOUND
 
 
-def test_integer_features_are_the_librarys_in_every_bit() -> None:
+def test_integer_features_are_the_librarys_in_every_bit():
     (case,) = (c for c in CASES if c.library == "pymicro_features")
     assert distance(case) == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in CASES if c.library == "librosa"], ids=lambda c: c.declared[:14])
-def test_the_stored_results_are_those_of_the_installed_library(
-    case: FrontCase, require_package: Callable[..., None]
-) -> None:
+def test_the_stored_results_are_those_of_the_installed_library(case, require_package):
     require_package(case.library)
     found, rows = np.asarray(case.compute(signal() / 32768.0)), STORED[case.declared]["rows"]
     wanted = np.array(list(rows.values()))
@@ -287,7 +278,7 @@ def test_the_stored_results_are_those_of_the_installed_library(
         ("num_mel_bins=40", "num_mel_bins=39"),
     ],
 )
-def test_each_parameter_counts(changed: str, into: str) -> None:
+def test_each_parameter_counts(changed, into):
     declared = CASES[2].declared
     assert changed in declared
     other = features(declared.replace(changed, into))

@@ -1,14 +1,9 @@
 """Filters and features of movement are those of scipy and numpy, here and on an emulated Cortex-M4."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 from library_bounds import BOUND, movement_distance, movement_features, negating
-from movement_cases import AXES, MOVEMENTS, ROWS, MovementCase, movement
+from movement_cases import AXES, MOVEMENTS, ROWS, movement
 from movement_cost import FRONTS, compiled
 
 import deploy
@@ -26,12 +21,12 @@ def front(declared: str, elements: int) -> Graph:
 
 
 @EACH
-def test_it_is_what_the_library_computes(case: MovementCase, require_package: Callable[..., None]) -> None:
+def test_it_is_what_the_library_computes(case, require_package):
     require_package("scipy")
     assert movement_distance(case) < BOUND
 
 
-def test_integers_of_a_sensor_have_its_steps() -> None:
+def test_integers_of_a_sensor_have_its_steps():
     counts = np.round(movement() * 1000).astype(np.int16)
     declared = "scipy.filter:sample_rate=100,axes=3,b=0.5/0.5"
     stepped = movement_features(f"{declared},int16=0.001", counts.size, counts)
@@ -39,7 +34,7 @@ def test_integers_of_a_sensor_have_its_steps() -> None:
     assert np.allclose(stepped, floats, rtol=1e-6)
 
 
-def test_what_does_not_move_has_no_skew() -> None:
+def test_what_does_not_move_has_no_skew():
     declared = f"scipy.features:sample_rate=100,axes=3,samples={ROWS},features=std/skew/kurtosis"
     still = np.full((ROWS, AXES), 2.0, np.float32)
     assert movement_features(declared, 9, still).reshape(3, 3).tolist() == [[0.0, 0.0, -3.0]] * 3
@@ -76,14 +71,14 @@ WRONG_FEATURES = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_a_filter_that_is_none_is_refused(words: str) -> None:
+def test_a_filter_that_is_none_is_refused(words):
     with pytest.raises(DeclarationError) as refused:
         read_front(f"scipy.filter:sample_rate=100,{'' if 'axes' in words else 'axes=3,'}{words}")
     assert refused.value.what == WRONG[words]
 
 
 @pytest.mark.parametrize("words", WRONG_FEATURES)
-def test_features_that_are_none_are_refused(words: str) -> None:
+def test_features_that_are_none_are_refused(words):
     with pytest.raises(DeclarationError) as refused:
         read_front(f"scipy.features:sample_rate=100,axes=3,samples=125,{words}")
     assert refused.value.what == WRONG_FEATURES[words]
@@ -112,7 +107,7 @@ def test_features_that_are_none_are_refused(words: str) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_the_model_is_refused(declared: str, elements: int, what: str) -> None:
+def test_what_does_not_fit_the_model_is_refused(declared, elements, what):
     with pytest.raises(ModelError) as refused:
         front(declared, elements)
     assert refused.value.what == what
@@ -123,7 +118,7 @@ def test_what_does_not_fit_the_model_is_refused(declared: str, elements: int, wh
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("stream", [False, True])
-def test_boards_compute_it(shared_dir: Path, stream: bool) -> None:
+def test_boards_compute_it(shared_dir, stream):
     """The wand's network behind a filter, row by row and as a whole: what the reference computes."""
     path = shared_dir / "models" / "tflm_magic_wand_f32" / "model.tflite"
     words = "scipy.filter:sample_rate=25,axes=3,N=4,Wn=5"
@@ -137,9 +132,7 @@ def test_boards_compute_it(shared_dir: Path, stream: bool) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", [name for name, (declared, _) in FRONTS.items() if "features" in declared])
-def test_boards_compute_features_and_what_a_network_of_integers_makes_of_them(
-    name: str, tmp_path: Path
-) -> None:
+def test_boards_compute_features_and_what_a_network_of_integers_makes_of_them(name, tmp_path):
     for board in ("host", "mps2-an386"):
         verdict = deploy.verify(compiled(name, tmp_path, board))
         assert verdict.equal, str(verdict)

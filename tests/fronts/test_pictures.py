@@ -1,14 +1,11 @@
 """Front ends for pictures: colours, parts, sizes and scales as the libraries have them; what does not fit."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from front_cases import FrontCase
 from library_bounds import BOUND, STORED, negating
 from mosaic_cases import MOSAICS, SIZES, sent
 from picture_cases import HEIGHT, PICTURES, WIDTH, colours
@@ -41,7 +38,7 @@ def in_565(picture: np.ndarray[Any, Any], high_first: bool) -> np.ndarray[Any, A
 
 
 @pytest.mark.parametrize(("case", "shape"), PICTURES, ids=["resized", "gray", "planes"])
-def test_the_reference_gives_what_the_library_gave(case: FrontCase, shape: tuple[int, ...]) -> None:
+def test_the_reference_gives_what_the_library_gave(case, shape):
     stored = STORED[case.declared]
     found = pixels(with_front(negating(TensorType(F32, shape)), case.declared), colours())
     rows = found.reshape(stored["frames"], -1)[[int(row) for row in stored["rows"]]]
@@ -49,7 +46,7 @@ def test_the_reference_gives_what_the_library_gave(case: FrontCase, shape: tuple
     assert np.max(np.abs(rows - wanted)) < BOUND * np.max(np.abs(wanted))
 
 
-def test_colours_come_in_the_order_of_the_camera() -> None:
+def test_colours_come_in_the_order_of_the_camera():
     model = negating(TensorType(F32, (1, HEIGHT, WIDTH, 3)))
     rgb = pixels(with_front(model, f"tf.image:{SIZE}"), colours())
     bgr = pixels(with_front(model, f"tf.image:{SIZE},format=bgr"), colours()[..., ::-1])
@@ -58,7 +55,7 @@ def test_colours_come_in_the_order_of_the_camera() -> None:
 
 
 @pytest.mark.parametrize(("form", "high_first"), [("rgb565", False), ("rgb565_high_first", True)])
-def test_pixels_of_16_bits_are_unpacked(form: str, high_first: bool) -> None:
+def test_pixels_of_16_bits_are_unpacked(form, high_first):
     graph = with_front(negating(TensorType(F32, (1, HEIGHT, WIDTH, 3))), f"tf.image:{SIZE},format={form}")
     found = pixels(graph, in_565(colours(), high_first))
     assert np.max(np.abs(found - colours())) <= 7, "the bits that were lost"
@@ -69,7 +66,7 @@ def test_pixels_of_16_bits_are_unpacked(form: str, high_first: bool) -> None:
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("mosaic", MOSAICS)
-def test_a_mosaic_has_the_colours_of_the_library_in_every_bit(mosaic: str, size: tuple[int, int]) -> None:
+def test_a_mosaic_has_the_colours_of_the_library_in_every_bit(mosaic, size):
     height, width = size
     front = f"tf.image:width={width},height={height},format=bayer_{mosaic}"
     found = pixels(with_front(negating(TensorType(F32, (1, *size, 3))), front), sent(*size)[..., None])
@@ -77,7 +74,7 @@ def test_a_mosaic_has_the_colours_of_the_library_in_every_bit(mosaic: str, size:
     assert np.array_equal(found.reshape(-1), wanted)
 
 
-def test_what_is_only_scaled_is_one_table() -> None:
+def test_what_is_only_scaled_is_one_table():
     steps = Quant((0.02,), (-5,))
     graph = with_front(
         negating(TensorType(DType.I8, (1, HEIGHT, WIDTH, 3), steps)), f"tf.image:{SIZE},scale=0.01"
@@ -89,7 +86,7 @@ def test_what_is_only_scaled_is_one_table() -> None:
     assert np.array_equal(named["x"][0], wanted)
 
 
-def test_a_person_is_seen_in_the_bytes_of_a_camera(shared_dir: Path) -> None:
+def test_a_person_is_seen_in_the_bytes_of_a_camera(shared_dir):
     folder = shared_dir / "models" / "tflm_person_detect_int8"
     real = np.load(folder / "real.npz")
     model = deploy.load(folder / "model.tflite", front="tf.image:width=96,height=96,format=gray,stored=true")
@@ -101,9 +98,7 @@ def test_a_person_is_seen_in_the_bytes_of_a_camera(shared_dir: Path) -> None:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize(("form", "bytes_each"), [("rgb565", 2), ("bayer_grbg", 1)])
-def test_rows_of_a_camera_are_streamed_through_every_layer(
-    shared_dir: Path, form: str, bytes_each: int
-) -> None:
+def test_rows_of_a_camera_are_streamed_through_every_layer(shared_dir, form, bytes_each):
     path = shared_dir / "models" / "tflm_person_detect_int8" / "model.tflite"
     front = f"tf.image:width=120,height=100,format={form},crop_width=100,scale=0.00784,offset=-1"
     rows = np.random.default_rng(5).integers(0, 256, (2, 100, 120, bytes_each)).astype(np.uint8)
@@ -147,7 +142,7 @@ WRONG: dict[str, tuple[str, tuple[int, ...], DType, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_does_not_fit_is_refused_with_both_numbers(name: str) -> None:
+def test_what_does_not_fit_is_refused_with_both_numbers(name):
     front, shape, dtype, what = WRONG[name]
     with pytest.raises(ModelError) as caught:
         with_front(negating(TensorType(dtype, shape)), front)
@@ -176,13 +171,13 @@ def test_what_does_not_fit_is_refused_with_both_numbers(name: str) -> None:
         ("tf.image:width=30", "tf.image needs height"),
     ],
 )
-def test_a_wrong_declaration_is_reported(front: str, what: str) -> None:
+def test_a_wrong_declaration_is_reported(front, what):
     with pytest.raises(DeclarationError) as caught:
         read_front(front)
     assert caught.value.what == what
 
 
-def test_lists_are_kept_as_words() -> None:
+def test_lists_are_kept_as_words():
     given = {"name": "torchvision", "width": 30, "height": 21, "mean": [0.5, 0.4, 0.3], "std": 0.25}
     kept = "torchvision:width=30,height=21,mean=0.5/0.4/0.3,std=0.25"
     assert read_front(given) == kept == read_front(kept)

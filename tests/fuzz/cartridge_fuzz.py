@@ -4,8 +4,6 @@
 The C takes signed cartridges only, and is compiled with the sanitizers of addresses and undefined behavior.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The kinds of files that people are handed: which whole ones are damaged, how, and how each is read."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -4,8 +4,6 @@
 what crashed or hung is kept in the folder, and the exit status is 1. The same words give the same files.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import signal

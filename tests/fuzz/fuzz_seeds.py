@@ -1,7 +1,5 @@
 """The files that are damaged: small models made here in both formats, and small ones of others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files damaged at random: bits and bytes of any file; words, numbers and lines of those that are text."""
 
-from __future__ import annotations
-
 import re
 import struct
 

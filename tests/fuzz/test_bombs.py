@@ -3,8 +3,6 @@
 One process with little memory reads them all; a case that takes too long is interrupted.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import struct
@@ -185,7 +183,7 @@ BOMBS: Mapping[str, tuple[str, Callable[[], bytes]]] = {
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[object, str]]:
+def outcomes(tmp_path_factory):
     """What reading each bomb gave: the exit status, and what was printed."""
     pytest.importorskip("resource")  # Windows limits no memory
     folder, lines = tmp_path_factory.mktemp("bombs"), []
@@ -202,7 +200,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[obj
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
-def test_it_ends_in_a_clear_error(name: str, outcomes: Mapping[str, tuple[object, str]]) -> None:
+def test_it_ends_in_a_clear_error(name, outcomes):
     status, printed = outcomes[name]
     assert status == 1, printed[-2000:]
     assert printed.startswith("error[E")

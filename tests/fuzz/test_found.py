@@ -1,10 +1,6 @@
 """What damaged files have found: each ends in an error that says what is wrong, soon and in little memory."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -142,13 +138,13 @@ FOUND = {
 
 
 @pytest.mark.parametrize("make", FOUND, ids=lambda make: make.__name__)
-def test_what_was_found_is_reported_now(make: Callable[[], bytes]) -> None:
+def test_what_was_found_is_reported_now(make):
     with pytest.raises(ModelError) as refusal:
         read_tflite(make(), "found.tflite")
     assert refusal.value.what == FOUND[make]
 
 
-def test_millions_of_rows_are_reported_before_memory_is_spent_on_their_lives() -> None:
+def test_millions_of_rows_are_reported_before_memory_is_spent_on_their_lives():
     build = ModelBuilder()
     x = build.input("x", (400_000, 4, 5, 2), dtype="float32")
     result = [FileTensor("y", (4, 5, 2), "int64")]
@@ -161,7 +157,7 @@ def test_millions_of_rows_are_reported_before_memory_is_spent_on_their_lives() -
     assert refusal.value.what == "the tensors have 8,000,004 rows in total, the limit is 1,000,000"
 
 
-def test_a_node_whose_name_is_not_text_is_reported_too() -> None:
+def test_a_node_whose_name_is_not_text_is_reported_too():
     make = onnx.helper.make_node("Relu", ["x"], ["y"], name="NAME")
     tensors = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (1, 4)) for name in "xy"]
     graph = onnx.helper.make_graph([make], "net", tensors[:1], tensors[1:])
@@ -171,7 +167,7 @@ def test_a_node_whose_name_is_not_text_is_reported_too() -> None:
     assert refusal.value.what == "a name in the file is not UTF-8 text"
 
 
-def test_tables_of_fields_of_odd_size_are_checked_as_they_are_read() -> None:
+def test_tables_of_fields_of_odd_size_are_checked_as_they_are_read():
     """Every number of 16 bits one more: among them are the sizes of all tables of fields."""
     whole = slice_of_negative_sizes()
     for place in range(8, len(whole) - 1, 2):
@@ -191,20 +187,20 @@ def test_tables_of_fields_of_odd_size_are_checked_as_they_are_read() -> None:
         'constant "c": i8[1] = [300]': "Python integer 300 out of bounds for int8",
     }.items(),
 )
-def test_a_graph_with_a_value_that_cannot_be_is_not_a_graph(line: str, why: str) -> None:
+def test_a_graph_with_a_value_that_cannot_be_is_not_a_graph(line, why):
     with pytest.raises(GraphTextError) as refusal:
         parse_graph(f'graph "net"\n{line}\n')
     assert str(refusal.value).startswith(f"line 2: an invalid value ({why}")
 
 
 @pytest.fixture(scope="module")
-def whole() -> Artifact:
+def whole():
     graph = read_tflite(next(iter(TINY.values()))(), "found.tflite")
     imported = ImportedModel(graph, "found.tflite", "00" * 32, "found")
     return artifact_of(compile_job(Job(imported, Target("host"), CompileOptions())))
 
 
-def test_a_source_in_an_archive_that_is_not_text_is_reported(whole: Artifact) -> None:
+def test_a_source_in_an_archive_that_is_not_text_is_reported(whole):
     changed = Artifact(whole.facts, {**whole.files, "codegen/host/src/found.c": b"\xff"})
     with pytest.raises(ModelError) as refusal:
         _ = changed.sources
@@ -214,7 +210,7 @@ def test_a_source_in_an_archive_that_is_not_text_is_reported(whole: Artifact) ->
 
 
 @pytest.mark.parametrize("missing", ["src/found.graph", "parameters/found.params"])
-def test_a_file_that_an_archive_lacks_is_reported(missing: str, whole: Artifact) -> None:
+def test_a_file_that_an_archive_lacks_is_reported(missing, whole):
     """The model's name, which its files have in theirs, was changed in the metadata."""
     files = dict(whole.files)
     del files[missing]
@@ -224,7 +220,7 @@ def test_a_file_that_an_archive_lacks_is_reported(missing: str, whole: Artifact)
     assert refusal.value.hint == "compile the model again with this version"
 
 
-def test_a_parameter_whose_name_is_not_text_is_reported() -> None:
+def test_a_parameter_whose_name_is_not_text_is_reported():
     packed = pack_parameters({"weights": np.zeros(1, np.int8)}).replace(b"weights", b"w\xffights")
     with pytest.raises(ParametersError, match="a name in it is not UTF-8 text"):
         unpack_parameters(packed)
@@ -250,9 +246,7 @@ LATE = (
         ("board.toml", f"a = {DEEP}", lambda path: read_toml(path, "the board file")),
     ],
 )
-def test_what_is_too_deep_or_too_large_is_reported(
-    name: str, text: str, read: Callable[[Path], object], tmp_path: Path
-) -> None:
+def test_what_is_too_deep_or_too_large_is_reported(name, text, read, tmp_path):
     (tmp_path / name).write_text(text)
     with pytest.raises(DeployError):
         read(tmp_path / name)

@@ -1,10 +1,6 @@
 """A board is data: it loads, a page shows it, and no code asks for its name."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -34,18 +30,18 @@ ASKS_FOR_A_BOARD = re.compile(r"""\bboard(?:_name|\.name)?\s*(?:==|!=|in\b)\s*["
 
 
 @pytest.mark.parametrize("name", board_names())
-def test_a_board_loads_and_gives_a_target_with_memory(name: str) -> None:
+def test_a_board_loads_and_gives_a_target_with_memory(name):
     board = load_board(name)
     assert board.name == name
     assert board.target.ram_bytes > 0
     assert board.target.flash_bytes > 0
 
 
-def test_the_page_shows_every_board(repo_root: Path, generated: Callable[[Path, str], None]) -> None:
+def test_the_page_shows_every_board(repo_root, generated):
     generated(repo_root / "docs" / "boards.md", f"{INTRODUCTION}\n{boards_table(all_boards())}")
 
 
-def test_the_page_on_boards_lists_every_key(repo_root: Path) -> None:
+def test_the_page_on_boards_lists_every_key(repo_root):
     page = (repo_root / "docs" / "adding-a-board.md").read_text()
     sections = (*SECTIONS.platforms.items(), *SECTIONS.runners.items())
     tables = (board_keys(SECTIONS), CONSOLE, COUNTER, REGION, RUN_CURRENT, UART, USB, CORE)
@@ -54,7 +50,7 @@ def test_the_page_on_boards_lists_every_key(repo_root: Path) -> None:
     assert not [key for key in keys if f"`{key}`" not in page]
 
 
-def test_no_code_asks_for_a_board_by_name(package_modules: tuple[Path, ...]) -> None:
+def test_no_code_asks_for_a_board_by_name(package_modules):
     assert not [path for path in package_modules if ASKS_FOR_A_BOARD.search(path.read_text())], (
         "code must not compare board names: add a key to the board file (boards/board_keys.py) and read that"
     )
@@ -63,5 +59,5 @@ def test_no_code_asks_for_a_board_by_name(package_modules: tuple[Path, ...]) -> 
 @pytest.mark.parametrize(
     "code", ['if board == "x":', "if board.name in ('x', 'y'):", "if board_name != 'x':"]
 )
-def test_asking_for_a_board_by_name_is_noticed(code: str) -> None:
+def test_asking_for_a_board_by_name_is_noticed(code):
     assert ASKS_FOR_A_BOARD.search(code)

@@ -1,11 +1,8 @@
 """docs/cli.md lists commands and options, from the tables of commands and of options."""
 
-from __future__ import annotations
-
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
-from pathlib import Path
 
 from codegen.option_entry import Option, WrittenWhen
 from codegen.options import OPTIONS
@@ -139,5 +136,5 @@ def compile_flags(parser: argparse.ArgumentParser) -> set[str]:
     return {names[action.dest] for action in parser._actions if action.dest in names}
 
 
-def test_the_page_is_what_the_tables_say(repo_root: Path, generated: Callable[[Path, str], None]) -> None:
+def test_the_page_is_what_the_tables_say(repo_root, generated):
     generated(repo_root / "docs" / "cli.md", cli_page())

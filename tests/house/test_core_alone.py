@@ -1,7 +1,5 @@
 """The core works without the package `extensions`: it compiles, lists what there is, and its tests pass."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -20,7 +18,7 @@ TESTS = (
 
 
 @pytest.fixture(scope="module")
-def core(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def core(repo_root, tmp_path_factory):
     """A copy of the tree without the parts."""
     tree = tmp_path_factory.mktemp("core")
     packages = ("aot", "codegen", "artifact", "boards", "platforms", "project_templates", "deploy", "solder")
@@ -40,7 +38,7 @@ def run(core: Path, *argv: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_model_compiles_and_no_accelerator_is_known(core: Path) -> None:
+def test_a_model_compiles_and_no_accelerator_is_known(core):
     words = ("-m", "deploy", "compile", "deploy/demo/digits.tflite", "--board", "mps2-an386", "-o", "out")
     done = run(core, *words)
     assert done.returncode == 0, done.stderr
@@ -53,6 +51,6 @@ def test_a_model_compiles_and_no_accelerator_is_known(core: Path) -> None:
 
 
 @pytest.mark.slow
-def test_its_tests_pass(core: Path) -> None:
+def test_its_tests_pass(core):
     done = run(core, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *TESTS)
     assert done.returncode == 0, done.stdout

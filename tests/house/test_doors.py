@@ -3,8 +3,6 @@
 Those that have a page docs/adding-*.md are counted in tests/docs/test_adding_pages.py.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -61,7 +59,7 @@ class Change:
 
 
 @pytest.fixture
-def tree(repo_root: Path, package_names: tuple[str, ...], tmp_path: Path) -> Path:
+def tree(repo_root, package_names, tmp_path):
     """A copy of the packages."""
     copy_folders(repo_root, package_names, tmp_path)
     return tmp_path
@@ -140,7 +138,7 @@ print(*compile_job(job).sources.values())
 
 
 @pytest.mark.slow
-def test_an_instruction_set_is_one_folder_and_one_line(tree: Path) -> None:
+def test_an_instruction_set_is_one_folder_and_one_line(tree):
     (tree / "codegen/isa/magic").mkdir()
     line = '        "helium": "before dsp: a core with Helium also has the DSP extension",'
     table = {"codegen/isa/__init__.py": (line, '        "magic": "anywhere",')}
@@ -154,7 +152,7 @@ def test_an_instruction_set_is_one_folder_and_one_line(tree: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_accelerator_is_one_folder_and_one_line(tree: Path) -> None:
+def test_an_accelerator_is_one_folder_and_one_line(tree):
     folder, table = tree / "extensions", tree / "extensions/__init__.py"
     shutil.copytree(folder / "vanilla", folder / "other")
     names = '("vanilla", "strawberry", "chocolate", "ethos-u", "cmsis-nn", "gemm-npu")'
@@ -194,7 +192,7 @@ STRATEGY = Strategy("new", _PLAIN.requests, _lower, NEEDS)
 
 
 @pytest.mark.slow
-def test_a_strategy_is_one_file_and_one_line(tree: Path) -> None:
+def test_a_strategy_is_one_file_and_one_line(tree):
     table = {
         "codegen/isa/dsp/strategies/__init__.py": (
             '        "dense": ("dense",),',
@@ -212,7 +210,7 @@ def test_a_strategy_is_one_file_and_one_line(tree: Path) -> None:
 
 
 @pytest.mark.arm
-def test_a_core_is_one_file_and_a_board_another(tree: Path) -> None:
+def test_a_core_is_one_file_and_a_board_another(tree):
     files = {"boards/core/new-core.toml": CORE, "boards/new.toml": BOARD.replace("CORE", "new-core")}
     make(Change(files), tree)
     deploy(tree, "compile", "deploy/demo/digits.tflite", "--board", "new", "-o", "model.tar")
@@ -256,7 +254,7 @@ channel = 3
 
 
 @pytest.mark.slow
-def test_a_runner_is_one_file_and_one_line(tree: Path) -> None:
+def test_a_runner_is_one_file_and_one_line(tree):
     files = {
         "platforms/runners/nothing.py": RUNNER,
         "boards/new.toml": BOARD.replace("CORE", "cortex-m33") + TABLES,
@@ -268,7 +266,7 @@ def test_a_runner_is_one_file_and_one_line(tree: Path) -> None:
     assert "nothing 3 firmware.elf" in deploy(tree, "flash", "project", "--dry-run", "--runner", "nothing")
 
 
-def test_no_module_knows_a_core_by_name(package_modules: tuple[Path, ...], repo_root: Path) -> None:
+def test_no_module_knows_a_core_by_name(package_modules, repo_root):
     """Not even by what its name begins with: an `if` that asks for a family of cores knows them, too."""
     said = {path.relative_to(repo_root).as_posix(): cores_in(path) for path in package_modules}
     assert {path: found for path, found in said.items() if found} == NAMES_OF_CORES, (
@@ -300,7 +298,7 @@ def begins_as(text: str, core: str) -> bool:
 
 
 @pytest.mark.parametrize("text", ["cortex-m4", "cortex-m", "cortex-m3x", "rv32"])
-def test_a_name_of_cores_is_found(text: str, tmp_path: Path) -> None:
+def test_a_name_of_cores_is_found(text, tmp_path):
     (tmp_path / "module.py").write_text(f'def f(core: str) -> bool:\n    return core.startswith("{text}")\n')
     assert cores_in(tmp_path / "module.py") == {text}
 

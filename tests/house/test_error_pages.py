@@ -1,12 +1,9 @@
 """Each kind of error has a code and a page, and pages that messages name exist."""
 
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from source_trees import nodes_of
@@ -57,30 +54,30 @@ def _steps(ways: tuple[str, ...]) -> str:
     return "".join(f"- {way}\n" for way in linked)
 
 
-def test_every_kind_of_error_has_a_page(package_modules: tuple[Path, ...]) -> None:
+def test_every_kind_of_error_has_a_page(package_modules):
     assert kinds(package_modules).keys() == {page.kind for page in error_pages().values()}
 
 
-def test_codes_are_given_once_and_stay(golden: Callable[[str, str], None]) -> None:
+def test_codes_are_given_once_and_stay(golden):
     """A line that goes or changes here breaks what people have written down: add lines."""
     pages = error_pages()
     assert len({page.kind for page in pages.values()}) == len(pages)
     golden("codes.txt", "".join(f"{code} {page.kind}\n" for code, page in pages.items()))
 
 
-def test_the_page_is_what_the_table_says(repo_root: Path, generated: Callable[[Path, str], None]) -> None:
+def test_the_page_is_what_the_table_says(repo_root, generated):
     generated(repo_root / "docs" / "errors.md", errors_page())
 
 
 @pytest.mark.parametrize("code", error_pages())
-def test_a_page_names_what_there_is(code: str) -> None:
+def test_a_page_names_what_there_is(code):
     text = str(error_pages()[code])
     assert set(_DOC.findall(text)) <= manual_pages().keys()
     commands = set(re.findall(r"`?deploy ([a-z-]+)", text)) - {"help"}
     assert commands <= COMMANDS.keys()
 
 
-def test_somebody_elses_kind_has_the_code_of_ours() -> None:
+def test_somebody_elses_kind_has_the_code_of_ours():
     class TheirError(FitError):
         """An error of a package outside."""
 
@@ -94,20 +91,18 @@ def test_somebody_elses_kind_has_the_code_of_ours() -> None:
 
 
 @pytest.mark.parametrize("word", ["E301", "e301"])
-def test_help_prints_the_page(word: str, run_deploy: Callable[..., Any]) -> None:
+def test_help_prints_the_page(word, run_deploy):
     said = run_deploy("help", word)
     assert (said.status, said.out) == (0, f"{error_pages()['E301']}\n")
 
 
-def test_help_for_a_code_that_is_not_there(run_deploy: Callable[..., Any]) -> None:
+def test_help_for_a_code_that_is_not_there(run_deploy):
     said = run_deploy("help", "E399")
     assert (said.status, said.code) == (2, "E101")
     assert said.err.startswith("error: there is no error E399")
 
 
-def test_an_error_of_the_command_line_begins_with_its_code(
-    own_folders: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_of_the_command_line_begins_with_its_code(own_folders, capsys):
     from deploy.__main__ import main
 
     assert main(["boards", "show", "nowhere"]) == 1
@@ -119,20 +114,20 @@ A_FILE = re.compile(r"\bdocs/[\w/-]+\.md")
 A_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def test_every_page_that_is_named_can_be_shown(package_files: tuple[Path, ...]) -> None:
+def test_every_page_that_is_named_can_be_shown(package_files):
     texts = [path.read_text(encoding="utf-8") for path in package_files if b"\0" not in path.read_bytes()]
     named = {name for text in texts for name in SHOWN_BY.findall(text)}
     assert len(named) > 10
     assert named <= manual_pages().keys() | {"lists"}  # "list all pages with: deploy docs"
 
 
-def test_no_message_names_a_file_that_only_the_tree_has(package_modules: tuple[Path, ...]) -> None:
+def test_no_message_names_a_file_that_only_the_tree_has(package_modules):
     assert not [
         (path, text) for path in package_modules for text in _messages(path) if A_FILE.search(text)
     ], "a wheel has no docs folder: write `deploy docs PAGE` instead of docs/PAGE.md"
 
 
-def test_no_file_that_users_get_names_one_either(package_files: tuple[Path, ...]) -> None:
+def test_no_file_that_users_get_names_one_either(package_files):
     """All but the first line, which says to maintainers where a file of ours belongs."""
     others = [path for path in package_files if path.suffix != ".py" and b"\0" not in path.read_bytes()]
     texts = {path: path.read_text(encoding="utf-8").partition("\n")[2] for path in others}

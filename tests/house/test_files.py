@@ -1,13 +1,10 @@
 """Rules about files that no stock tool checks; CONTRIBUTING.md lists them with their fixes."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,7 +21,7 @@ def source(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def test_a_package_init_is_empty_or_a_table(package_modules: tuple[Path, ...]) -> None:
+def test_a_package_init_is_empty_or_a_table(package_modules):
     """Code there makes import cycles that import-linter does not report. `deploy` is the Python API."""
     busy = []
     for path in package_modules:
@@ -36,7 +33,7 @@ def test_a_package_init_is_empty_or_a_table(package_modules: tuple[Path, ...]) -
     assert not busy, "keep imports and tables in __init__.py; move the functions and classes to a module"
 
 
-def test_no_path_of_one_machine_is_named(repo_files: tuple[Path, ...]) -> None:
+def test_no_path_of_one_machine_is_named(repo_files):
     texts = {
         path: source(path) for path in repo_files if path != Path(__file__) and b"\0" not in path.read_bytes()
     }
@@ -57,23 +54,18 @@ def test_no_path_of_one_machine_is_named(repo_files: tuple[Path, ...]) -> None:
         ("in aot/ops/add.py", False),
     ],
 )
-def test_a_path_of_one_machine_is_distinguished_from_others(text: str, is_a_machine_path: bool) -> None:
+def test_a_path_of_one_machine_is_distinguished_from_others(text, is_a_machine_path):
     assert bool(MACHINE_PATH.search(text)) == is_a_machine_path
 
 
-def test_changelog_fragments_are_named_by_kind_and_subject(repo_root: Path) -> None:
+def test_changelog_fragments_are_named_by_kind_and_subject(repo_root):
     fragments = [p.name for p in (repo_root / "docs" / "changes").iterdir() if p.name != "README.md"]
     wrong = [f for f in fragments if not re.fullmatch(r"(added|changed|fixed|removed)-[a-z0-9-]+\.md", f)]
     assert not wrong, "rename: <added|changed|fixed|removed>-<what>.md, lower case and hyphens"
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_every_file_of_the_packages(
-    repo_root: Path,
-    package_files: tuple[Path, ...],
-    tmp_path: Path,
-    require_package: Callable[..., None],
-) -> None:
+def test_the_wheel_holds_every_file_of_the_packages(repo_root, package_files, tmp_path, require_package):
     require_package("hatchling")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=repo_root, check=True, capture_output=True)

@@ -1,7 +1,5 @@
 """Imports go one way, between packages and between files; formats and graph changes each have one place."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -62,15 +60,13 @@ def lint_imports(folder: Path, repo_root: Path, tmp_path: Path) -> subprocess.Co
 
 
 @pytest.mark.slow
-def test_every_import_keeps_to_the_layers(repo_root: Path, tmp_path: Path) -> None:
+def test_every_import_keeps_to_the_layers(repo_root, tmp_path):
     result = lint_imports(repo_root, repo_root, tmp_path)
     assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.slow
-def test_an_import_against_the_layers_is_found(
-    repo_root: Path, package_names: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_an_import_against_the_layers_is_found(repo_root, package_names, tmp_path):
     copy_folders(repo_root, package_names, tmp_path)
     for file_name, (module, _) in INTRUDERS.items():
         (tmp_path / file_name).write_text(f"import {module}\n")
@@ -142,7 +138,7 @@ def _reached(graph: Graph, start: str) -> set[str]:
     return reached
 
 
-def test_no_circle_of_files(repo_root: Path, package_modules: tuple[Path, ...]) -> None:
+def test_no_circle_of_files(repo_root, package_modules):
     assert circles(module_graph(repo_root, package_modules)) == [], (
         "files that import each other: move what both need into a file that neither of them imports back"
     )
@@ -165,7 +161,7 @@ def test_no_circle_of_files(repo_root: Path, package_modules: tuple[Path, ...]) 
         ({"p/a.py": "import p.b", "p/b.py": "def f():\n    import p.a"}, [["p.a", "p.b"]]),
     ],
 )
-def test_a_circle_is_found(files: dict[str, str], found: list[list[str]], tmp_path: Path) -> None:
+def test_a_circle_is_found(files, found, tmp_path):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -187,7 +183,7 @@ def _makes_graph(call: ast.Call) -> bool:
     return name in ("Graph", "with_nodes") or changes_nodes
 
 
-def test_only_importers_and_passes_make_graphs(repo_root: Path, package_modules: tuple[Path, ...]) -> None:
+def test_only_importers_and_passes_make_graphs(repo_root, package_modules):
     names = {path.relative_to(repo_root).as_posix(): path for path in package_modules}
     others = {name: path for name, path in names.items() if not name.startswith(MAKERS)}
     assert not [name for name, path in others.items() if makes_graphs(path.read_text(encoding="utf-8"))], (
@@ -206,7 +202,7 @@ def test_only_importers_and_passes_make_graphs(repo_root: Path, package_modules:
         ("print(graph.nodes)", False),
     ],
 )
-def test_making_a_graph_is_found(code: str, is_found: bool) -> None:
+def test_making_a_graph_is_found(code, is_found):
     assert makes_graphs(code) == is_found
 
 
@@ -215,22 +211,22 @@ VIEWS = {"reshape"}  # only look at memory in another way, so there is nothing t
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_an_op_has_cases(repo_root: Path, stem: str) -> None:
+def test_an_op_has_cases(repo_root, stem):
     assert (repo_root / "tests" / "ops" / f"{stem}_cases.py").is_file(), (
         "write its cases: docs/adding-an-op.md"
     )
 
 
 @pytest.mark.parametrize("stem", [stem for stem in STEMS if stem not in VIEWS])
-def test_an_op_has_kernels(repo_root: Path, stem: str) -> None:
+def test_an_op_has_kernels(repo_root, stem):
     assert (repo_root / "codegen" / "kernels" / f"{stem}.py").is_file(), (
         "write its kernels there: docs/adding-an-op.md"
     )
 
 
-def test_the_table_of_kernels_serves_every_op_but_views() -> None:
+def test_the_table_of_kernels_serves_every_op_but_views():
     assert set(KERNELS) == set(OPS) - VIEWS
 
 
-def test_the_table_of_ops_names_each_by_its_own_name() -> None:
+def test_the_table_of_ops_names_each_by_its_own_name():
     assert {name: op.name for name, op in OPS.items()} == {name: name for name in OPS}

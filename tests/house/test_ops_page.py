@@ -1,11 +1,8 @@
 """docs/ops.md says what each op supports, in the words of the messages that refuse the rest."""
 
-from __future__ import annotations
-
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aot.frontend.onnx.importers import IMPORTERS as ONNX
@@ -153,5 +150,5 @@ def onnx_section() -> Iterator[str]:
     yield from counted("onnx", counts, ONNX, "tests")
 
 
-def test_the_page_of_ops_is_current(repo_root: Path, generated: Callable[[Path, str], None]) -> None:
+def test_the_page_of_ops_is_current(repo_root, generated):
     generated(repo_root / "docs" / "ops.md", ops_page())

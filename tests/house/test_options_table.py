@@ -1,7 +1,5 @@
 """Each option of the compiler is known to commands, Python, heads of files, archives and their schema."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Callable
@@ -145,23 +143,23 @@ def sample(option: Option) -> CompileOptions:
     return read_options({option.name: SAMPLES[option.name][1]})
 
 
-def test_each_field_is_an_option() -> None:
+def test_each_field_is_an_option():
     assert [option.field for option in ALL_OPTIONS] == [field.name for field in fields(CompileOptions)]
 
 
-def test_each_option_has_a_sample() -> None:
+def test_each_option_has_a_sample():
     assert SAMPLES.keys() == OPTIONS.keys(), (
         "add a line to SAMPLES for a new option; remove that of a removed one"
     )
 
 
 @EVERY
-def test_an_option_has_a_sample_that_is_not_its_default(option: Option) -> None:
+def test_an_option_has_a_sample_that_is_not_its_default(option):
     assert getattr(sample(option), option.field) != option.default
 
 
 @pytest.mark.parametrize("command", COMPILING)
-def test_each_command_that_compiles_takes_every_option(command: str) -> None:
+def test_each_command_that_compiles_takes_every_option(command):
     words, lacks = COMPILING[command]
     parser = command_parser(command, load_command(command))
     taken = [option for option in SAMPLED.values() if option.name not in lacks]
@@ -171,7 +169,7 @@ def test_each_command_that_compiles_takes_every_option(command: str) -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_each_function_that_compiles_shows_every_option(function: str) -> None:
+def test_each_function_that_compiles_shows_every_option(function):
     shown, taken = getattr(deploy, function), set(OPTIONS) - FUNCTIONS[function]
     said = inspect.getdoc(shown) or ""
     parameters = set(inspect.signature(shown).parameters)
@@ -188,18 +186,18 @@ def head(options: CompileOptions) -> str:
 
 
 @EVERY
-def test_the_head_has_it_as_the_command_line_would(option: Option) -> None:
+def test_the_head_has_it_as_the_command_line_would(option):
     told = head(sample(option))
     word = HEAD_WORDS.get(option.name, SAMPLES[option.name][0])
     assert (f"{option.flag} {word}".strip() in told) == (option.in_head is not WrittenWhen.NEVER)
 
 
-def test_a_head_says_nothing_of_other_defaults() -> None:
+def test_a_head_says_nothing_of_other_defaults():
     assert head(CompileOptions()).endswith("for c: --optimize speed --rounding tflm.")
 
 
 @pytest.mark.parametrize("option", ALL_OPTIONS, ids=lambda option: option.field)
-def test_the_schema_has_it_where_archives_do(option: Option) -> None:
+def test_the_schema_has_it_where_archives_do(option):
     place: Any = archive_schema()["$defs"]["options"]
     for key in option.archive_path:
         assert (key in place["required"]) == (option.in_archive is WrittenWhen.ALWAYS)
@@ -208,14 +206,14 @@ def test_the_schema_has_it_where_archives_do(option: Option) -> None:
 
 
 @EVERY
-def test_an_archive_gives_it_back(option: Option) -> None:
+def test_an_archive_gives_it_back(option):
     document = json.loads(json.dumps(encode(sample(option))))
     assert not list(Draft202012Validator(archive_schema()["$defs"]["options"]).iter_errors(document))
     kept = CompileOptions() if option.in_archive is WrittenWhen.NEVER else sample(option)
     assert decode(CompileOptions, document) == kept
 
 
-def test_an_option_that_came_later_is_written_only_where_it_is_set() -> None:
+def test_an_option_that_came_later_is_written_only_where_it_is_set():
     @dataclass(frozen=True)
     class WithMore:
         later: int | None = an_option(0, Size(), "--later", "an option of a later version")
@@ -230,7 +228,7 @@ class CompilingError(Exception):
 
 
 @pytest.fixture
-def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[CompileOptions]:
+def compiled_with(monkeypatch):
     """The options of each compile; it ends there."""
     seen: list[CompileOptions] = []
 
@@ -257,16 +255,14 @@ def of_tflite(options: CompileOptions) -> CompileOptions:
 
 
 @pytest.fixture
-def model(tmp_path: Path, own_folders: None) -> Path:
+def model(tmp_path, own_folders):
     path = tmp_path / "tiny.tflite"
     path.write_bytes(TINY["classifier"]())
     return path
 
 
 @pytest.mark.parametrize("command", COMPILING)
-def test_each_command_compiles_with_every_option(
-    command: str, model: Path, compiled_with: list[CompileOptions], tmp_path: Path
-) -> None:
+def test_each_command_compiles_with_every_option(command, model, compiled_with, tmp_path):
     words, lacks = COMPILING[command]
     taken = [option for option in SAMPLED.values() if option.name not in lacks]
     given = [word for option in taken for word in flag_words(option)]
@@ -294,9 +290,7 @@ CALLS: dict[str, Callable[[Any, dict[str, Any]], object]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", CALLS)
-def test_each_function_compiles_with_every_option(
-    function: str, model: Path, compiled_with: list[CompileOptions]
-) -> None:
+def test_each_function_compiles_with_every_option(function, model, compiled_with):
     loaded = deploy.load(model)
     taken = [option for option in SAMPLED.values() if option.name not in FUNCTIONS[function]]
     for option in taken:
@@ -306,16 +300,14 @@ def test_each_function_compiles_with_every_option(
 
 
 @pytest.mark.parametrize("function", sorted({*CALLS} - {"explore"}))  # that takes files alone
-def test_what_a_model_was_loaded_with_holds_everywhere(
-    function: str, model: Path, compiled_with: list[CompileOptions]
-) -> None:
+def test_what_a_model_was_loaded_with_holds_everywhere(function, model, compiled_with):
     with pytest.raises(CompilingError):
         CALLS[function](deploy.load(model, rounding="litert-ref"), {"optimize": "ram"})
     assert compiled_with == [read_options({"rounding": "litert-ref", "optimize": "ram"})]
 
 
 @pytest.mark.parametrize("verb", ["run", "verify"])
-def test_command_and_function_take_the_options_of_data(verb: str) -> None:
+def test_command_and_function_take_the_options_of_data(verb):
     given = ["m", "--board", "host", "--fill", "zeros", "--quantize"]
     parser = command_parser(verb, load_command(verb))
     assert data_options(parser.read(given)) == DataOptions(Fill.ZEROS, True)
@@ -326,7 +318,7 @@ def test_command_and_function_take_the_options_of_data(verb: str) -> None:
 
 
 @pytest.mark.parametrize("command", REACHING)
-def test_each_command_that_reaches_a_board_takes_the_options_of_the_line(command: str) -> None:
+def test_each_command_that_reaches_a_board_takes_the_options_of_the_line(command):
     words, taken = REACHING[command]
     given = [word for name in sorted(taken) for word in (LINE[name].flag, LINE_SAMPLES[name])]
     parser = command_parser(command, load_command(command))
@@ -336,9 +328,7 @@ def test_each_command_that_reaches_a_board_takes_the_options_of_the_line(command
 
 
 @pytest.mark.parametrize("function", ["run", "verify"])
-def test_each_function_that_reaches_a_board_takes_the_options_of_the_line(
-    function: str, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_function_that_reaches_a_board_takes_the_options_of_the_line(function, model, monkeypatch):
     seen: list[LineOptions] = []
 
     def reach(*arguments: object) -> None:

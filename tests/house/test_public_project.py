@@ -1,16 +1,13 @@
 """What others read of the project: GitHub's files, the release, its name on PyPI, what make installs."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 from error_facts import require_facts
@@ -31,9 +28,7 @@ SCHEMAS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "schema"), SCHEMAS.items())
-def test_a_file_keeps_to_its_schema(
-    pattern: str, schema: str, repo_root: Path, require_package: Callable[..., None]
-) -> None:
+def test_a_file_keeps_to_its_schema(pattern, schema, repo_root, require_package):
     require_package("check_jsonschema")
     files = sorted(repo_root.glob(pattern))
     assert files, pattern
@@ -54,14 +49,14 @@ def workflow(repo_root: Path, name: str) -> str:
     return (repo_root / ".github" / "workflows" / f"{name}.yml").read_text(encoding="utf-8")
 
 
-def test_ci_runs_each_python_that_the_package_claims(repo_root: Path) -> None:
+def test_ci_runs_each_python_that_the_package_claims(repo_root):
     (tested,) = re.findall(r'python: \[(".*")\]', workflow(repo_root, "ci"))
     project = read_toml(repo_root / "pyproject.toml", "the project")["project"]
     claimed = re.findall(r"Python :: (3\.\d+)", " ".join(project["classifiers"]))
     assert re.findall(r'"(3\.\d+)"', tested) == claimed, "pyproject.toml's classifiers and ci.yml differ"
 
 
-def test_workflows_run_targets_of_make_that_exist(repo_root: Path) -> None:
+def test_workflows_run_targets_of_make_that_exist(repo_root):
     texts = [path.read_text(encoding="utf-8") for path in (repo_root / ".github" / "workflows").glob("*.yml")]
     makefile = (repo_root / "Makefile").read_text(encoding="utf-8")
     named = {name for text in texts for name in re.findall(r"make ([a-z]+)", text)} | {"fuzz", "mutants"}
@@ -69,7 +64,7 @@ def test_workflows_run_targets_of_make_that_exist(repo_root: Path) -> None:
     assert [name for name in named if not re.search(rf"^{name}:", makefile, re.MULTILINE)] == []
 
 
-def test_a_citation_names_this_version(repo_root: Path) -> None:
+def test_a_citation_names_this_version(repo_root):
     assert f"\nversion: {VERSION}\n" in (repo_root / "CITATION.cff").read_text(encoding="utf-8")
 
 
@@ -90,7 +85,7 @@ BEFORE = """\
 
 
 @pytest.fixture(scope="module")
-def release(repo_root: Path) -> ModuleType:
+def release(repo_root):
     spec = importlib.util.spec_from_file_location("release", repo_root / ".ci" / "release.py")
     assert spec is not None
     assert spec.loader is not None
@@ -100,7 +95,7 @@ def release(repo_root: Path) -> ModuleType:
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path):
     """What a release reads and writes of a repository."""
     (tmp_path / "docs" / "changes").mkdir(parents=True)
     (tmp_path / "codegen").mkdir()
@@ -111,7 +106,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_summary_becomes_a_version(release: ModuleType, tree: Path) -> None:
+def test_the_summary_becomes_a_version(release, tree):
     release.name_version(tree, "0.10.0", DAY)
     after = BEFORE.replace("## Unreleased", "## 0.10.0 (2031-02-03)")
     assert (tree / "CHANGELOG.md").read_text() == after
@@ -119,14 +114,14 @@ def test_the_summary_becomes_a_version(release: ModuleType, tree: Path) -> None:
     assert (tree / "codegen" / "version.py").read_text() == 'VERSION = "0.10.0"  # the package\'s\n'
 
 
-def test_a_fragment_that_is_not_folded_in_is_named(release: ModuleType, tree: Path) -> None:
+def test_a_fragment_that_is_not_folded_in_is_named(release, tree):
     (tree / "docs" / "changes" / "added-wasps.md").write_text("Wasps are known.\n")
     require_refused(
         release, tree, "1 fragments of docs/changes into CHANGELOG.md and delete them: added-wasps.md"
     )
 
 
-def test_a_version_needs_a_summary_of_two_screens(release: ModuleType, tree: Path) -> None:
+def test_a_version_needs_a_summary_of_two_screens(release, tree):
     (tree / "CHANGELOG.md").write_text(BEFORE.replace("Wasps are known.", "Wasps.\n" * 100))
     require_refused(release, tree, "has 104 lines, the limit is 80")
     (tree / "CHANGELOG.md").write_text(BEFORE.replace("## Unreleased", "## 0.9.1"))
@@ -149,24 +144,18 @@ def require_refused(release: ModuleType, tree: Path, facts: str, version: str = 
         ("next", '"next" is not a version: three numbers are, as in 1.2.3'),
     ],
 )
-def test_a_version_that_is_not_the_next_changes_nothing(
-    release: ModuleType, tree: Path, version: str, says: str
-) -> None:
+def test_a_version_that_is_not_the_next_changes_nothing(release, tree, version, says):
     require_refused(release, tree, says, version)
 
 
-def test_the_changelog_is_one_that_a_release_takes(
-    repo_root: Path, release: ModuleType, tmp_path: Path
-) -> None:
+def test_the_changelog_is_one_that_a_release_takes(repo_root, release, tmp_path):
     changelog = (repo_root / "CHANGELOG.md").read_text(encoding="utf-8")
     assert changelog.startswith("# Changelog\n")
     if release.UNRELEASED in changelog:
         release._require_summary(changelog, tmp_path)
 
 
-def test_words_that_are_not_a_command_are_reported(
-    release: ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_words_that_are_not_a_command_are_reported(release, capsys):
     assert release.main(["name"]) == 2
     assert capsys.readouterr().err == "release.py name VERSION | release.py check\n"
 
@@ -175,18 +164,16 @@ ASKED = re.compile(r"\b(solder(?:-\w+)*)\[([a-z,]+)\]")  # as pip takes it: name
 
 
 @pytest.fixture(scope="module")
-def project(repo_root: Path) -> dict[str, Any]:
+def project(repo_root):
     return dict(read_toml(repo_root / "pyproject.toml", "the project")["project"])
 
 
-def test_the_project_has_that_name(project: dict[str, Any]) -> None:
+def test_the_project_has_that_name(project):
     assert project["name"] == DISTRIBUTION != "solder"
 
 
 @pytest.mark.slow
-def test_hints_and_pages_ask_pip_for_it_and_for_extras_that_it_has(
-    repo_files: tuple[Path, ...], project: dict[str, Any]
-) -> None:
+def test_hints_and_pages_ask_pip_for_it_and_for_extras_that_it_has(repo_files, project):
     of_today = [path for path in repo_files if path.name != "CHANGELOG.md"]
     texts = [path.read_text(encoding="utf-8") for path in of_today if b"\0" not in path.read_bytes()]
     asked = {found for text in texts for found in ASKED.findall(text)}
@@ -197,7 +184,7 @@ def test_hints_and_pages_ask_pip_for_it_and_for_extras_that_it_has(
     ].keys()
 
 
-def test_a_hint_is_a_line_to_copy() -> None:
+def test_a_hint_is_a_line_to_copy():
     assert pip_install("zig", "unicorn") == "pip install 'solder-mcu[zig,unicorn]'"
 
 
@@ -208,7 +195,7 @@ EVERYTHING = ARM | RISC_V | ARDUINO | {"g++", "ccache", "chromium", "cmake", "ru
 
 
 @pytest.fixture(scope="module")
-def prepare(repo_root: Path) -> ModuleType:
+def prepare(repo_root):
     spec = importlib.util.spec_from_file_location("prepare", repo_root / ".ci" / "prepare.py")
     assert spec is not None
     assert spec.loader is not None
@@ -233,23 +220,17 @@ def give_programs(monkeypatch: pytest.MonkeyPatch, programs: Iterable[str]) -> N
         (set(), ("zig", "unicorn")),
     ],
 )
-def test_the_demo_takes_from_pip_only_what_the_machine_lacks(
-    prepare: ModuleType, monkeypatch: pytest.MonkeyPatch, programs: set[str], extras: tuple[str, ...]
-) -> None:
+def test_the_demo_takes_from_pip_only_what_the_machine_lacks(prepare, monkeypatch, programs, extras):
     give_programs(monkeypatch, programs)
     assert prepare.demo_extras() == extras
 
 
-def test_the_tests_need_no_package_that_is_there(
-    prepare: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tests_need_no_package_that_is_there(prepare, monkeypatch):
     give_programs(monkeypatch, EVERYTHING)
     assert prepare.missing_packages() == ()
 
 
-def test_a_compiler_without_its_library_gets_it(
-    prepare: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_compiler_without_its_library_gets_it(prepare, monkeypatch, tmp_path):
     """Programs alone do not say it: Debian's cross compilers come without a C library."""
     give_programs(monkeypatch, EVERYTHING)
     monkeypatch.setattr(prepare, "DEBIAN", tmp_path)
@@ -262,13 +243,7 @@ def test_a_compiler_without_its_library_gets_it(
 
 
 @pytest.mark.parametrize(("has_runtime", "packages"), [(True, ()), (False, ("libclang-rt-14-dev",))])
-def test_clang_gets_the_runtime_of_its_sanitizers(
-    prepare: ModuleType,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    has_runtime: bool,
-    packages: tuple[str, ...],
-) -> None:
+def test_clang_gets_the_runtime_of_its_sanitizers(prepare, monkeypatch, tmp_path, has_runtime, packages):
     said = {"-print-resource-dir": str(tmp_path), "-dumpversion": "14.0.6"}
     monkeypatch.setattr(prepare, "_said_by", lambda _, word: said[word])
     (tmp_path / "lib" / "linux").mkdir(parents=True)
@@ -278,14 +253,12 @@ def test_clang_gets_the_runtime_of_its_sanitizers(
     assert prepare.sanitizer_packages() == packages
 
 
-def test_without_clang_no_runtime_is_missing(prepare: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_clang_no_runtime_is_missing(prepare, monkeypatch):
     give_programs(monkeypatch, EVERYTHING - {"clang"})
     assert prepare.sanitizer_packages() == ()
 
 
-def test_packages_are_named_where_apt_cannot_install_them(
-    prepare: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_packages_are_named_where_apt_cannot_install_them(prepare, monkeypatch, capsys):
     give_programs(monkeypatch, EVERYTHING - {"arm-none-eabi-gcc", "qemu-system-arm"})
     assert not prepare.install_programs(prepare.missing_packages())
     require_facts(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from graphs import GRAPHS
@@ -35,30 +34,30 @@ def tasks_as_compiled(job: Job) -> Mapping[str, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATED)
-def test_the_tasks_of_a_network_are_the_kernels_of_its_compiled_model(name: str) -> None:
+def test_the_tasks_of_a_network_are_the_kernels_of_its_compiled_model(name):
     tasks_as_compiled(job_of(GENERATED[name](), "speed"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALONG_TIME)
-def test_so_they_are_where_memory_is_the_goal(name: str) -> None:
+def test_so_they_are_where_memory_is_the_goal(name):
     tasks_as_compiled(job_of(ALONG_TIME[name](), "ram"))
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_the_tasks_of_a_model_file_are_the_kernels_of_its_compiled_model(name: str) -> None:
+def test_the_tasks_of_a_model_file_are_the_kernels_of_its_compiled_model(name):
     tasks_as_compiled(job_of(parse_model(TINY[name](), f"{name}.tflite"), "speed"))
 
 
 @pytest.mark.parametrize("name", ["conv", "depthwise", "residual"])
 @pytest.mark.parametrize("target", [MVE, VECTORS], ids=["helium", "rvv"])
-def test_so_they_are_on_cores_with_vectors(name: str, target: Target) -> None:
+def test_so_they_are_on_cores_with_vectors(name, target):
     tasks_as_compiled(job_of(parse_model(TINY[name](), f"{name}.tflite"), "speed", target))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [MVE, VECTORS], ids=["helium", "rvv"])
-def test_so_they_are_of_a_larger_model_there(target: Target, shared_dir: Path) -> None:
+def test_so_they_are_of_a_larger_model_there(target, shared_dir):
     """Kernels of vectors have no knobs; what such a core computes without them has some."""
     path = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     assert tasks_as_compiled(read_job(path, target, OPTIONS["speed"]))

@@ -1,11 +1,8 @@
 """Windows has no fcntl, termios, pty, select.poll, AF_UNIX or SIGKILL: no module needs them on import."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,9 +49,7 @@ def without_posix(script: str, *words: str, folder: Path) -> subprocess.Complete
 
 
 @pytest.mark.slow
-def test_every_module_can_be_imported(
-    package_modules: tuple[Path, ...], repo_root: Path, tmp_path: Path
-) -> None:
+def test_every_module_can_be_imported(package_modules, repo_root, tmp_path):
     places = (path.relative_to(repo_root).with_suffix("") for path in package_modules)
     names = {".".join(place.parts).removesuffix(".__init__") for place in places}
     names -= {name for name in names if name.endswith("__main__")} | ON_ITS_OWN
@@ -77,14 +72,14 @@ def test_every_module_can_be_imported(
     ],
     ids=lambda words: words[0],
 )
-def test_what_needs_no_line_runs(words: tuple[str, ...], repo_root: Path, tmp_path: Path) -> None:
+def test_what_needs_no_line_runs(words, repo_root, tmp_path):
     model = str(repo_root / "deploy/demo/digits.tflite")
     done = without_posix(RUNS, *(model if word == "MODEL" else word for word in words), folder=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
-def test_every_fast_test_can_be_imported(repo_root: Path) -> None:
+def test_every_fast_test_can_be_imported(repo_root):
     done = without_posix(COLLECTS, "-m", FAST, folder=repo_root)
     assert done.returncode == 0, done.stdout[-5000:]
 
@@ -93,9 +88,7 @@ def test_every_fast_test_can_be_imported(repo_root: Path) -> None:
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", ["qemu", "unicorn"])
-def test_a_model_runs_on_an_emulated_board(
-    runner: str, repo_root: Path, tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_a_model_runs_on_an_emulated_board(runner, repo_root, tmp_path, require_package):
     """Threads stand at the emulator's pipes; QEMU's debug port has a number."""
     require_package("unicorn")
     model = str(repo_root / "deploy/demo/digits.tflite")
@@ -107,7 +100,7 @@ def test_a_model_runs_on_an_emulated_board(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("room", ["rpc", "archive", "errors"])
-def test_the_fast_tests_of_a_room_pass(room: str, repo_root: Path) -> None:
+def test_the_fast_tests_of_a_room_pass(room, repo_root):
     """Rooms with lines, files and paths; a test of something that only POSIX has is left out by name."""
     done = without_posix(PASSES, f"tests/{room}", "-m", FAST, folder=repo_root)
     assert done.returncode == 0, done.stdout[-5000:]

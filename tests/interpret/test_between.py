@@ -1,9 +1,6 @@
 """Values between the layers, too, equal LiteRT's reference kernels in every bit, tensor by tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,13 +44,13 @@ SHARED = (
 
 
 @pytest.mark.parametrize("name", sorted(TINY))
-def test_every_value_of_a_tiny_model_is_litert_s(name: str) -> None:
+def test_every_value_of_a_tiny_model_is_litert_s(name):
     assert _wrong(TINY[name](), least_compared=1.0) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHARED)
-def test_every_value_of_a_shared_model_is_litert_s(name: str, shared_dir: Path) -> None:
+def test_every_value_of_a_shared_model_is_litert_s(name, shared_dir):
     data = (shared_dir / "models" / name / "model.tflite").read_bytes()
     assert _wrong(data, least_compared=0.85) == []
 

@@ -1,7 +1,5 @@
 """The interpreter gives the outputs, or every value, and checks what it is given."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,13 +20,13 @@ GRAPH = parse_graph(
 X = np.array([[1, 2]], np.int8)
 
 
-def test_outputs_by_name() -> None:
+def test_outputs_by_name():
     outputs = run_graph(GRAPH, {"x": X})
     assert list(outputs) == ["y"]
     assert outputs["y"].tolist() == [[22, -4]]
 
 
-def test_every_value_by_name() -> None:
+def test_every_value_by_name():
     values = run_all(GRAPH, {"x": X})
     assert {name: v.tolist() for name, v in values.items()} == {
         "x": [[1, 2]],
@@ -37,7 +35,7 @@ def test_every_value_by_name() -> None:
     }
 
 
-def test_an_output_may_be_a_constant() -> None:
+def test_an_output_may_be_a_constant():
     graph = parse_graph(
         'graph "g"\ninput "x": i8[1]\nconstant "c": i8[2] = [1, 2]\noutput "c"\n',
     )
@@ -53,7 +51,7 @@ def test_an_output_may_be_a_constant() -> None:
         ({"x": X.astype(np.int16)}, 'error: input "x" is int16[1, 2], the model needs int8[1, 2]'),
     ],
 )
-def test_a_wrong_input_says_what_is_taken(inputs: dict[str, np.ndarray], message: str) -> None:
+def test_a_wrong_input_says_what_is_taken(inputs, message):
     with pytest.raises(InputError) as caught:
         run_graph(GRAPH, inputs)
     assert str(caught.value) == message

@@ -4,8 +4,6 @@ Its optimised kernels are not a measure: they differ by one here and there, in d
 softmax and dense layers. The stored outputs beside the repository hold mode tflm to the same standard.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from litert_oracle import run_litert
@@ -20,7 +18,7 @@ SAMPLES = 25
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_a_tiny_model_equals_litert(name: str) -> None:
+def test_a_tiny_model_equals_litert(name):
     data = TINY[name]()
     graph = parse_model(data, f"{name}.tflite", "litert-ref")
     (x,), (y,) = graph.inputs, graph.outputs

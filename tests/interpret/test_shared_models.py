@@ -1,11 +1,8 @@
 """Third-party models beside the repository: outputs equal the stored ones, before and after the passes."""
 
-from __future__ import annotations
-
 import csv
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,7 +69,7 @@ def expected_key(data: Mapping[str, Array], mode: str, number: int) -> str:
     ("name", "file_name"),
     [*((n, "golden.npz") for n in (*INT8, *MORE_INT8)), *((n, "real.npz") for n in REAL)],
 )
-def test_an_int8_model_equals_its_reference(shared_dir: Path, name: str, file_name: str, mode: str) -> None:
+def test_an_int8_model_equals_its_reference(shared_dir, name, file_name, mode):
     folder = shared_dir / "models" / name
     graph = load_model(folder / "model.tflite", mode)
     with np.load(folder / file_name) as data:
@@ -86,7 +83,7 @@ def test_an_int8_model_equals_its_reference(shared_dir: Path, name: str, file_na
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FLOAT32)
-def test_a_float32_model_is_near_its_reference(shared_dir: Path, name: str) -> None:
+def test_a_float32_model_is_near_its_reference(shared_dir, name):
     folder = shared_dir / "models" / name
     graph = run_meaning(load_model(folder / "model.tflite")).graph
     with np.load(folder / "golden.npz") as data:
@@ -97,7 +94,7 @@ def test_a_float32_model_is_near_its_reference(shared_dir: Path, name: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", PREFIXES)
-def test_single_layers_equal_their_reference(shared_dir: Path, mode: str) -> None:
+def test_single_layers_equal_their_reference(shared_dir, mode):
     folder = shared_dir / "suites" / "mlperf_layers_int8"
     wrong = []
     with (folder / "index.csv").open(encoding="utf-8") as index:
@@ -113,7 +110,7 @@ def test_single_layers_equal_their_reference(shared_dir: Path, mode: str) -> Non
 
 
 @pytest.mark.slow
-def test_accuracy_on_keyword_spotting_is_the_references(shared_dir: Path) -> None:
+def test_accuracy_on_keyword_spotting_is_the_references(shared_dir):
     """449 of 500: what TFLite Micro's own kernels answer, sample by sample the same."""
     graph = run_meaning(load_model(shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite")).graph
     with np.load(shared_dir / "datasets" / "kws_500.npz") as data:
@@ -127,13 +124,13 @@ def cost_of(graph: Graph) -> tuple[int, int]:
     return macs, sum(array.nbytes for array in graph.constants.values())
 
 
-def test_visual_wake_words_loses_its_dead_channels(shared_dir: Path) -> None:
+def test_visual_wake_words_loses_its_dead_channels(shared_dir):
     graph = load_model(shared_dir / "models" / "tiny_vww_mbv1_int8" / "model.tflite")
     assert cost_of(graph)[0] == 7_489_664
     assert cost_of(run_meaning(graph).graph) == (3_727_313, 33_122)
 
 
-def test_visual_wake_words_runs_in_half_a_second(shared_dir: Path) -> None:
+def test_visual_wake_words_runs_in_half_a_second(shared_dir):
     graph = load_model(shared_dir / "models" / "tiny_vww_mbv1_int8" / "model.tflite")
     inputs = {name: np.zeros(graph.types[name].shape, np.int8) for name in graph.inputs}
     start = time.thread_time()

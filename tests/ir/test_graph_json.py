@@ -1,10 +1,7 @@
 """The JSON of a graph is read back as the same graph, and what is not a graph is refused by name."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -42,17 +39,17 @@ def arrays_of(graph: Graph) -> Mapping[str, Array]:
 
 @pytest.mark.slow
 @given(graphs())
-def test_a_graph_is_read_back_the_same(graph: Graph) -> None:
+def test_a_graph_is_read_back_the_same(graph):
     assert same(from_json(to_json(graph)), graph)
 
 
 @pytest.mark.slow
 @given(graphs())
-def test_constants_may_lie_beside_it(graph: Graph) -> None:
+def test_constants_may_lie_beside_it(graph):
     assert same(from_json(to_json(graph, "hash"), arrays_of(graph)), graph)
 
 
-def test_a_region_is_read_back_with_its_graph() -> None:
+def test_a_region_is_read_back_with_its_graph():
     inside = tiny()
     types = {name: inside.types[name] for name in (*inside.inputs, *inside.outputs)}
     node = Node("npu", DeviceRegion("npu", inside), inside.inputs, inside.outputs)
@@ -64,7 +61,7 @@ def test_a_region_is_read_back_with_its_graph() -> None:
 
 
 @pytest.mark.slow
-def test_the_shared_models_make_the_round_trip(shared_dir: Path) -> None:
+def test_the_shared_models_make_the_round_trip(shared_dir):
     """Those whose files say all sizes, by hash and by the elements themselves."""
     tried = 0
     for path in sorted((shared_dir / "models").glob("*/model.*")):
@@ -80,7 +77,7 @@ def test_the_shared_models_make_the_round_trip(shared_dir: Path) -> None:
     assert tried > 40
 
 
-def test_the_json_is_as_documented() -> None:
+def test_the_json_is_as_documented():
     document = json.loads(to_json(tiny()))
     assert document["format"] == 1
     assert document["values"]["w"]["quant"] == {"scales": [0.25, 0.125], "zero_points": [0, 0], "axis": 0}
@@ -132,7 +129,7 @@ def _no_nodes(document: Any) -> None:
         (_no_nodes, "this JSON is not a graph: KeyError: 'nodes'"),
     ],
 )
-def test_what_is_not_a_graph_is_refused(change: Callable[[Any], None], message: str) -> None:
+def test_what_is_not_a_graph_is_refused(change, message):
     document = json.loads(to_json(tiny()))
     change(document)
     with pytest.raises(InputError) as error:
@@ -140,7 +137,7 @@ def test_what_is_not_a_graph_is_refused(change: Callable[[Any], None], message: 
     assert error.value.what == message
 
 
-def test_what_is_not_json_is_refused() -> None:
+def test_what_is_not_json_is_refused():
     with pytest.raises(InputError, match="this is not JSON"):
         from_json("{")
     with pytest.raises(InputError, match='"base46" is not an encoding of elements'):

@@ -8,7 +8,7 @@ from hypothesis import given
 from op_case import int8, op_case
 from random_graphs import graphs, same
 
-from aot.ir.graph import Graph, Node
+from aot.ir.graph import Node
 from aot.ir.text import GraphTextError, external_constants, parse_graph, print_graph
 from aot.ops import OPS
 from aot.ops.activation import Activation
@@ -17,20 +17,20 @@ from aot.ops.conv2d import Conv2d
 
 
 @pytest.mark.parametrize("halves", Halves)
-def test_an_attribute_of_several_words_is_read_back(halves: Halves) -> None:
+def test_an_attribute_of_several_words_is_read_back(halves):
     graph = op_case("mean", AveragePool2d(halves=halves), [int8(1, 4, 4, 1)], int8(1, 2, 2, 1)).graph
     assert parse_graph(print_graph(graph)) == graph
 
 
 @pytest.mark.slow
 @given(graphs())
-def test_a_graph_is_read_back_the_same(graph: Graph) -> None:
+def test_a_graph_is_read_back_the_same(graph):
     assert same(parse_graph(print_graph(graph, inline_elements=1000)), graph)
 
 
 @pytest.mark.slow
 @given(graphs())
-def test_large_constants_lie_beside_the_text(graph: Graph) -> None:
+def test_large_constants_lie_beside_the_text(graph):
     text = print_graph(graph, inline_elements=2)
     assert same(parse_graph(text, external_constants(graph, inline_elements=2)), graph)
 
@@ -46,7 +46,7 @@ output "y"
 """
 
 
-def test_the_text_is_as_documented() -> None:
+def test_the_text_is_as_documented():
     table = np.arange(100, dtype=np.int8)
     graph = parse_graph(TEXT, {"table": table})
     assert graph.nodes == (
@@ -92,7 +92,7 @@ def test_the_text_is_as_documented() -> None:
         ),
     ],
 )
-def test_text_that_is_not_a_graph_says_where_and_why(line: str, message: str) -> None:
+def test_text_that_is_not_a_graph_says_where_and_why(line, message):
     with pytest.raises(GraphTextError) as caught:
         parse_graph(line)
     assert str(caught.value) == message

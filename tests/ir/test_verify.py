@@ -1,7 +1,5 @@
 """Each rule of the graph is broken once, and named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -77,16 +75,16 @@ BROKEN = {
 }
 
 
-def test_every_rule_is_broken_here() -> None:
+def test_every_rule_is_broken_here():
     assert list(BROKEN) == list(RULES)
 
 
-def test_a_good_graph_passes() -> None:
+def test_a_good_graph_passes():
     verify(GOOD)
 
 
 @pytest.mark.parametrize("rule", BROKEN)
-def test_a_broken_rule_is_named_with_the_fact(rule: str) -> None:
+def test_a_broken_rule_is_named_with_the_fact(rule):
     graph, fact = BROKEN[rule]
     with pytest.raises(GraphRuleError) as caught:
         verify(graph)
@@ -101,17 +99,17 @@ def test_a_broken_rule_is_named_with_the_fact(rule: str) -> None:
         (Quant((0.5,) * 4, (0,) * 4, 2), "has axis 2 and 2 dimensions"),
     ],
 )
-def test_a_quantisation_that_does_not_fit_is_reported(quant: Quant, fact: str) -> None:
+def test_a_quantisation_that_does_not_fit_is_reported(quant, fact):
     with pytest.raises(GraphRuleError, match=fact):
         verify(with_type("x", replace(X, quant=quant)))
 
 
-def test_floats_have_no_quantisation() -> None:
+def test_floats_have_no_quantisation():
     with pytest.raises(GraphRuleError, match="is f32 and has a quantization"):
         verify(with_type("x", replace(X, dtype=DType.F32)))
 
 
-def test_an_output_must_be_made() -> None:
+def test_an_output_must_be_made():
     graph = replace(GOOD, nodes=(FIRST,), outputs=("y", "z"))
     with pytest.raises(GraphRuleError, match='output "z" has no producer'):
         verify(graph)

@@ -1,13 +1,9 @@
 """The order of assembly: no register is read or written out of turn, and units of the pipeline alternate."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence
 from itertools import product
-
-import pytest
 
 from aot.ir.types import DType
 from codegen.isa import asm_order
@@ -41,7 +37,7 @@ def in_order(written: list[str], pipeline: Pipeline) -> list[str]:
     return [line.text for line in asm_order.in_order([read(text) for text in written], pipeline)]
 
 
-def test_products_begin_between_loads() -> None:
+def test_products_begin_between_loads():
     written = [
         "vldrb.8 q1, [%[p], #16]",
         "vldrb.8 q0, [%[p]], #16",
@@ -64,7 +60,7 @@ def test_products_begin_between_loads() -> None:
     ]
 
 
-def test_the_next_steps_load_begins_when_its_register_is_free() -> None:
+def test_the_next_steps_load_begins_when_its_register_is_free():
     step = ["vldrb.8 q0, [%[p]], #16", "vldrb.8 q2, [%[w]], #16", "vmladava.s8 %[s00], q0, q2"]
     more = ["vldrb.8 q3, [%[w]], #16", "vmladava.s8 %[s01], q0, q3"]
     assert in_order([*step, *more, *step], HELIUM) == [
@@ -78,12 +74,12 @@ def test_the_next_steps_load_begins_when_its_register_is_free() -> None:
     ]
 
 
-def test_labels_and_jumps_stay_and_nothing_goes_over_them() -> None:
+def test_labels_and_jumps_stay_and_nothing_goes_over_them():
     loop = ["mov %[count], #3", "1:", "vldrb.8 q0, [%[p]], #16", "subs %[count], #1", "bne 1b"]
     assert in_order([*loop, "vldrb.8 q1, [%[w]]"], HELIUM) == [*loop, "vldrb.8 q1, [%[w]]"]
 
 
-def test_lines_under_a_predicate_stay_together() -> None:
+def test_lines_under_a_predicate_stay_together():
     written = [
         "vpstt",
         "vldrbt.8 q1, [%[p], #16]",
@@ -97,7 +93,7 @@ def test_lines_under_a_predicate_stay_together() -> None:
     assert ordered == written
 
 
-def test_two_instructions_begin_together_and_a_word_is_loaded_when_its_register_is_free() -> None:
+def test_two_instructions_begin_together_and_a_word_is_loaded_when_its_register_is_free():
     """Products are one a cycle: whatever is loaded or widened begins beside them."""
     written = [
         "ldr %[p], [%[x]], #4",
@@ -119,7 +115,7 @@ def test_two_instructions_begin_together_and_a_word_is_loaded_when_its_register_
     ]
 
 
-def test_a_group_begins_behind_all_that_it_writes_over() -> None:
+def test_a_group_begins_behind_all_that_it_writes_over():
     """Whatever the order, each register has for each reader the value that it had in the written one."""
     step = ["ldr %[a], [%[w]], #8", "ldr %[b], [%[w], #-4]", "sxtb16 %[e], %[a]", "sxtb16 %[a], %[a], ror #8"]
     step += ["ldr %[p], [%[x]], #4", "smlad %[s0], %[p], %[e], %[s0]", "smlad %[s1], %[b], %[a], %[s1]"]
@@ -143,7 +139,7 @@ def _meanings(lines: list[str]) -> dict[str, str]:
     return held
 
 
-def test_lines_write_and_read_the_registers_of_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_write_and_read_the_registers_of_their_text(monkeypatch):
     ordered: list[AsmLine] = []
 
     def kept(lines: Sequence[AsmLine], pipeline: Pipeline) -> list[AsmLine]:

@@ -1,7 +1,5 @@
 """Fitted scales store what the reference stores, for every sum there can be, or there are none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -43,7 +41,7 @@ def drawn(
 @pytest.mark.parametrize("step", [1, 4, 256])
 @pytest.mark.parametrize("math", sorted(MATHS))
 @pytest.mark.parametrize("layer", sorted(LAYERS))
-def test_every_sum_is_stored_as_the_reference_stores_it(layer: str, math: str, step: int) -> None:
+def test_every_sum_is_stored_as_the_reference_stores_it(layer, math, step):
     rounding, zero, (low, high), rights = LAYERS[layer]
     r = Requant(zero, low, high, rounding, rights, True, math=MATHS[math])
     rng = np.random.default_rng(11)
@@ -75,7 +73,7 @@ def _assert_equal(r: Requant, found: FittedScales, mult: Ints, right: Ints, sums
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("step", "shift", "short"), [(1, 4, {4}), (256, 10, {8, 10})])
-def test_with_addends_of_32_bits_the_first_shift_does(step: int, shift: int, short: set[int]) -> None:
+def test_with_addends_of_32_bits_the_first_shift_does(step, shift, short):
     """So other weights have the same code; with 16 bits it does not for all layers."""
     rounding, zero, (low, high), rights = LAYERS["relu"]
     r = Requant(zero, low, high, rounding, rights, True, math=MATHS["dsp"])
@@ -91,7 +89,7 @@ def test_with_addends_of_32_bits_the_first_shift_does(step: int, shift: int, sho
     assert shifts == {DType.I16: short, DType.I32: {shift}}
 
 
-def test_constants_fit_their_tables() -> None:
+def test_constants_fit_their_tables():
     rounding, zero, (low, high), rights = LAYERS["signed"]
     r = Requant(zero, low, high, rounding, rights, True, math=PORTABLE)
     found = fitted(r, *drawn(np.random.default_rng(3), rights, 1), r.math.high_word_half)
@@ -102,13 +100,13 @@ def test_constants_fit_their_tables() -> None:
 
 
 @pytest.mark.parametrize("right", [0, -3])
-def test_scales_too_large_for_one_product_have_none(right: int) -> None:
+def test_scales_too_large_for_one_product_have_none(right):
     r = Requant(0, 0, 127, RequantRounding.DOUBLE, (right, right), True, math=PORTABLE)
     sums = SumRange(np.array([-9]), np.array([9]))
     assert fitted(r, np.array([2**30]), np.array([right]), sums, 0) is None
 
 
-def test_results_rounded_away_from_zero_on_both_sides_have_none() -> None:
+def test_results_rounded_away_from_zero_on_both_sides_have_none():
     """One rounding cannot do it where there are enough sums to see the difference."""
     r = Requant(0, -128, 127, RequantRounding.DOUBLE, (9, 9), True, math=PORTABLE)
     sums = SumRange(np.array([-70000]), np.array([70000]))
@@ -116,7 +114,7 @@ def test_results_rounded_away_from_zero_on_both_sides_have_none() -> None:
 
 
 @pytest.mark.parametrize("math", sorted(MATHS))
-def test_what_fits_is_one_shift_for_most_layers(math: str) -> None:
+def test_what_fits_is_one_shift_for_most_layers(math):
     """Layers with the same shift share their kernels."""
     chosen: ScalarMath = MATHS[math]
     r = Requant(-128, -128, 127, RequantRounding.DOUBLE, (6, 9), True, math=chosen)

@@ -141,7 +141,7 @@ def as_param(each: OpCase) -> object:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("each", [as_param(each) for each in CASES], ids=lambda each: str(each.name))
-def test_every_case_takes_four_weights_at_once_and_equals_the_reference_in_loops(each: OpCase) -> None:
+def test_every_case_takes_four_weights_at_once_and_equals_the_reference_in_loops(each):
     assert has_four_bits_in(each.graph)
     lowered = lower_graph(run_meaning(each.graph).graph, DSP, OPTIONS["speed"])
     for inputs in samples_of(each)[:1]:
@@ -152,12 +152,12 @@ def test_every_case_takes_four_weights_at_once_and_equals_the_reference_in_loops
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("goal", ["speed", "size"])
-def test_the_c_equals_the_reference(goal: str, compiler: tuple[str, int], tmp_path: Path) -> None:
+def test_the_c_equals_the_reference(goal, compiler, tmp_path):
     checks = case_checks([*CASES, short()], DSP, goal)
     assert failures_on_board(checks, tmp_path / "checks", compiler=compiler[0]) == {}
 
 
-def test_a_half_word_has_a_weight_of_four_channels_and_ends_with_zeros() -> None:
+def test_a_half_word_has_a_weight_of_four_channels_and_ends_with_zeros():
     """Values are taken as widening the bytes of a word gives them: the first and the third together."""
     weights = np.array([[1, -2, 3, 4, 5], [-8, 7, 0, 0, 0], [0] * 5, [0, 0, 0, 0, -1]], np.int8)
     window = WindowOfPairs(1, 5)
@@ -172,21 +172,21 @@ def test_a_half_word_has_a_weight_of_four_channels_and_ends_with_zeros() -> None
     ]
 
 
-def test_balancing_values_make_the_sum_of_a_window_zero() -> None:
+def test_balancing_values_make_the_sum_of_a_window_zero():
     assert WindowOfPairs(1, 255).balancing_pairs == 1
     assert WindowOfPairs(1, 508).balancing_pairs == 1
     assert WindowOfPairs(1, 512).balancing_pairs == 2
     assert WindowOfPairs(3, 10).pairs == 3 * 6 + 1
 
 
-def test_channels_that_are_left_have_as_few_half_words_as_hold_them() -> None:
+def test_channels_that_are_left_have_as_few_half_words_as_hold_them():
     assert channel_tiles(16, 2) == (ChannelTiles(0, 2, 8, 2),)
     assert channel_tiles(13, 2) == (ChannelTiles(0, 2, 8, 1), ChannelTiles(8, 2, 5, 1))
     assert channel_tiles(10, 2) == (ChannelTiles(0, 2, 8, 1), ChannelTiles(8, 1, 2, 1))
     assert channel_tiles(3, 1) == (ChannelTiles(0, 1, 3, 1),)
 
 
-def test_four_bits_hold_weights_from_minus_8_to_7() -> None:
+def test_four_bits_hold_weights_from_minus_8_to_7():
     assert has_four_bits(np.array([-8, 7], np.int8))
     assert not has_four_bits(np.array([-9, 7], np.int8))
     assert not has_four_bits(np.array([-8, 8], np.int8))
@@ -203,7 +203,7 @@ def test_four_bits_hold_weights_from_minus_8_to_7() -> None:
         ),  # half-words of -1: differences are larger than sums
     ],
 )
-def test_no_order_of_products_leaves_the_bound(weights: tuple[tuple[int, ...]], least_part: float) -> None:
+def test_no_order_of_products_leaves_the_bound(weights, least_part):
     """Every part of every sum, at the ends of the values, with what makes their sum 0, and differences."""
     given, window = np.array(weights, np.int8)[:, None], WindowOfPairs(1, 4)
     words = half_words(given, window, 1).reshape(-1)
@@ -224,7 +224,7 @@ def test_no_order_of_products_leaves_the_bound(weights: tuple[tuple[int, ...]], 
     assert least_part * bound < reached <= bound
 
 
-def test_sums_that_leave_32_bits_go_another_way() -> None:
+def test_sums_that_leave_32_bits_go_another_way():
     long = WindowOfPairs(1, 1024)
     for each, is_held in ((1, True), (7, False)):
         weights = np.full((4, 1, 1024), each, np.int8)
@@ -234,19 +234,19 @@ def test_sums_that_leave_32_bits_go_another_way() -> None:
     assert not has_four_bits_in(vector(name, value=7).graph)
 
 
-def test_short_windows_have_four_bits_where_flash_is_the_goal() -> None:
+def test_short_windows_have_four_bits_where_flash_is_the_goal():
     graph = short().graph
     assert not has_four_bits_in(graph)
     assert has_four_bits_in(graph, options=OPTIONS["size"])
 
 
-def test_cores_with_two_slots_and_memory_to_be_saved_go_another_way() -> None:
+def test_cores_with_two_slots_and_memory_to_be_saved_go_another_way():
     for each in (rows("twos"), vector("eights")):
         assert not has_four_bits_in(each.graph, replace(DSP, pairs_instructions=True))
         assert not has_four_bits_in(each.graph, options=OPTIONS["ram"])
 
 
-def test_constants_take_half_as_much() -> None:
+def test_constants_take_half_as_much():
     graph = vector("eights").graph
     constants = [
         sum(array.nbytes for array in only_stage(each).kernel.constants.values() if array.dtype != np.int32)
@@ -256,7 +256,7 @@ def test_constants_take_half_as_much() -> None:
     assert constants == [channels * ((depth + 2) // 2 + 2), channels * (depth + 2)]
 
 
-def test_nine_weights_of_a_depthwise_layer_take_five_bytes() -> None:
+def test_nine_weights_of_a_depthwise_layer_take_five_bytes():
     case = depthwise(6, 5, 8)
     assert [
         only_stage(graph).kernel.constants["w"].nbytes for graph in (case.graph, with_one_weight(case, 8))
@@ -265,7 +265,7 @@ def test_nine_weights_of_a_depthwise_layer_take_five_bytes() -> None:
 
 @pytest.mark.arm
 @pytest.mark.slow
-def test_gcc_finds_registers_at_every_level(tmp_path: Path) -> None:
+def test_gcc_finds_registers_at_every_level(tmp_path):
     """Tiles take all that the compiler does not need itself."""
     core = ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-std=c99", "-Werror", "-c")
     for each in (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -114,7 +113,7 @@ def with_weights(graph: Graph, weights: Array) -> Graph:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
-def test_every_case_has_two_weights_in_a_byte_and_equals_the_reference_in_loops(each: OpCase) -> None:
+def test_every_case_has_two_weights_in_a_byte_and_equals_the_reference_in_loops(each):
     eight = with_weights(each.graph, np.where(weights_of(each.graph) == 7, 8, weights_of(each.graph)))
     sizes = [kernel_of(graph).constants["w"].nbytes for graph in (each.graph, eight)]
     assert sizes[0] < sizes[1]
@@ -127,12 +126,12 @@ def test_every_case_has_two_weights_in_a_byte_and_equals_the_reference_in_loops(
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("goal", ["speed", "size"])
-def test_the_c_equals_the_reference(goal: str, compiler: tuple[str, int], tmp_path: Path) -> None:
+def test_the_c_equals_the_reference(goal, compiler, tmp_path):
     checks = case_checks(CASES, MVE, goal)
     assert failures_on_board(checks, tmp_path / "checks", "mps3-an547", compiler[0]) == {}
 
 
-def test_a_byte_has_the_weights_of_two_channels_or_of_a_lone_last_one() -> None:
+def test_a_byte_has_the_weights_of_two_channels_or_of_a_lone_last_one():
     weights = np.array([[1, -7, 7], [-8, -8, 7], [-8, 2, 0]], np.int8)
     joined = in_bytes(WeightForm.JOINED, weights)
     assert joined.tolist() == [[16 - 8, -7 * 16 - 8, 7 * 16 + 7], [-8, 2, 0]]
@@ -140,7 +139,7 @@ def test_a_byte_has_the_weights_of_two_channels_or_of_a_lone_last_one() -> None:
     assert halves.tolist() == [[16 + 8, -7 * 16 + 8, 7 * 16 + 7], [-8, 2, 0]]
 
 
-def test_bytes_hold_all_sums_of_pairs_but_the_least_weight_beside_a_negative_one() -> None:
+def test_bytes_hold_all_sums_of_pairs_but_the_least_weight_beside_a_negative_one():
     forms = {(-8, 0): "JOINED", (-7, -8): "JOINED", (-8, -1): "NIBBLES", (8, 0): "BYTES"}
     for (a, b), form in forms.items():
         assert form_of(np.array([[a], [b]], np.int8)).name == form
@@ -150,14 +149,14 @@ def test_bytes_hold_all_sums_of_pairs_but_the_least_weight_beside_a_negative_one
 @pytest.mark.parametrize(
     "each", [vector("more"), rows("pairs"), depthwise("fours")], ids=lambda each: str(each.name)
 )
-def test_weights_that_bytes_do_not_hold_have_eight_bits(each: OpCase) -> None:
+def test_weights_that_bytes_do_not_hold_have_eight_bits(each):
     weights = weights_of(each.graph).copy()
     weights.flat[0] = 8
     graph = with_weights(each.graph, weights)
     assert kernel_of(graph).constants["w"].size >= weights.size
 
 
-def test_short_windows_have_four_bits_where_flash_is_the_goal() -> None:
+def test_short_windows_have_four_bits_where_flash_is_the_goal():
     x, out = int8(1, 4, 6, 16, zero_point=3), int8(scale=0.05, zero_point=-128)
     w = four_bits(int8_weights(20, *POINT, 16, axis=0), 0, False)
     case = op_case("helium_four_bits_short", Conv2d(), [x], out, [w, int32_bias(20)])

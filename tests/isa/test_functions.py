@@ -1,11 +1,8 @@
 """Every scalar function's C equals its meaning, on random and on extreme arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -285,7 +282,7 @@ def trials(math: ScalarMath) -> list[Trial]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("math", [PORTABLE, with_dsp(PORTABLE)], ids=["portable", "dsp"])
-def test_functions_call_what_they_say(math: ScalarMath) -> None:
+def test_functions_call_what_they_say(math):
     """A helper that is named and not called would stand in the C for nothing."""
     every = [function for each in trials(math) for function in each.functions]
     for shift, dtype in product((-3, 0, 2), (DType.I8, DType.I32)):
@@ -298,7 +295,7 @@ def test_functions_call_what_they_say(math: ScalarMath) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_portable_functions_mean_what_they_say(tmp_path: Path) -> None:
+def test_portable_functions_mean_what_they_say(tmp_path):
     checks = [t.check() for t in trials(PORTABLE)]
     assert failures_on_host(checks, tmp_path / "checks") == {}
 
@@ -306,6 +303,6 @@ def test_portable_functions_mean_what_they_say(tmp_path: Path) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_dsp_functions_mean_what_they_say(tmp_path: Path) -> None:
+def test_dsp_functions_mean_what_they_say(tmp_path):
     checks = [t.check() for t in trials(with_dsp(PORTABLE))]
     assert failures_on_board(checks, tmp_path / "checks") == {}

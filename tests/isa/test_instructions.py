@@ -1,11 +1,8 @@
 """Every DSP instruction's C, by gcc and by clang, does what its loop nest says on an emulated Cortex-M4."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice, product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -230,11 +227,7 @@ def paired_rows() -> Iterator[Trial]:
     "instructions",
     [dots, dots_of_wide_weights, dots_in_pairs, windows, depthwise_rows, depthwise_blocks, paired_rows],
 )
-def test_instructions_do_what_their_nests_say(
-    instructions: Callable[[], Iterator[Trial]],
-    compiler: tuple[str, int],
-    tmp_path: Path,
-) -> None:
+def test_instructions_do_what_their_nests_say(instructions, compiler, tmp_path):
     name, every = compiler
     trials = islice(instructions(), 0, None, every)
     checks = [proc_check(trial, proc, given) for trial, proc, given in trials]

@@ -8,7 +8,7 @@ from op_case import int8
 
 from aot.ir.types import TensorType
 from aot.ops.activation import Activation
-from aot.ops.binary import Add, BinaryOp, Sub
+from aot.ops.binary import Add, Sub
 from aot.ops.binary_rescale import add_parameters
 from aot.ops.requant import quant_of
 from codegen.isa.plain.linear_sum import SumLine, line_of_sum
@@ -33,7 +33,7 @@ def line_between(types: tuple[TensorType, TensorType, TensorType], sign: str) ->
 
 @pytest.mark.parametrize(("op", "sign"), [(Add, "+"), (Sub, "-")])
 @pytest.mark.parametrize("seed", range(8))
-def test_a_line_is_the_reference_for_every_pair(seed: int, op: type[BinaryOp], sign: str) -> None:
+def test_a_line_is_the_reference_for_every_pair(seed, op, sign):
     types = pair_types(seed)
     line = line_between(types, sign)
     assert line is not None
@@ -43,6 +43,6 @@ def test_a_line_is_the_reference_for_every_pair(seed: int, op: type[BinaryOp], s
     assert np.array_equal(np.clip(on_line + line.start >> line.shift, -128, 127), wanted)
 
 
-def test_a_result_of_much_finer_steps_has_no_line() -> None:
+def test_a_result_of_much_finer_steps_has_no_line():
     types = (int8(4, scale=0.1), int8(4, scale=0.1, zero_point=1), int8(4, scale=1e-6, zero_point=2))
     assert line_between(types, "+") is None

@@ -1,12 +1,9 @@
 """Every Helium instruction's C, by gcc and by clang, does what its loop nest says on a Cortex-M55 in QEMU."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice, product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -310,7 +307,7 @@ def blocks(form: WeightForm = WeightForm.BYTES) -> Iterator[Check]:
         yield proc_check(f"{instruction.name}_{kind}", proc, constants)
 
 
-def test_rows_of_many_kinds_are_one_statement() -> None:
+def test_rows_of_many_kinds_are_one_statement():
     def row(window: tuple[int, int, int, int, bool], channel_step: int) -> DotRow:
         kernel_rows, taps, length, x_step, aligned = window
         sums = HeliumDotTile(2, 4, kernel_rows, taps, length, x_step, 64, aligned)
@@ -490,11 +487,7 @@ def sums_of_rows() -> Iterator[Check]:
         sums_of_rows,
     ],
 )
-def test_instructions_do_what_their_nests_say(
-    instructions: Callable[[], Iterator[Check]],
-    compiler: tuple[str, int],
-    tmp_path: Path,
-) -> None:
+def test_instructions_do_what_their_nests_say(instructions, compiler, tmp_path):
     name, every = compiler
     checks = list(islice(instructions(), 0, None, every))
     assert failures_on_board(checks, tmp_path / "checks", BOARD, name) == {}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,7 +43,6 @@ from codegen.loops.ir import (
     Invoke,
     Proc,
     Role,
-    ScalarFunction,
     Stmt,
     Store,
     at,
@@ -136,7 +134,7 @@ LEAST = np.array([-np.inf, -88.8], np.float32)
 
 
 @pytest.mark.parametrize(("curve", "exact"), [(SIGMOID, lambda v: 1 / (1 + math.exp(-v))), (TANH, math.tanh)])
-def test_curves_are_within_their_stated_error(curve: ScalarFunction, exact: Callable[[float], float]) -> None:
+def test_curves_are_within_their_stated_error(curve, exact):
     """The largest errors over all floats: of sigmoid at -17.16, of tanh at 0.6265; and many others."""
     worst = [-17.1602364, 0.626463592]
     for v in np.array([*worst, *RNG.uniform(-20, 20, 3000), *RNG.uniform(-1, 1, 1000)], np.float32):
@@ -145,7 +143,7 @@ def test_curves_are_within_their_stated_error(curve: ScalarFunction, exact: Call
 
 
 @pytest.mark.parametrize("curve", [SIGMOID, TANH])
-def test_curves_of_what_is_no_number_are_none(curve: ScalarFunction) -> None:
+def test_curves_of_what_is_no_number_are_none(curve):
     assert math.isnan(curve.meaning(math.nan))
 
 
@@ -259,7 +257,7 @@ RECURRENT = [
 
 
 @pytest.mark.parametrize("case", [*EVERY_LAYER, *RECURRENT], ids=lambda case: case.name)
-def test_layers_on_floats_are_near_their_references(case: OpCase) -> None:
+def test_layers_on_floats_are_near_their_references(case):
     lowered = lower_graph(run_meaning(case.graph).graph, MVE, CompileOptions())
     assert lowered.stages[-1].kernel.strategy.startswith("helium")
     for inputs in samples_of(case):
@@ -268,7 +266,7 @@ def test_layers_on_floats_are_near_their_references(case: OpCase) -> None:
         assert apart.max() <= 1e-5 * np.abs(wanted).max()
 
 
-def test_weights_in_16_bits_are_left_to_scalar_loads() -> None:
+def test_weights_in_16_bits_are_left_to_scalar_loads():
     case = layer("halves", Dense(), (1, 8), (8, 8))
     halves = {name: a.astype(np.float16).astype(np.float32) for name, a in case.graph.constants.items()}
     graph = replace(case.graph, constants=halves)
@@ -277,7 +275,7 @@ def test_weights_in_16_bits_are_left_to_scalar_loads() -> None:
     assert PassedOver("helium-f32", "only for weights stored in 32 bits") in stage.kernel.passed_over
 
 
-def test_vectors_of_integers_alone_compute_no_floats() -> None:
+def test_vectors_of_integers_alone_compute_no_floats():
     """A core may have Helium without floats."""
     target = replace(MVE, features=MVE.features - {Feature.FPU})
     stage = lower_graph(LAYERS[0].graph, target, CompileOptions()).stages[-1]
@@ -288,11 +286,7 @@ def test_vectors_of_integers_alone_compute_no_floats() -> None:
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("instructions", [dots, taps, row_results, units, special_values])
-def test_instructions_on_floats_give_their_nests_bits(
-    instructions: Callable[[], Iterator[Check]],
-    compiler: tuple[str, int],
-    tmp_path: Path,
-) -> None:
+def test_instructions_on_floats_give_their_nests_bits(instructions, compiler, tmp_path):
     name, every = compiler
     checks = list(islice(instructions(), 0, None, every))
     assert failures_on_board(checks, tmp_path / "checks", BOARD, name) == {}
@@ -301,7 +295,7 @@ def test_instructions_on_floats_give_their_nests_bits(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_layers_on_floats_give_their_loops_bits(tmp_path: Path) -> None:
+def test_layers_on_floats_give_their_loops_bits(tmp_path):
     checks = []
     for n, case in enumerate(EVERY_LAYER):
         lowered = lower_graph(run_meaning(case.graph).graph, MVE, CompileOptions())

@@ -1,7 +1,5 @@
 """Instructions of one name are one function: what changes the C changes the name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -16,7 +14,7 @@ from codegen.loops.ir import Instruction
 
 
 @pytest.mark.parametrize("name", TILES)
-def test_what_changes_the_c_changes_the_name(name: str) -> None:
+def test_what_changes_the_c_changes_the_name(name):
     tile, made = TILES[name]
     first: Instruction = made(tile)
     for field, other in variations(tile):
@@ -24,7 +22,7 @@ def test_what_changes_the_c_changes_the_name(name: str) -> None:
         assert second.name != first.name or second.definition == first.definition, field
 
 
-def test_results_with_another_zero_point_change_the_name() -> None:
+def test_results_with_another_zero_point_change_the_name():
     """Their store functions are the same; the term that is made of the shift is another one."""
     stores = [store_quantised(replace(REQUANT, zero_point=zero, math=with_dsp(PORTABLE))) for zero in (3, 5)]
     blocks, pairs = TILES["dsp blocks"][0], TILES["dsp paired rows"][0]

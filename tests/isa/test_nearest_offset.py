@@ -1,7 +1,5 @@
 """The search of offsets finds what trying them one by one finds."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -22,7 +20,7 @@ def tried_one_by_one(m: int, start: int, most: int) -> int | None:
     return next((offset for offset in hits if abs((offset * m + start) >> 32) < MOST_ADDEND), None)
 
 
-def test_multiples_in_small_moduli() -> None:
+def test_multiples_in_small_moduli():
     for modulus in range(1, 13):
         for step in range(-modulus, modulus):
             for start in range(modulus):
@@ -33,7 +31,7 @@ def test_multiples_in_small_moduli() -> None:
 
 
 @pytest.mark.slow
-def test_the_nearest_offset_is_the_first_that_trying_finds() -> None:
+def test_the_nearest_offset_is_the_first_that_trying_finds():
     rng = random.Random(5)
     kinds = set()
     for _ in range(CASES):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,7 +96,7 @@ def as_param(each: OpCase) -> object:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("each", [as_param(each) for each in CASES], ids=lambda each: str(each.name))
-def test_every_case_takes_weights_in_pairs_and_equals_the_reference_in_loops(each: OpCase) -> None:
+def test_every_case_takes_weights_in_pairs_and_equals_the_reference_in_loops(each):
     assert is_paired(only_stage(each.graph))
     lowered = lower_graph(run_meaning(each.graph).graph, DSP, OPTIONS["speed"])
     for inputs in samples_of(each)[:1]:
@@ -107,12 +106,12 @@ def test_every_case_takes_weights_in_pairs_and_equals_the_reference_in_loops(eac
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_c_equals_the_reference(compiler: tuple[str, int], tmp_path: Path) -> None:
+def test_the_c_equals_the_reference(compiler, tmp_path):
     checks = case_checks([*CASES, written_out()], DSP, "speed")
     assert failures_on_board(checks, tmp_path / "checks", compiler=compiler[0]) == {}
 
 
-def test_a_row_of_two_pixels_may_have_tiles_of_one_or_both_and_no_more() -> None:
+def test_a_row_of_two_pixels_may_have_tiles_of_one_or_both_and_no_more():
     x, out = int8(1, 12, 2, 48), int8(scale=0.05)
     two = op_case("two_pixels", Conv2d(), [x], out, [int8_weights(19, *POINT, 48, axis=0)])
     stage = only_stage(two.graph)
@@ -123,14 +122,14 @@ def test_a_row_of_two_pixels_may_have_tiles_of_one_or_both_and_no_more() -> None
     assert {point["unroll"] for point in beside_default if point["pixels"] == 2} >= {1, 2, 3, 6, 12}
 
 
-def test_rows_stay_bytes_and_factors_lie_in_scratch() -> None:
+def test_rows_stay_bytes_and_factors_lie_in_scratch():
     stage = only_stage(case("windows").graph)
     assert stage.reads[0].access.count == 3
     assert stage.kernel.scratch == {"v": 0}
     assert stage.kernel.scratch_bytes == 5 * 14 * 8  # pixels, groups of four, bytes of each
 
 
-def test_tiles_leave_no_pixel_alone() -> None:
+def test_tiles_leave_no_pixel_alone():
     assert pixel_tiles(7, 3) == (PixelTiles(0, 3, 1), PixelTiles(3, 2, 2))
     assert pixel_tiles(6, 3) == (PixelTiles(0, 3, 2),)
     assert pixel_tiles(4, 3) == (PixelTiles(0, 2, 2),)
@@ -141,7 +140,7 @@ def test_tiles_leave_no_pixel_alone() -> None:
     assert pixel_tiles(9, 4) == (PixelTiles(0, 4, 1), PixelTiles(4, 3, 1), PixelTiles(7, 2, 1))
 
 
-def test_factors_of_a_long_row_are_made_in_blocks() -> None:
+def test_factors_of_a_long_row_are_made_in_blocks():
     """2,048 bytes have room for 14 pixels of 18 groups: for four tiles of three."""
     assert blocks_of(14, 18 * 8, 3) == (PixelTiles(0, 14, 1),)
     assert blocks_of(27, 18 * 8, 3) == (PixelTiles(0, 9, 3),)
@@ -150,7 +149,7 @@ def test_factors_of_a_long_row_are_made_in_blocks() -> None:
     assert blocks_of(4, 300 * 8, 3) == (PixelTiles(0, 3, 1), PixelTiles(3, 1, 1))
 
 
-def test_factors_of_a_small_layer_take_a_quarter_of_its_tensors() -> None:
+def test_factors_of_a_small_layer_take_a_quarter_of_its_tensors():
     """A pixel takes 128 bytes, the tensors of 25 pixels 3,200: 800 bytes hold one tile of four."""
     d = Draft()
     stage = only_stage(d.graph(d.conv("c", d.input("x", 1, 5, 5, 64), 64, 1)))
@@ -159,7 +158,7 @@ def test_factors_of_a_small_layer_take_a_quarter_of_its_tensors() -> None:
     assert long_row.kernel.scratch_bytes == 4 * (64 // 4) * 8
 
 
-def test_what_kernel_rows_have_left_is_joined_where_that_makes_fewer_groups() -> None:
+def test_what_kernel_rows_have_left_is_joined_where_that_makes_fewer_groups():
     assert groups_of_window(3, 9) == 3 * 2 + 1
     assert groups_of_window(3, 7) == 3 * 2  # joined, three rests of three take three groups, too
     assert groups_of_window(1, 9) == 3
@@ -168,7 +167,7 @@ def test_what_kernel_rows_have_left_is_joined_where_that_makes_fewer_groups() ->
     assert in_order_of_windows(weights).tolist() == [[*rows[:, :8].reshape(-1), *rows[:, 8]]]
 
 
-def test_tiles_have_as_many_pixels_as_the_fastest_row_of_this_length() -> None:
+def test_tiles_have_as_many_pixels_as_the_fastest_row_of_this_length():
     """Five pixels are three and two, six are two threes, seven a four and a three."""
     sizes = {}
     for pixels in (2, 5, 6, 7, 12, 24):
@@ -178,7 +177,7 @@ def test_tiles_have_as_many_pixels_as_the_fastest_row_of_this_length() -> None:
     assert sizes == {2: 2, 5: 3, 6: 3, 7: 4, 12: 4, 24: 4}
 
 
-def test_few_channels_and_lone_pixels_do_not_make_up_for_the_factors() -> None:
+def test_few_channels_and_lone_pixels_do_not_make_up_for_the_factors():
     assert saves_cycles(48, 32, 1, 16)
     assert saves_cycles(48, 16, 1, 8)
     assert not saves_cycles(48, 4, 1, 8)
@@ -186,7 +185,7 @@ def test_few_channels_and_lone_pixels_do_not_make_up_for_the_factors() -> None:
     assert saves_cycles(48, 8, 3, 9)  # fewer groups
 
 
-def test_cores_with_two_slots_and_code_or_memory_to_be_saved_go_another_way() -> None:
+def test_cores_with_two_slots_and_code_or_memory_to_be_saved_go_another_way():
     graph = case("threes_and_twos").graph
     assert not is_paired(only_stage(graph, replace(DSP, pairs_instructions=True)))
     for goal in ("size", "ram"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,7 +51,7 @@ def is_paired(graph: Graph) -> bool:
 
 
 @pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
-def test_every_case_takes_weights_in_pairs_and_equals_the_reference_in_loops(each: OpCase) -> None:
+def test_every_case_takes_weights_in_pairs_and_equals_the_reference_in_loops(each):
     assert is_paired(each.graph)
     lowered = lower_graph(run_meaning(each.graph).graph, DSP, OPTIONS["speed"])
     for inputs in samples_of(each)[:1]:
@@ -62,17 +61,17 @@ def test_every_case_takes_weights_in_pairs_and_equals_the_reference_in_loops(eac
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_c_equals_the_reference(compiler: tuple[str, int], tmp_path: Path) -> None:
+def test_the_c_equals_the_reference(compiler, tmp_path):
     checks = case_checks(CASES, DSP, "speed")
     assert failures_on_board(checks, tmp_path / "checks", compiler=compiler[0]) == {}
 
 
-def test_a_half_word_holds_two_weights_and_rows_end_in_zeros() -> None:
+def test_a_half_word_holds_two_weights_and_rows_end_in_zeros():
     weights = np.array([[[[-1, 2, 127]], [[-128, -127, 5]]]], np.int8)
     assert half_words(weights).tolist() == [[[-256 + 2, 127 * 256], [-128 * 256 - 127, 5 * 256]]]
 
 
-def test_pairs_that_no_half_word_holds_go_another_way() -> None:
+def test_pairs_that_no_half_word_holds_go_another_way():
     """-128 before a negative weight would be below -32768."""
     assert pairs_fit(np.array([[-128, 0, 3, 4]], np.int8), np.zeros(1, np.int64))
     assert not pairs_fit(np.array([[-128, -1, 3, 4]], np.int8), np.zeros(1, np.int64))
@@ -80,14 +79,14 @@ def test_pairs_that_no_half_word_holds_go_another_way() -> None:
     assert not is_paired(vector("few", weights=-128).graph)
 
 
-def test_sums_that_leave_32_bits_256_times_as_large_go_another_way() -> None:
+def test_sums_that_leave_32_bits_256_times_as_large_go_another_way():
     long = np.full((1, 500), 127, np.int8)
     assert pairs_fit(long, np.zeros(1, np.int64))
     assert not pairs_fit(long, np.full(1, 300_000, np.int64))
     assert not pairs_fit(np.full((1, 600), 127, np.int8), np.zeros(1, np.int64))
 
 
-def test_where_sums_would_begin_too_far_away_none_are_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_sums_would_begin_too_far_away_none_are_fitted(monkeypatch):
     """The bias fits 256 times as large, but not the farthest start that fitting may choose."""
     graph = run_meaning(vector("few", weights=127).graph).graph
     sites = Sites(graph, DSP, OPTIONS["speed"], Decisions())
@@ -101,7 +100,7 @@ def test_where_sums_would_begin_too_far_away_none_are_fitted(monkeypatch: pytest
         assert np.array_equal(enlarged.bias, tail.bias * ENLARGED - surplus + difference)
 
 
-def test_cores_with_two_slots_and_code_to_be_small_go_another_way() -> None:
+def test_cores_with_two_slots_and_code_to_be_small_go_another_way():
     graph = run_meaning(vector("few").graph).graph
     in_pairs, small = replace(DSP, pairs_instructions=True), OPTIONS["size"]
     for target, options in ((in_pairs, OPTIONS["speed"]), (DSP, small)):

@@ -1,10 +1,7 @@
 """The C of every instruction of RISC-V's vectors does what its loop nest says, in QEMU."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,19 +118,14 @@ def rounded_once_everywhere() -> Iterator[Check]:
 @pytest.mark.parametrize(
     "checks", [dots, depthwise, rounded_once_everywhere], ids=lambda checks: checks.__name__
 )
-def test_instructions_do_what_their_nests_say(
-    checks: Callable[[], Iterator[Check]],
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-    tmp_path: Path,
-) -> None:
+def test_instructions_do_what_their_nests_say(checks, require_tool, require_package, tmp_path):
     require_package("ziglang")
     require_tool("qemu-system-riscv32")
     assert failures_on_board(list(checks()), tmp_path / "checks", BOARD) == {}
 
 
 @pytest.mark.parametrize("channels", CHANNELS)
-def test_registers_are_no_more_than_there_are(channels: int) -> None:
+def test_registers_are_no_more_than_there_are(channels):
     groups = Groups(channels)
     for wide in (1, 2):
         held = groups.sums_at_once(wide) * groups.sums + wide * groups.sums // 2 + groups.sums // 4

@@ -1,9 +1,5 @@
 """The C of a depthwise row, which a person may want to read, stays short: that of keyword spotting."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from codegen.c.tree import AnyHelper
@@ -18,7 +14,7 @@ MOST_LINES = 100
 
 
 @pytest.mark.slow
-def test_the_depthwise_row_of_keyword_spotting_takes_a_hundred_lines(shared_dir: Path) -> None:
+def test_the_depthwise_row_of_keyword_spotting_takes_a_hundred_lines(shared_dir):
     (path,) = (shared_dir / "models" / "tiny_kws_dscnn_int8").glob("*.tflite")
     board = load_board("mps2-an386")
     library = plan_job(read_job(path, board.target, CompileOptions(), board=board.name)).library

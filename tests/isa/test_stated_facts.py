@@ -56,20 +56,20 @@ def every_tile(name: str) -> Iterator[Instruction]:
 
 
 @pytest.mark.parametrize("name", TILES)
-def test_instructions_state_what_stands_in_their_c(name: str) -> None:
+def test_instructions_state_what_stands_in_their_c(name):
     for made in every_tile(name):
         assert not [wrong for helper in collect_helpers([made]).every for wrong in wrong_in(helper)]
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_lines_of_assembly_are_counted(name: str) -> None:
+def test_lines_of_assembly_are_counted(name):
     times, beside = COUNTS[name]
     for made in every_tile(name):
         assert made.machine_instructions == times * made.definition.count(_ASM_LINE) + beside, made.name
 
 
 @pytest.mark.parametrize("name", [name for name, (tile, _) in TILES.items() if isinstance(tile, RowBlock)])
-def test_functions_of_vectors_are_counted(name: str) -> None:
+def test_functions_of_vectors_are_counted(name):
     for made in every_tile(name):
         stores, *parts = made.calls
         assert isinstance(stores, Instruction)
@@ -84,7 +84,7 @@ def test_functions_of_vectors_are_counted(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [PLAIN, FUSED, DSP, MVE, RVV], ids=lambda target: target.core)
-def test_helpers_of_every_op_state_what_stands_in_their_c(target: Target) -> None:
+def test_helpers_of_every_op_state_what_stands_in_their_c(target):
     wrong = [
         found for case in CASES.values() for helper in helpers_for(case, target) for found in wrong_in(helper)
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,7 +56,7 @@ def only_stage(graph: Graph) -> LoweredStage:
 
 
 @pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
-def test_every_case_is_a_winograd_kernel_of_two_rows(each: OpCase) -> None:
+def test_every_case_is_a_winograd_kernel_of_two_rows(each):
     stage = only_stage(each.graph)
     assert stage.kernel.strategy == "winograd"
     assert stage.steps * 2 == stage.result.image_rows
@@ -65,7 +64,7 @@ def test_every_case_is_a_winograd_kernel_of_two_rows(each: OpCase) -> None:
 
 
 @pytest.mark.parametrize("each", CASES[:3], ids=lambda each: str(each.name))
-def test_the_loop_nest_equals_the_reference(each: OpCase) -> None:
+def test_the_loop_nest_equals_the_reference(each):
     lowered = lower_graph(run_meaning(each.graph).graph, DSP, OPTIONS["speed"])
     for inputs in samples_of(each)[:1]:
         assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
@@ -98,12 +97,12 @@ def extreme_cases() -> list[OpCase]:
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-def test_the_c_equals_the_reference(compiler: tuple[str, int], target: Target, tmp_path: Path) -> None:
+def test_the_c_equals_the_reference(compiler, target, tmp_path):
     checks = case_checks([*CASES, *extreme_cases()], target, "speed")
     assert failures_on_board(checks, tmp_path / "checks", compiler=compiler[0]) == {}
 
 
-def test_transformed_weights_are_four_times_the_products_of_g() -> None:
+def test_transformed_weights_are_four_times_the_products_of_g():
     """A kernel with one weight, 1 in the middle, is G's middle column times itself."""
     weights = np.zeros((2, 3, 3, 2), np.int8)
     weights[1, 1, 1, 0] = 1
@@ -113,12 +112,12 @@ def test_transformed_weights_are_four_times_the_products_of_g() -> None:
     assert u[:, 1, 0].reshape(4, 4).tolist() == np.outer([0, 1, -1, 0], [0, 1, -1, 0]).tolist()
 
 
-def test_weights_whose_sums_may_leave_32_bits_go_another_way() -> None:
+def test_weights_whose_sums_may_leave_32_bits_go_another_way():
     assert sums_fit(np.full((2, 3, 3, 64), 127, np.int8))
     assert not sums_fit(np.full((2, 3, 3, 1024), 127, np.int8))
 
 
-def test_sums_may_reach_the_ends_of_32_bits_and_go_no_further() -> None:
+def test_sums_may_reach_the_ends_of_32_bits_and_go_no_further():
     """One weight: four times it in the middle product, which is in each result with values of 4 * 128."""
     weights = np.zeros((2, 3, 3, 2), np.int8)
     weights[0, 1, 1, 0] = 1
@@ -128,7 +127,7 @@ def test_sums_may_reach_the_ends_of_32_bits_and_go_no_further() -> None:
 
 
 @pytest.mark.parametrize("goal", ["ram", "size"])
-def test_transformed_weights_are_for_speed_alone(goal: str) -> None:
+def test_transformed_weights_are_for_speed_alone(goal):
     lowered = lower_graph(run_meaning(case("").graph).graph, DSP, OPTIONS[goal])
     (kernel,) = (stage.kernel for stage in lowered.stages if stage.op == "conv2d")
     reasons = {each.strategy: each.why for each in kernel.passed_over}
@@ -144,7 +143,7 @@ def test_transformed_weights_are_for_speed_alone(goal: str) -> None:
         (case("", padding=((1, 1), (0, 0)), shape="odd_pairs"), "rows in pairs and columns in eights"),
     ],
 )
-def test_what_does_not_fit_is_reported(graph: OpCase, why: str) -> None:
+def test_what_does_not_fit_is_reported(graph, why):
     kernel = only_stage(graph.graph).kernel
     reasons = {each.strategy: each.why for each in kernel.passed_over}
     assert reasons.get("winograd", "") == (f"only for {why}" if why else "")
@@ -172,11 +171,11 @@ def strategies_with(flash_bytes: int) -> dict[str, str]:
     return {stage.name.split()[-1]: stage.kernel.strategy for stage in lowered.stages if stage.op == "conv2d"}
 
 
-def test_layers_give_transformed_weights_up_where_flash_is_short() -> None:
+def test_layers_give_transformed_weights_up_where_flash_is_short():
     assert strategies_with(1 << 20) == {"first": "winograd", "second": "winograd"}
     assert strategies_with(20_000) == {"first": "smlad", "second": "winograd"}
     assert strategies_with(4000) == {"first": "smlad", "second": "smlad"}
 
 
-def test_without_a_known_flash_all_have_room() -> None:
+def test_without_a_known_flash_all_have_room():
     assert layers_to_compact(planned(DSP)) == frozenset()

@@ -1,7 +1,5 @@
 """The C of DSP instructions, read as text: as many taps as the window has, values side by side."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -26,7 +24,7 @@ from codegen.kernels.four_bit_weights import WindowOfPairs
         (2, 20, 9 + 2),
     ],
 )
-def test_a_window_has_its_taps_three_to_a_line(rows: int, columns: int, taps: int) -> None:
+def test_a_window_has_its_taps_three_to_a_line(rows, columns, taps):
     tile = ChannelsTile(1, 4, rows, columns, 20, 6, DType.I8, True)
     code = window(tile).definition.rpartition("#else")[2]
     lines = re.findall(rf"^ +((?:{tile.name.upper()}_TAP ?)+)$", code, re.MULTILINE)
@@ -35,7 +33,7 @@ def test_a_window_has_its_taps_three_to_a_line(rows: int, columns: int, taps: in
 
 
 @pytest.mark.parametrize(("pixels", "length"), [(1, 8), (2, 8), (2, 16), (2, 12), (1, 4)])
-def test_four_bit_values_lie_side_by_side(pixels: int, length: int) -> None:
+def test_four_bit_values_lie_side_by_side(pixels, length):
     """Each pair of halves takes two elements of each pixel; a turn goes on where the one before ended."""
     code = widened(pixels, 8, WindowOfPairs(1, length), True).definition
     places = re.findall(r"memcpy\(__builtin_assume_aligned\(to(?: \+ (\d+))?, 4\), &(?:word|odd), 4\)", code)
@@ -48,6 +46,6 @@ def test_four_bit_values_lie_side_by_side(pixels: int, length: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "word"), [("least_bytes", "0x80808080"), ("most_bytes", "0x7f7f7f7f")])
-def test_greatest_and_least_bytes_begin_with_the_end_of_their_range(name: str, word: str) -> None:
+def test_greatest_and_least_bytes_begin_with_the_end_of_their_range(name, word):
     (call,) = (each.call for each in LANES.instructions if each.name == name)
     assert call == f"{{acc}} = UINT32_C({word});"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -91,9 +90,7 @@ def _definitions(*names: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _FUNCTIONS)
-def test_errors_stay_below_what_is_stated(
-    name: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_errors_stay_below_what_is_stated(name, require_tool, tmp_path):
     require_tool("cc")
     given = {"true": _TRUE[name], "name": name, "step": _STEP, "least": LEAST_RESULT}
     text = _PROGRAM.format(definitions=_definitions(name), is_tanh=int(name == "tanh"), **given)
@@ -104,7 +101,7 @@ def test_errors_stay_below_what_is_stated(
     assert float(small) < LEAST_RESULT
 
 
-def test_the_meanings_are_what_c_computes(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_the_meanings_are_what_c_computes(require_tool, tmp_path):
     require_tool("cc")
     seeded = np.random.default_rng(5)
     values = np.concatenate([seeded.normal(0, scale, 300) for scale in (1e-3, 0.3, 3, 40)])
@@ -131,7 +128,7 @@ def case(name: str) -> OpCase:
 
 
 @pytest.mark.parametrize("name", ["softmax", "tanh", "logistic", "exp"])
-def test_float_layers_have_polynomials_where_they_are_asked_for(name: str) -> None:
+def test_float_layers_have_polynomials_where_they_are_asked_for(name):
     each, target = case(name), Target("cortex-m4", frozenset({Feature.FPU, Feature.DSP, Feature.UNALIGNED}))
     model = ImportedModel(each.graph, "case.tflite", "00" * 32, "model")
     texts = [
@@ -146,6 +143,6 @@ def test_float_layers_have_polynomials_where_they_are_asked_for(name: str) -> No
     assert np.allclose(found, expected, rtol=2 * LARGEST_ERROR, atol=0)
 
 
-def test_the_words_for_it_have_the_number() -> None:
+def test_the_words_for_it_have_the_number():
     assert STATED == "exp, tanh and sigmoid by polynomials within 3e-07 of their values"
     assert f"within {LARGEST_ERROR:g}, " in OPTIONS["approximate"].help

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -36,11 +35,8 @@ FAST, SLOW = (
 TWO_MEMORIES = Target("host", regions=(FAST, SLOW), pointer_bytes=8)
 
 
-Use = Callable[[Larger], None]
-
-
 @pytest.fixture
-def use() -> Iterator[Use]:
+def use():
     """Puts the strategy before all others, for the time of a test."""
     with ExitStack() as stack:
         yield lambda larger: stack.enter_context(used_for("combine", larger.strategy))
@@ -62,9 +58,7 @@ def assert_right(made: CompiledModel, folder: Path) -> None:
 @pytest.mark.cc
 @pytest.mark.parametrize("by_rows", [False, True])
 @pytest.mark.parametrize("optimize", [Optimize.SPEED, Optimize.SIZE, Optimize.RAM])
-def test_a_call_gives_the_reference_s_bits(
-    use: Use, tmp_path: Path, by_rows: bool, optimize: Optimize
-) -> None:
+def test_a_call_gives_the_reference_s_bits(use, tmp_path, by_rows, optimize):
     use(Larger(ANYWHERE, by_rows))
     made = model(optimize=optimize)
     assert [layer.kernel for layer in made.layers] == ["larger"] * 3
@@ -72,9 +66,7 @@ def test_a_call_gives_the_reference_s_bits(
 
 
 @pytest.mark.cc
-def test_what_the_caller_keeps_apart_is_copied_for_a_call_that_demands_memory(
-    use: Use, tmp_path: Path
-) -> None:
+def test_what_the_caller_keeps_apart_is_copied_for_a_call_that_demands_memory(use, tmp_path):
     use(Larger(ALIGNED))
     made = model(caller_owns_io=True)
     inputs = random_inputs()
@@ -82,7 +74,7 @@ def test_what_the_caller_keeps_apart_is_copied_for_a_call_that_demands_memory(
 
 
 @pytest.mark.cc
-def test_memory_begins_where_the_call_demands(use: Use, tmp_path: Path) -> None:
+def test_memory_begins_where_the_call_demands(use, tmp_path):
     """The function does nothing where any of its memory does not; what lies at the caller's is copied."""
     use(Larger(ALIGNED))
     made = model()
@@ -91,7 +83,7 @@ def test_memory_begins_where_the_call_demands(use: Use, tmp_path: Path) -> None:
     assert_right(made, tmp_path)
 
 
-def test_the_generated_c_calls_the_function_and_brings_its_files(use: Use) -> None:
+def test_the_generated_c_calls_the_function_and_brings_its_files(use):
     use(Larger(ALIGNED))
     sources = model().sources
     text = sources["net.c"]
@@ -105,19 +97,19 @@ def test_the_generated_c_calls_the_function_and_brings_its_files(use: Use) -> No
     assert set(sources) >= {"larger.h", "larger.c"}
 
 
-def test_the_head_says_what_the_library_needs_of_the_core(use: Use) -> None:
+def test_the_head_says_what_the_library_needs_of_the_core(use):
     use(Larger(ANYWHERE, needs=frozenset({Feature.DSP})))
     assert "#ifndef __ARM_FEATURE_DSP" in model().sources["net.c"]
 
 
-def test_archives_hold_the_files(use: Use) -> None:
+def test_archives_hold_the_files(use):
     use(Larger(ANYWHERE))
     artifact = artifact_of(model())
     assert "larger.c" in artifact.sources
     assert "larger.h" in artifact.headers
 
 
-def test_estimates_count_the_library_once_and_its_hungriest_function(use: Use) -> None:
+def test_estimates_count_the_library_once_and_its_hungriest_function(use):
     without = model()
     use(Larger(ANYWHERE))
     made = model()
@@ -125,7 +117,7 @@ def test_estimates_count_the_library_once_and_its_hungriest_function(use: Use) -
     assert made.stack_bytes_estimate - without.stack_bytes_estimate > 2_900
 
 
-def test_tensors_and_scratch_lie_in_memory_that_the_function_reaches(use: Use) -> None:
+def test_tensors_and_scratch_lie_in_memory_that_the_function_reaches(use):
     use(Larger(MemoryDemand(memories=frozenset({"SRAM", "NO_SUCH"}))))
     made = model(TWO_MEMORIES)
     places = {name: buffer.pool for name, buffer in made.plan.buffers.items()}
@@ -136,7 +128,7 @@ def test_tensors_and_scratch_lie_in_memory_that_the_function_reaches(use: Use) -
         check_plan(made.request, wrong)
 
 
-def test_the_check_sees_scratch_that_begins_elsewhere(use: Use) -> None:
+def test_the_check_sees_scratch_that_begins_elsewhere(use):
     use(Larger(ALIGNED))
     made = model()
     name = "first.scratch"
@@ -147,14 +139,14 @@ def test_the_check_sees_scratch_that_begins_elsewhere(use: Use) -> None:
         check_plan(made.request, wrong)
 
 
-def test_memory_that_does_not_exist_is_named_with_the_node(use: Use) -> None:
+def test_memory_that_does_not_exist_is_named_with_the_node(use):
     use(Larger(MemoryDemand(memories=frozenset({"NPU_RAM"}))))
     refused(lambda: model(TWO_MEMORIES), '"first" NPU_RAM combine larger needs DTCM SRAM there', BoardError)
     with pytest.raises(BoardError, match="which this board does not have"):
         model()
 
 
-def test_two_functions_that_reach_no_memory_in_common_are_named(use: Use) -> None:
+def test_two_functions_that_reach_no_memory_in_common_are_named(use):
     fast = Larger(MemoryDemand(memories=frozenset({"DTCM"}))).strategy
     slow = Larger(MemoryDemand(memories=frozenset({"SRAM"}))).strategy
     assert fast.demand != slow.demand
@@ -166,19 +158,19 @@ def test_two_functions_that_reach_no_memory_in_common_are_named(use: Use) -> Non
     )
 
 
-def test_alignment_is_a_power_of_two() -> None:
+def test_alignment_is_a_power_of_two():
     for wrong in (12, 2, 0, 128):
         with pytest.raises(ValueError, match=f"a power of two from 4 to 64, not {wrong}"):
             MemoryDemand(align=wrong)
 
 
-def test_a_model_may_not_be_called_as_the_library_is(use: Use) -> None:
+def test_a_model_may_not_be_called_as_the_library_is(use):
     use(Larger(ANYWHERE))
     with pytest.raises(ModelError, match=r"two different files are called larger.h"):
         _ = model(name="larger").sources
 
 
-def test_models_of_one_firmware_share_the_files(use: Use) -> None:
+def test_models_of_one_firmware_share_the_files(use):
     use(Larger(ANYWHERE))
     one, other = (project_source(artifact_of(model(name=name))) for name in ("one", "other"))
     both = share_firmware(one, (other,))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,7 +92,7 @@ def has_padding(lowered: Lowered) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "target"), WITH_EDGES.items(), ids=map("-".join, WITH_EDGES))
-def test_loops_without_margins_equal_the_reference(kind: tuple[str, str], target: Target) -> None:
+def test_loops_without_margins_equal_the_reference(kind, target):
     some = list(cases(kind[0]))[::STEP]
     without = 0
     for case in some:
@@ -105,7 +104,7 @@ def test_loops_without_margins_equal_the_reference(kind: tuple[str, str], target
     assert without > len(some) // 4
 
 
-def test_no_row_beyond_the_image_is_in_memory() -> None:
+def test_no_row_beyond_the_image_is_in_memory():
     for case in [*cases("conv2d")][::STEP]:
         formats = [tensor.format for tensor in unpadded(case, PLAIN).tensors.values()]
         assert not any(fmt.top or fmt.bottom for fmt in formats)
@@ -113,7 +112,7 @@ def test_no_row_beyond_the_image_is_in_memory() -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_portable_c_without_margins_equals_the_reference(tmp_path: Path) -> None:
+def test_portable_c_without_margins_equals_the_reference(tmp_path):
     checks = case_checks([*cases("conv2d")][:32], PLAIN, "ram")
     assert _with_edges(checks) > 15
     assert failures_on_host(checks, tmp_path / "checks") == {}
@@ -124,13 +123,8 @@ def test_portable_c_without_margins_equals_the_reference(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "compiler", "most"), ON_BOARD)
 def test_dsp_c_without_margins_equals_the_reference(
-    kind: str,
-    compiler: str,
-    most: int,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-    tmp_path: Path,
-) -> None:
+    kind, compiler, most, require_tool, require_package, tmp_path
+):
     require_tool(*([] if compiler == "zig" else [compiler]))
     require_package(*(["ziglang"] if compiler == "zig" else []))
     checks = case_checks([*cases(kind)][:most], DSP, "ram")
@@ -165,8 +159,6 @@ def _with_edges(checks: Sequence[object]) -> int:
         ),
     ],
 )
-def test_columns_know_the_taps_that_they_have_inside(
-    shape: tuple[int, int, int, int, int, int], found: list[tuple[int, int, int, int]]
-) -> None:
+def test_columns_know_the_taps_that_they_have_inside(shape, found):
     columns = [Columns(first, count, range(start, stop)) for first, count, start, stop in found]
     assert list(columns_of(*shape)) == columns

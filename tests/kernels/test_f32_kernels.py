@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,7 +89,7 @@ def is_near(made: Array, wanted: Array) -> bool:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_loop_nest_on_reals_is_near_the_reference(name: str) -> None:
+def test_a_loop_nest_on_reals_is_near_the_reference(name):
     graph = CASES[name].graph
     lowered = lower_graph(run_meaning(graph).graph, DSP, CompileOptions())
     for inputs in samples_of(CASES[name]):
@@ -104,7 +103,7 @@ def test_a_loop_nest_on_reals_is_near_the_reference(name: str) -> None:
     [*((name, PLAIN) for name in CASES), *((case.name, WITH_FPU) for case in WRITTEN)],
     ids=lambda value: value if isinstance(value, str) else value.core,
 )
-def test_c_on_reals_is_near_the_reference(name: str, target: Target, tmp_path: Path) -> None:
+def test_c_on_reals_is_near_the_reference(name, target, tmp_path):
     graph = CASES[name].graph
     host = build(compiled(graph, target, CompileOptions(), "reals").sources, tmp_path)
     for inputs in samples_of(CASES[name]):

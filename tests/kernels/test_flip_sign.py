@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,9 +32,7 @@ def uint8(scale: float, zero_point: int) -> TensorType:
         (uint8(0.06, 131), PLAIN, TABLE),
     ],
 )
-def test_bytes_of_the_same_meaning_are_turned_without_a_table(
-    x: TensorType, target: Target, said: str
-) -> None:
+def test_bytes_of_the_same_meaning_are_turned_without_a_table(x, target, said):
     graph = op_case("case", Quantize(), [x], int8(scale=0.05, zero_point=3)).graph
     text = compiled(graph, target, OPTIONS["speed"], "m").sources["m.c"]
     assert [s for s in (WORDS, TABLE) if s in text] == ([said] if said is not BYTES else [])
@@ -58,7 +55,7 @@ output "w"
 
 
 @pytest.mark.cc
-def test_rows_of_several_lengths_are_turned_whether_or_not_they_share_code(tmp_path: Path) -> None:
+def test_rows_of_several_lengths_are_turned_whether_or_not_they_share_code(tmp_path):
     graph, rng = parse_graph(OF_TWO_SIZES), np.random.default_rng(0)
     sample = {name: rng.integers(0, 256, graph.types[name].shape).astype(np.uint8) for name in graph.inputs}
     checks = [

@@ -1,9 +1,5 @@
 """Float weights that are few multiples of a step in each block take 4 bits, and no bit of a result moves."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,9 +43,7 @@ def samples() -> Any:
 
 
 @pytest.mark.parametrize(("block", "with_zeros"), [(16, False), (32, True), (32, False)])
-def test_weights_of_four_bits_stay_packed_and_give_the_same_bits(
-    block: int, with_zeros: bool, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_weights_of_four_bits_stay_packed_and_give_the_same_bits(block, with_zeros, tmp_path, require_tool):
     require_tool("gcc")
     file = tmp_path / "bits.onnx"
     file.write_bytes(network(block, with_zeros))
@@ -65,7 +59,7 @@ def test_weights_of_four_bits_stay_packed_and_give_the_same_bits(
     np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
-def test_floats_are_stored_for_speed_as_far_as_flash_suffices(tmp_path: Path) -> None:
+def test_floats_are_stored_for_speed_as_far_as_flash_suffices(tmp_path):
     file = tmp_path / "bits.onnx"
     file.write_bytes(network(32, with_zeros=False))
     floats = 4 * (OUTPUTS * DEPTH + OUTPUTS)
@@ -99,7 +93,7 @@ STEPS = np.array([0.1, 7e-3, -1.3, 3e-9], np.float32)
     ],
     ids=["int4", "zero points", "ternary", "zeros", "17 values", "shifted", "random", "nan", "odd", "few"],
 )
-def test_the_longest_blocks_with_a_step_are_found(weights: Any, block: int | None) -> None:
+def test_the_longest_blocks_with_a_step_are_found(weights, block):
     found = four_bit_blocks(weights)
     assert (None if found is None else found.block) == block
     if found is not None:

@@ -1,9 +1,6 @@
 """--half-weights: constants of half precision take 16 bits, others stay, and no bit of a result moves."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +74,7 @@ def network(half: bool = True) -> bytes:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "half.onnx"
     path.write_bytes(network())
     return path
@@ -87,21 +84,19 @@ def inputs() -> dict[str, Any]:
     return {"x": np.random.default_rng(4).standard_normal((1, 3, 6, 6)).astype(np.float32)}
 
 
-def test_the_meaning_is_numpys() -> None:
+def test_the_meaning_is_numpys():
     found = np.array([_IN_WHOLE_NUMBERS.meaning(bits) for bits in FINITE], np.float32)
     assert np.array_equal(found.view(np.int32), FINITE.view(np.float16).astype(np.float32).view(np.int32))
     assert _BY_FPU.compute is _IN_WHOLE_NUMBERS.compute
 
 
-def test_both_halves_of_a_word_are_numbers() -> None:
+def test_both_halves_of_a_word_are_numbers():
     halves = np.array([[1.5, -2.25], [-0.0, 65504.0], [-1e-7, 2.0**-24]], np.float16)
     for word, each in zip(halves.view(np.int32).reshape(-1).tolist(), halves.tolist(), strict=True):
         assert [function.meaning(word) for function in _OF_WORD] == each
 
 
-def test_each_number_of_half_precision_is_converted_exactly_in_c(
-    require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_each_number_of_half_precision_is_converted_exactly_in_c(require_tool, tmp_path):
     require_tool("cc")
     (tmp_path / "program.c").write_text(_PROGRAM.format(definition=_IN_WHOLE_NUMBERS.definition))
     program = tmp_path / "program"
@@ -128,12 +123,12 @@ def test_each_number_of_half_precision_is_converted_exactly_in_c(
         (np.full(16, 1, np.int8), False),
     ],
 )
-def test_constants_that_half_precision_holds_are_found(values: Any, is_it: bool) -> None:
+def test_constants_that_half_precision_holds_are_found(values, is_it):
     assert is_half(values) == is_it
 
 
 @pytest.mark.parametrize("core", CORES)
-def test_loops_compute_the_same_bits(core: str) -> None:
+def test_loops_compute_the_same_bits(core):
     graph = run_meaning(parse_model(network(), "half.onnx"), frozenset()).graph
     found = [
         run_lowered(lower_graph(graph, CORES[core], options), inputs())
@@ -151,7 +146,7 @@ def constants_bytes(file: Path) -> list[int]:
     return [each.constants_bytes for each in made]
 
 
-def test_constants_take_half_the_bytes_and_others_stay(file: Path, tmp_path: Path) -> None:
+def test_constants_take_half_the_bytes_and_others_stay(file, tmp_path):
     sizes = [
         deploy.compile(file, "mps2-an386", half_weights=asked).constants_bytes for asked in (False, True)
     ]
@@ -164,7 +159,7 @@ def test_constants_take_half_the_bytes_and_others_stay(file: Path, tmp_path: Pat
     assert sizes[0] == sizes[1]
 
 
-def test_an_fpu_converts_and_other_cores_compute(file: Path) -> None:
+def test_an_fpu_converts_and_other_cores_compute(file):
     for board, word in (
         ("mps2-an386", "vcvtb.f32.f16"),
         ("mps2-an385", "5192296858534827628530496329220096.0f"),
@@ -175,7 +170,7 @@ def test_an_fpu_converts_and_other_cores_compute(file: Path) -> None:
         assert "const int16_t half_" in text
 
 
-def test_an_fpu_takes_words_of_two_where_loops_say_which_half(file: Path) -> None:
+def test_an_fpu_takes_words_of_two_where_loops_say_which_half(file):
     graph = run_meaning(parse_model(network(), "half.onnx"), frozenset()).graph
     stages = lower_graph(graph, CORES["fpu"], CompileOptions(half_weights=True)).stages
     kernels = {s.node.outputs[0]: s.kernel for s in stages if s.node is not None}
@@ -196,7 +191,7 @@ def test_an_fpu_takes_words_of_two_where_loops_say_which_half(file: Path) -> Non
         pytest.param("mps2-an386", marks=(pytest.mark.arm, pytest.mark.qemu)),
     ],
 )
-def test_boards_give_the_same_bits(board: str, file: Path, require_tool: Callable[..., None]) -> None:
+def test_boards_give_the_same_bits(board, file, require_tool):
     require_tool("gcc", *(() if board == "host" else ("arm-none-eabi-gcc", "qemu-system-arm")))
     plain, half = (
         deploy.run(file, inputs(), board, half_weights=asked).outputs["y"] for asked in (False, True)
@@ -204,6 +199,6 @@ def test_boards_give_the_same_bits(board: str, file: Path, require_tool: Callabl
     assert np.array_equal(plain.view(np.int32), half.view(np.int32))
 
 
-def test_a_head_says_it(file: Path) -> None:
+def test_a_head_says_it(file):
     compiled = deploy.compile(file, "host", half_weights=True)
     assert "--half-weights" in compiled.artifact.sources["half.c"]

@@ -1,7 +1,5 @@
 """Where sums begin and what scales them become one table, unless an instruction takes one of them whole."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -38,7 +36,7 @@ def result_of(made: Kernel) -> list[int]:
     return list(y)
 
 
-def test_numbers_that_are_used_together_lie_together() -> None:
+def test_numbers_that_are_used_together_lie_together():
     made = with_joined_tables(kernel(PRODUCTS))
     assert list(made.constants) == ["scaling"]
     assert made.constants["scaling"].tolist() == [0, 10, 1, 11, 2, 12, 3, 13, 4, 14]
@@ -46,18 +44,18 @@ def test_numbers_that_are_used_together_lie_together() -> None:
     assert result_of(made) == result_of(kernel(PRODUCTS)) == [0, 11, 24, 39, 56]
 
 
-def test_a_table_that_an_instruction_takes_whole_stays_as_it_is() -> None:
+def test_a_table_that_an_instruction_takes_whole_stays_as_it_is():
     table = Buffer("table", DType.I32, CHANNELS, Role.CONSTANT)
     whole = Invoke(Instruction("takes", (table,), (), "takes({table});", ""), (at(MULT, Affine()),))
     made = kernel(PRODUCTS, whole)
     assert with_joined_tables(made) is made
 
 
-def test_tables_with_a_part_for_each_row_stay() -> None:
+def test_tables_with_a_part_for_each_row_stay():
     made = kernel(PRODUCTS, row_tables={"bias": 1})
     assert with_joined_tables(made) is made
 
 
-def test_one_table_has_nothing_to_be_joined_with() -> None:
+def test_one_table_has_nothing_to_be_joined_with():
     alone = kernel(Store(at(Y, Affine()), load(MULT, Affine())), tables={"mult": TABLES["mult"]})
     assert with_joined_tables(alone) is alone

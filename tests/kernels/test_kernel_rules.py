@@ -38,7 +38,7 @@ def lowered_cases(op_name: str, target: Target = PLAIN) -> Iterator[tuple[OpCase
 
 
 @pytest.mark.parametrize("op_name", KERNELS)
-def test_constants_have_the_type_of_what_they_are_stored_in(op_name: str) -> None:
+def test_constants_have_the_type_of_what_they_are_stored_in(op_name):
     """C would convert them, and readers and MISRA's rules would ask why."""
     for case, lowered in lowered_cases(op_name):
         for proc in (proc for stage in lowered.stages for proc in stage.kernel.procs):
@@ -49,7 +49,7 @@ def test_constants_have_the_type_of_what_they_are_stored_in(op_name: str) -> Non
 
 
 @pytest.mark.parametrize("op_name", KERNELS)
-def test_only_constants_have_a_part_for_each_step(op_name: str) -> None:
+def test_only_constants_have_a_part_for_each_step(op_name):
     for case, lowered in lowered_cases(op_name):
         for kernel in (stage.kernel for stage in lowered.stages):
             assert set(kernel.row_tables) <= set(kernel.constants), case.name
@@ -58,7 +58,7 @@ def test_only_constants_have_a_part_for_each_step(op_name: str) -> None:
 
 
 @pytest.mark.parametrize("op_name", KERNELS)
-def test_what_steps_leave_for_the_next_has_room_for_its_elements(op_name: str) -> None:
+def test_what_steps_leave_for_the_next_has_room_for_its_elements(op_name):
     for case, lowered in lowered_cases(op_name):
         for kernel in (stage.kernel for stage in lowered.stages):
             if kernel.carried is not None:
@@ -71,7 +71,7 @@ def test_what_steps_leave_for_the_next_has_room_for_its_elements(op_name: str) -
 
 @pytest.mark.parametrize("target", [PLAIN, DSP], ids=["plain", "dsp"])
 @pytest.mark.parametrize("op_name", KERNELS)
-def test_no_row_is_kept_above_or_below_an_image_that_nothing_reads(op_name: str, target: Target) -> None:
+def test_no_row_is_kept_above_or_below_an_image_that_nothing_reads(op_name, target):
     for case, lowered in lowered_cases(op_name, target):
         for name, tensor in lowered.tensors.items():
             reads = [
@@ -88,7 +88,7 @@ def test_no_row_is_kept_above_or_below_an_image_that_nothing_reads(op_name: str,
 
 
 @pytest.mark.parametrize("op_name", KERNELS)
-def test_as_many_row_pointers_are_made_as_the_loops_read(op_name: str) -> None:
+def test_as_many_row_pointers_are_made_as_the_loops_read(op_name):
     for case, lowered in lowered_cases(op_name):
         for kernel in (stage.kernel for stage in lowered.stages if stage.kernel.calls is None):
             read = [buffer.rows for buffer in kernel.proc.params if buffer.role in (Role.ROWS, Role.INPUT)]
@@ -106,9 +106,7 @@ STRIDES = {
 
 @pytest.mark.parametrize("target", [PLAIN, DSP], ids=["plain", "dsp"])
 @pytest.mark.parametrize(("stride", "said"), STRIDES.items())
-def test_the_comment_above_a_convolution_tells_its_strides(
-    stride: tuple[int, int], said: str, target: Target
-) -> None:
+def test_the_comment_above_a_convolution_tells_its_strides(stride, said, target):
     for op, weights in (
         (Conv2d(stride), int8_weights(3, 3, 3, 4, axis=0)),
         (DepthwiseConv2d(stride), int8_weights(3, 3, 4, axis=2)),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,7 +92,7 @@ def small_cases(op_name: str) -> list[OpCase]:
 
 
 @pytest.mark.parametrize("op_name", KERNELS)
-def test_every_kernel_has_small_cases(op_name: str) -> None:
+def test_every_kernel_has_small_cases(op_name):
     results = {case.graph.types["y"].dtype for case in cases_of(op_name)}
     has_floats_only = KERNELS[op_name].dtypes == {DType.F32} or results == {DType.F32}
     assert small_cases(op_name) or has_floats_only  # test_f32_kernels.py has those
@@ -107,7 +106,7 @@ def what_is_executed(stage: LoweredStage) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("op_name", KERNELS)
-def test_loop_nests_for_each_target_equal_the_reference(op_name: str) -> None:
+def test_loop_nests_for_each_target_equal_the_reference(op_name):
     """Many kernels are the same for several targets and goals: each is run once."""
     for case in small_cases(op_name):
         meant = run_meaning(case.graph).graph
@@ -127,7 +126,7 @@ def test_loop_nests_for_each_target_equal_the_reference(op_name: str) -> None:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("op_name", KERNELS)
-def test_portable_c_equals_the_reference(op_name: str, tmp_path: Path) -> None:
+def test_portable_c_equals_the_reference(op_name, tmp_path):
     checks = case_checks(all_cases(op_name), PLAIN, "speed")
     assert failures_on_host(checks, tmp_path / "checks") == {}
 
@@ -136,7 +135,7 @@ def test_portable_c_equals_the_reference(op_name: str, tmp_path: Path) -> None:
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize(("op_name", "options"), ON_BOARD)
-def test_dsp_c_equals_the_reference(op_name: str, options: str, tmp_path: Path) -> None:
+def test_dsp_c_equals_the_reference(op_name, options, tmp_path):
     checks = case_checks(all_cases(op_name), DSP, options)
     assert failures_on_board(checks, tmp_path / "checks") == {}
 
@@ -145,7 +144,7 @@ def test_dsp_c_equals_the_reference(op_name: str, options: str, tmp_path: Path) 
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize(("op_name", "options"), ON_VECTORS)
-def test_mve_c_equals_the_reference(op_name: str, options: str, tmp_path: Path) -> None:
+def test_mve_c_equals_the_reference(op_name, options, tmp_path):
     checks = case_checks(all_cases(op_name), MVE, options)
     assert failures_on_board(checks, tmp_path / "checks", "mps3-an547") == {}
 
@@ -154,9 +153,7 @@ def test_mve_c_equals_the_reference(op_name: str, options: str, tmp_path: Path) 
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("op_name", WITH_VECTORS_OF_RISCV)
-def test_c_of_riscv_s_vectors_equals_the_reference(
-    op_name: str, require_tool: Callable[..., None], require_package: Callable[..., None], tmp_path: Path
-) -> None:
+def test_c_of_riscv_s_vectors_equals_the_reference(op_name, require_tool, require_package, tmp_path):
     require_package("ziglang")
     require_tool("qemu-system-riscv32")
     checks = case_checks(all_cases(op_name), VECTORS, "speed")
@@ -167,8 +164,8 @@ def test_c_of_riscv_s_vectors_equals_the_reference(
 @pytest.mark.slow
 @pytest.mark.parametrize("op_name", KERNELS)
 def test_kernels_in_c_equal_their_reference_where_an_int_has_16_bits(
-    op_name: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]
-) -> None:
+    op_name, tmp_path, tmp_path_factory, require_tool
+):
     require_tool("avr-gcc", "simavr")
     machine = tmp_path_factory.getbasetemp() / "simavr_machine"
     written = [case for case in written_cases(op_name) if work(case) <= ON_AVR_MACS]

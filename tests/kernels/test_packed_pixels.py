@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,7 +63,7 @@ def only_stage(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
-def test_every_case_is_packed_and_equals_the_reference_in_loops(each: OpCase) -> None:
+def test_every_case_is_packed_and_equals_the_reference_in_loops(each):
     assert only_stage(each).kernel.strategy == "packed"
     lowered = lower_graph(run_meaning(each.graph).graph, RISC_V, OPTIONS["speed"])
     for inputs in samples_of(each)[:1]:
@@ -73,11 +72,11 @@ def test_every_case_is_packed_and_equals_the_reference_in_loops(each: OpCase) ->
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_the_c_equals_the_reference_under_sanitizers(tmp_path: Path) -> None:
+def test_the_c_equals_the_reference_under_sanitizers(tmp_path):
     assert failures_on_host(case_checks(CASES, RISC_V, "speed"), tmp_path / "checks") == {}
 
 
-def test_all_else_goes_the_plain_way() -> None:
+def test_all_else_goes_the_plain_way():
     """Cores with few registers, code or memory to be saved, weights without room for two in a turn."""
     for target, goal in ((PLAIN, "speed"), (RISC_V, "size"), (RISC_V, "ram")):
         assert only_stage(case("pairs"), target, OPTIONS[goal]).kernel.strategy == "plain"
@@ -87,14 +86,14 @@ def test_all_else_goes_the_plain_way() -> None:
     assert only_stage(case("pairs"), options=external).kernel.strategy == "plain"
 
 
-def test_words_of_a_tile_lie_in_scratch() -> None:
+def test_words_of_a_tile_lie_in_scratch():
     kernel = only_stage(case("long_rows")).kernel
     assert kernel.space is not None
     tile, taps = kernel.space.default, kernel.proc.param("taps").elements
     assert kernel.scratch_bytes == -(-tile["pixels"] // 2) * taps * 4
 
 
-def test_a_pixel_is_alone_at_the_end_of_an_odd_row() -> None:
+def test_a_pixel_is_alone_at_the_end_of_an_odd_row():
     assert packed_tiles(5, 5) == (PackedTiles(0, 5, 1),)
     assert packed_tiles(9, 4) == (PackedTiles(0, 4, 2), PackedTiles(8, 1, 1))
 
@@ -107,7 +106,7 @@ def turns(weights: Array, taps: int) -> Array:
     return np.asarray(reordered.reshape(len(weights), -1, taps).sum(axis=2))
 
 
-def test_every_weight_is_in_one_turn_and_every_turn_has_room() -> None:
+def test_every_weight_is_in_one_turn_and_every_turn_has_room():
     weights = np.random.default_rng(3).integers(-80, 81, (16, 2, 1, 10)).astype(np.int8)
     found = turns(weights, 3)
     assert found.shape == (16, 2 * 4)
@@ -119,19 +118,19 @@ def test_every_weight_is_in_one_turn_and_every_turn_has_room() -> None:
         assert sorted(row) == [-1, -1, *range(10)]
 
 
-def test_large_weights_that_are_neighbours_come_apart() -> None:
+def test_large_weights_that_are_neighbours_come_apart():
     """No three neighbours would have room among 127, 127, 127 and nine of 1."""
     weights = np.array([127, 127, 127, *[1] * 9], np.int8).reshape(1, 1, 1, 12)
     assert turns(weights, 3).max() == 129
 
 
-def test_a_swap_makes_room_where_the_first_order_has_none() -> None:
+def test_a_swap_makes_room_where_the_first_order_has_none():
     """Each tap in the turn where it leaves most room: a turn comes to 280."""
     weights = np.array([[60, 65, 96, 121, 4, 18], [105, 121, 31, 39, 111, 54]], np.int8).reshape(2, 1, 1, 6)
     assert turns(weights, 3).max() <= MOST_WEIGHT
 
 
-def test_there_is_no_order_for_weights_that_are_too_large_together() -> None:
+def test_there_is_no_order_for_weights_that_are_too_large_together():
     full = np.full((1, 1, 1, 8), 127, np.int8)
     assert tap_order(full, 2) is not None
     assert tap_order(full, 3) is None

@@ -1,7 +1,5 @@
 """Tiles of sums for cores with many registers: within them, worth their code, even at a row's end."""
 
-from __future__ import annotations
-
 import pytest
 
 from codegen.kernels.register_tile import (
@@ -26,11 +24,11 @@ REGISTERS, LEAST = 26, (2, 2)
         pytest.param(Sums(64, 6, 24, 1), (2, 4), id="fewer tiles: what each begins with counts"),
     ],
 )
-def test_the_tile_that_costs_least_is_taken(sums: Sums, tile: tuple[int, int]) -> None:
+def test_the_tile_that_costs_least_is_taken(sums, tile):
     assert widest_tile(sums, REGISTERS, LEAST) == tile
 
 
-def test_more_registers_hold_more_sums() -> None:
+def test_more_registers_hold_more_sums():
     sizes = [widest_tile(Sums(100, 48, 64, 576), registers, LEAST) for registers in (11, 13, 16, 20, 26, 31)]
     counts = [pixels * channels for pixels, channels in sizes]
     assert counts == sorted(counts)
@@ -48,7 +46,5 @@ def test_more_registers_hold_more_sums() -> None:
         pytest.param(Sums(32, 32, 16, 144), (4, 4), 48, 1, id="sums of several pixels need all registers"),
     ],
 )
-def test_turns_are_written_out_where_that_is_worth_the_code(
-    sums: Sums, size: tuple[int, int], length: int, turns: int
-) -> None:
+def test_turns_are_written_out_where_that_is_worth_the_code(sums, size, length, turns):
     assert iterations_written_out(sums, size, length) == turns

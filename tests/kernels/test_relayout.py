@@ -31,13 +31,13 @@ REASONS = {
 
 
 @pytest.mark.parametrize("wanted", REASONS)
-def test_the_reason_is_what_differs(wanted: str) -> None:
+def test_the_reason_is_what_differs(wanted):
     has, request = REASONS[wanted]
     source = dense_format(IMAGE) if has is DENSE else requested_format(IMAGE, has)
     assert lacking(IMAGE, source, request) == wanted.rstrip()
 
 
-def test_the_comment_above_a_copy_is_true() -> None:
+def test_the_comment_above_a_copy_is_true():
     text = compiled(SHOWN["planes_of_a_vector"](), PLAIN, OPTIONS["speed"], "k").sources["k.c"]
     assert "copy: its readers need padding" in text
     text = compiled(SHOWN["input_shown"](), DSP, OPTIONS["ram"], "k").sources["k.c"]

@@ -1,7 +1,5 @@
 """A layer whose scaled sums fit 16 bits, whatever its input, is known as such: Helium needs less for it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -40,7 +38,5 @@ def fits(weights: list[list[int]], bias: list[int], right: list[int]) -> bool:
         ([[1, 0, 0, 0]], [1 << 20], [2], False),  # so is the bias
     ],
 )
-def test_the_largest_scaled_sum_of_any_channel_counts(
-    weights: list[list[int]], bias: list[int], right: list[int], is_so: bool
-) -> None:
+def test_the_largest_scaled_sum_of_any_channel_counts(weights, bias, right, is_so):
     assert fits(weights, bias, right) == is_so

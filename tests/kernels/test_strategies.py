@@ -41,7 +41,7 @@ def kernel_of(op_name: str, model: str, target: Target) -> Kernel:
     return next(stage.kernel for stage in stages if stage.op == op_name)
 
 
-def test_why_better_strategies_were_passed_over_is_kept() -> None:
+def test_why_better_strategies_were_passed_over_is_kept():
     kernel = kernel_of("conv2d", "conv", PLAIN)
     assert kernel.strategy == "plain"
     assert kernel.passed_over == (
@@ -58,13 +58,13 @@ def test_why_better_strategies_were_passed_over_is_kept() -> None:
     assert kernel_of("conv2d", "conv", MVE).passed_over == ()
 
 
-def test_the_last_strategy_of_every_op_needs_nothing_special() -> None:
+def test_the_last_strategy_of_every_op_needs_nothing_special():
     for op_name, target in product(KERNELS, (PLAIN, MVE)):
         last = strategies_of(op_name, target)[-1]
         assert (last.needs, last.fits, last.takes) == (frozenset(), (), ()), op_name
 
 
-def test_strategies_of_an_instruction_set_are_loaded_for_cores_that_have_it() -> None:
+def test_strategies_of_an_instruction_set_are_loaded_for_cores_that_have_it():
     code = (
         "import sys; from codegen.isa.table import strategies_of; from boards.cores import load_core;"
         "strategies_of('conv2d', load_core('cortex-m0plus').target());"
@@ -74,7 +74,7 @@ def test_strategies_of_an_instruction_set_are_loaded_for_cores_that_have_it() ->
     assert done.stdout == "\n"
 
 
-def test_instruction_sets_have_strategies_for_ops_that_there_are() -> None:
+def test_instruction_sets_have_strategies_for_ops_that_there_are():
     for isa in isas():
         assert set(isa.strategies) <= set(KERNELS)
         assert all(isa.needs <= strategy.needs for mine in isa.strategies.values() for strategy in mine)
@@ -104,9 +104,7 @@ def _rounded(op: Op, x: TensorType, weights: tuple[int, ...], axis: int) -> OpCa
 
 @pytest.mark.parametrize("case", ROUNDED)
 @pytest.mark.parametrize(("target", "requantised"), [(DSP, ""), (MVE, "rounded_once("), (VECTORS, "_once(")])
-def test_sums_rounded_once_have_the_kernels_of_sums_rounded_twice(
-    case: str, target: Target, requantised: str
-) -> None:
+def test_sums_rounded_once_have_the_kernels_of_sums_rounded_twice(case, target, requantised):
     twice, once = (ROUNDED[case](how).graph for how in (RequantRounding.DOUBLE, RequantRounding.SINGLE))
     assert kernels(once, target) == kernels(twice, target)
     text = compiled(once, target, OPTIONS["speed"], "model").sources["model.c"]
@@ -136,7 +134,7 @@ def chosen(*strategies: Strategy) -> ChosenStrategy:
     return choose_strategy(strategies, site)
 
 
-def test_rows_that_a_strategy_does_not_take_go_to_the_next_that_fits() -> None:
+def test_rows_that_a_strategy_does_not_take_go_to_the_next_that_fits():
     odd = made_up("odd", fits=(Condition[Site]("odd sites", lambda site: False),))
     pair = chosen(made_up("gapless", takes=(GAPLESS,)), odd, made_up("any"), made_up("never seen"))
     assert [strategy.name for strategy in pair.fitting] == ["gapless", "any"]
@@ -146,17 +144,17 @@ def test_rows_that_a_strategy_does_not_take_go_to_the_next_that_fits() -> None:
     assert kernel.passed_over == (PassedOver("gapless", "only for rows without gaps"),)
 
 
-def test_a_core_that_lacks_a_need_is_passed_over() -> None:
+def test_a_core_that_lacks_a_need_is_passed_over():
     needy = made_up("needy", needs=frozenset({Feature.DSP, Feature("magic"), Feature.MVE}))
     assert chosen(needy, made_up("any")).passed_over == (PassedOver("needy", "the core has no magic, mve"),)
 
 
-def test_a_list_whose_last_strategy_may_refuse_is_an_error() -> None:
+def test_a_list_whose_last_strategy_may_refuse_is_an_error():
     with pytest.raises(AssertionError, match="add: the last strategy must fit everywhere"):
         chosen(made_up("gapless", takes=(GAPLESS,)))
 
 
-def test_strategies_of_another_kind_of_processor_are_not_spoken_of() -> None:
+def test_strategies_of_another_kind_of_processor_are_not_spoken_of():
     names = {
         passed.strategy for passed in kernel_of("conv2d", "conv", load_core("rv32imac").target()).passed_over
     }

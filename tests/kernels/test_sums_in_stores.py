@@ -38,7 +38,7 @@ def random_inputs(graph: Graph) -> Mapping[str, Array]:
     ("target", "options", "sums"),
     [(DSP, "speed", 4), (DSP, "size", 0), (MVE, "speed", 0), (PLAIN, "speed", 0)],
 )
-def test_sums_are_in_stores_where_that_is_faster(target: Target, options: str, sums: int) -> None:
+def test_sums_are_in_stores_where_that_is_faster(target, options, sums):
     plan = planned(GRAPHS["sums_of_convolutions"](), target, OPTIONS[options])
     ops = [stage.op for stage in plan.lowered.stages]
     assert ops.count("conv2d+add") == sums
@@ -50,7 +50,7 @@ def test_sums_are_in_stores_where_that_is_faster(target: Target, options: str, s
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["residual", "sums_of_convolutions"])
 @pytest.mark.parametrize("disabled", [(), NONE])
-def test_bits_are_the_same_with_the_pass_and_without(name: str, disabled: tuple[str, ...]) -> None:
+def test_bits_are_the_same_with_the_pass_and_without(name, disabled):
     graph = GRAPHS[name]()
     plan = planned(graph, DSP, replace(OPTIONS["speed"], disabled_passes=disabled))
     assert any(stage.op == "conv2d+add" for stage in plan.lowered.stages) is not bool(disabled)
@@ -60,7 +60,7 @@ def test_bits_are_the_same_with_the_pass_and_without(name: str, disabled: tuple[
     assert all(np.array_equal(run_graph(plan.graph, inputs)[value], wanted[value]) for value in graph.outputs)
 
 
-def test_the_input_of_a_convolution_can_be_added_to_its_result() -> None:
+def test_the_input_of_a_convolution_can_be_added_to_its_result():
     d = Draft()
     x = d.input("x", 1, 6, 8, 5)
     graph = d.graph(d.add("y", d.conv("a", x, 5), x))
@@ -70,7 +70,7 @@ def test_the_input_of_a_convolution_can_be_added_to_its_result() -> None:
     assert np.array_equal(run_lowered(plan.lowered, inputs)["y"], run_graph(graph, inputs)["y"])
 
 
-def test_a_plan_says_of_each_sum_why_it_stayed() -> None:
+def test_a_plan_says_of_each_sum_why_it_stayed():
     d = Draft()
     x = d.input("x", 1, 8, 8, 8)
     plan = planned(d.graph(d.add("y", d.conv("a", x, 8), x)), DSP, OPTIONS["speed"])
@@ -81,7 +81,7 @@ def test_a_plan_says_of_each_sum_why_it_stayed() -> None:
 
 
 @pytest.mark.slow
-def test_multiplications_are_those_of_the_convolution() -> None:
+def test_multiplications_are_those_of_the_convolution():
     plans = [
         planned(GRAPHS["residual"](), DSP, replace(OPTIONS["speed"], disabled_passes=disabled))
         for disabled in ((), NONE)

@@ -1,7 +1,5 @@
 """A proc is built for any board, runs there as it means, and what cannot be built is told."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -53,7 +51,7 @@ def scheduled() -> lang.Schedule:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", BOARDS)
-def test_a_schedule_runs_on_every_board(board: str, require_tool: Callable[..., None]) -> None:
+def test_a_schedule_runs_on_every_board(board, require_tool):
     for tool in BOARDS[board]:
         require_tool(tool)
     x = numbers(2)
@@ -67,7 +65,7 @@ def test_a_schedule_runs_on_every_board(board: str, require_tool: Callable[..., 
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_what_a_run_takes_is_counted() -> None:
+def test_what_a_run_takes_is_counted():
     plain, fast = (lang.build(make(), "mps2-an386", {"w": W}) for make in (product, scheduled))
     counts = [kernel.time(number=2, repeat=2).count for kernel in (plain, fast)]
     assert [count.std for count in counts] == [0, 0]
@@ -82,7 +80,7 @@ def test_what_a_run_takes_is_counted() -> None:
 
 
 @pytest.mark.arm
-def test_a_target_without_a_board_has_c_and_assembly() -> None:
+def test_a_target_without_a_board_has_c_and_assembly():
     kernel = lang.build(scheduled(), "cortex-m4+fpu,ram=256K", {"w": W})
     assert repr(kernel) == "<product for cortex-m4+fpu,ram=256K>"
     assert "static KERNEL void product_kernel(" in kernel.view.c
@@ -95,7 +93,7 @@ def test_a_target_without_a_board_has_c_and_assembly() -> None:
 
 
 @pytest.mark.cc
-def test_a_tensor_between_two_nests_lies_in_the_arena() -> None:
+def test_a_tensor_between_two_nests_lies_in_the_arena():
     x, k = lang.placeholder("x", (4, 9), "i8"), lang.reduce_axis("k", 9)
     total = lang.compute("total", (4,), lambda i: lang.sum(x[i, k], k))
     y = lang.compute("y", (4, 9), lambda i, j: lang.clamp(x[i, j] * 9 - total[i], -128, 127), dtype="i8")
@@ -107,7 +105,7 @@ def test_a_tensor_between_two_nests_lies_in_the_arena() -> None:
 
 
 @pytest.mark.cc
-def test_names_of_inputs_do_not_meet_the_results() -> None:
+def test_names_of_inputs_do_not_meet_the_results():
     y = lang.placeholder("y", (4,), "i32")
     x = lang.compute("x", (4,), lambda row: y[row] + row)
     kernel = lang.build(lang.proc("run", [y], x), "host")
@@ -115,7 +113,7 @@ def test_names_of_inputs_do_not_meet_the_results() -> None:
 
 
 @pytest.mark.cc
-def test_loops_and_tensors_may_be_called_as_the_result_is_in_kernels() -> None:
+def test_loops_and_tensors_may_be_called_as_the_result_is_in_kernels():
     y_, image = lang.placeholder("y_", (3, 4), "i8"), lang.placeholder("image", (3, 4), "i8")
     found = lang.compute("out", (3, 4), lambda y, x: image[y, x] * 2 + y_[y, x] + y)
     kernel = lang.build(lang.schedule("sums", [image, y_], found), "host")
@@ -124,7 +122,7 @@ def test_loops_and_tensors_may_be_called_as_the_result_is_in_kernels() -> None:
 
 
 @pytest.mark.cc
-def test_functions_of_one_name_are_told_apart_by_their_kernels() -> None:
+def test_functions_of_one_name_are_told_apart_by_their_kernels():
 
     def plus(number: int) -> Callable[..., Any]:
         c = f"static int32_t moved(int32_t v) {{ return v + {number}; }}\n"
@@ -143,7 +141,7 @@ def test_functions_of_one_name_are_told_apart_by_their_kernels() -> None:
 
 
 @pytest.mark.cc
-def test_a_kernel_of_a_model_is_built_alone(repo_digits: str) -> None:
+def test_a_kernel_of_a_model_is_built_alone(repo_digits):
     """What Solder has chosen for a layer is a proc like any other."""
     found = deploy.inspect(repo_digits, board="host")
     assert found.compiled is not None
@@ -158,11 +156,11 @@ def test_a_kernel_of_a_model_is_built_alone(repo_digits: str) -> None:
 
 
 @pytest.fixture
-def repo_digits(repo_root) -> str:  # type: ignore[no-untyped-def]
+def repo_digits(repo_root):
     return str(repo_root / "deploy" / "demo" / "digits.tflite")
 
 
-def test_what_cannot_be_built_is_reported() -> None:
+def test_what_cannot_be_built_is_reported():
     for constants, what in (
         (None, "w is a constant without an array"),
         ({"w": W, "v": W}, "v is not a constant"),
@@ -187,7 +185,7 @@ def test_what_cannot_be_built_is_reported() -> None:
         lang.build(lang.parse(many), "host")
 
 
-def test_an_instruction_needs_its_core() -> None:
+def test_an_instruction_needs_its_core():
     needy = lang.instruction(
         "def needy(acc: local(i32[1]), x: input(i8[1]), w: constant(i8[1])):\n"
         "    for i in range(1):\n        acc[0] += x[i] * w[i]\n",
@@ -201,7 +199,7 @@ def test_an_instruction_needs_its_core() -> None:
 
 
 @pytest.mark.cc
-def test_c_that_does_something_else_than_its_meaning_is_found() -> None:
+def test_c_that_does_something_else_than_its_meaning_is_found():
     wrong = lang.instruction(
         "def wrong(acc: local(i32[1]), x: input(i8[3]), w: constant(i8[3])):\n"
         "    for i in range(3):\n        acc[0] += x[i] * w[i]\n",
@@ -217,7 +215,7 @@ def test_c_that_does_something_else_than_its_meaning_is_found() -> None:
             kernel(numbers(2))
 
 
-def test_tables_of_ops_are_as_they_were() -> None:
+def test_tables_of_ops_are_as_they_were():
     before = {*OPS}
     lang.build(product(), "mps2-an386", {"w": W})
     with pytest.raises(InputError):
@@ -226,7 +224,7 @@ def test_tables_of_ops_are_as_they_were() -> None:
 
 
 @pytest.mark.cc
-def test_inputs_are_counted() -> None:
+def test_inputs_are_counted():
     kernel = lang.build(product(), "host", {"w": W})
     with pytest.raises(InputError) as caught:
         kernel()
@@ -236,7 +234,7 @@ def test_inputs_are_counted() -> None:
         kernel.reference(W, W)
 
 
-def test_what_a_type_does_not_hold_is_reported() -> None:
+def test_what_a_type_does_not_hold_is_reported():
     x = lang.placeholder("x", (20,), "i8")
     s = lang.schedule("twice", [x], lang.compute("t", (20,), lambda i: x[i] * 2, dtype="i8"), check=True)
     kernel = lang.build(s, "host")
@@ -250,7 +248,7 @@ def test_what_a_type_does_not_hold_is_reported() -> None:
 
 
 @pytest.mark.cc
-def test_a_maximum_of_floats_begins_below_all_of_them() -> None:
+def test_a_maximum_of_floats_begins_below_all_of_them():
     x = lang.placeholder("x", (4, 9), "f32")
     k = lang.reduce_axis("k", 9)
     y = lang.compute("y", (4,), lambda i: lang.max(x[i, k], k))

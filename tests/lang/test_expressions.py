@@ -1,7 +1,5 @@
 """Tensor expressions become loops that compute what NumPy computes; mistakes are reported with their line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -37,7 +35,7 @@ def numbers(seed: int, *shape: int) -> Array:
 
 @settings(max_examples=25, deadline=None)
 @given(rows=SIZES, columns=SIZES, length=SIZES)
-def test_a_product_is_numpys(rows: int, columns: int, length: int) -> None:
+def test_a_product_is_numpys(rows, columns, length):
     a, b = numbers(1, rows, length), numbers(2, length, columns)
     x = lang.placeholder("x", a.shape, "i8")
     w = lang.placeholder("w", b.shape, "i8", constant=True)
@@ -47,7 +45,7 @@ def test_a_product_is_numpys(rows: int, columns: int, length: int) -> None:
     assert np.array_equal(ran(lang.proc("product", [x, w], c), x=a, w=b), wanted.ravel())
 
 
-def test_a_convolution_is_an_expression_of_moved_indices() -> None:
+def test_a_convolution_is_an_expression_of_moved_indices():
     a, b = numbers(3, 6, 7), numbers(4, 3, 3)
     x, w = lang.placeholder("x", a.shape, "i8"), lang.placeholder("w", b.shape, "i8")
     r, t = lang.reduce_axis("r", 3), lang.reduce_axis("t", 3)
@@ -60,21 +58,21 @@ def test_a_convolution_is_an_expression_of_moved_indices() -> None:
     assert ran(lang.proc("conv", [x, w], y), x=a, w=b).tolist() == wanted
 
 
-def test_greatest_and_least_of_a_row() -> None:
+def test_greatest_and_least_of_a_row():
     a = numbers(5, 3, 9)
     x, k = lang.placeholder("x", a.shape, "i8"), lang.reduce_axis("k", 9)
     y = lang.compute("y", (3,), lambda i: lang.max(x[i, k], k) - lang.min(x[i, k], k))
     assert np.array_equal(ran(lang.proc("span", [x], y), x=a), np.ptp(a.astype(int), axis=1))
 
 
-def test_floats_and_choices() -> None:
+def test_floats_and_choices():
     a = numbers(6, 8).astype(np.float32)
     x = lang.placeholder("x", a.shape, "f32")
     y = lang.compute("y", (8,), lambda i: lang.where(x[i] < 0, x[i] * 0.5, lang.minimum(x[i], 6.0)))
     assert np.array_equal(ran(lang.proc("leaky", [x], y), x=a), np.where(a < 0, a * 0.5, np.minimum(a, 6)))
 
 
-def test_operators_on_tensors_repeat_sizes_of_one_as_numpy_does() -> None:
+def test_operators_on_tensors_repeat_sizes_of_one_as_numpy_does():
     a, b = numbers(7, 3, 4), numbers(8, 4)
     x, z = lang.placeholder("x", a.shape, "i8"), lang.placeholder("z", b.shape, "i8")
     made = lang.proc("mixed", [x, z], (x - z) * 3 + z)
@@ -82,7 +80,7 @@ def test_operators_on_tensors_repeat_sizes_of_one_as_numpy_does() -> None:
     assert len(made.body) == 1  # what lies between is computed where it is read
 
 
-def test_what_is_reduced_and_read_again_is_a_nest_of_its_own() -> None:
+def test_what_is_reduced_and_read_again_is_a_nest_of_its_own():
     a = numbers(9, 4, 5)
     x, k = lang.placeholder("x", a.shape, "i8"), lang.reduce_axis("k", 5)
     total = lang.compute("total", (4,), lambda i: lang.sum(x[i, k], k))
@@ -94,14 +92,14 @@ def test_what_is_reduced_and_read_again_is_a_nest_of_its_own() -> None:
     assert np.array_equal(ran(made, x=a), wanted.ravel())
 
 
-def test_a_table_is_read_at_a_computed_index() -> None:
+def test_a_table_is_read_at_a_computed_index():
     table, a = numbers(10, 16), numbers(11, 6)
     x, t = lang.placeholder("x", (6,), "i8"), lang.placeholder("t", (16,), "i8", constant=True)
     y = lang.compute("y", (6,), lambda i: t[x[i] & 15])
     assert np.array_equal(ran(lang.proc("look", [x, t], y), x=a, t=table), table[np.bitwise_and(a, 15)])
 
 
-def test_a_function_of_ones_own() -> None:
+def test_a_function_of_ones_own():
     halved = lang.function(
         "halved", "i32", "static int32_t halved(int32_t v) { return v >> 1; }\n", lambda v: v >> 1
     )
@@ -112,12 +110,12 @@ def test_a_function_of_ones_own() -> None:
     assert parse_proc(print_proc(made), named_in(made)) == made
 
 
-def test_an_index_is_a_number_as_well() -> None:
+def test_an_index_is_a_number_as_well():
     y = lang.compute("y", (2, 3), lambda i, j: i * 10 + j + lang.equal(i, j))
     assert ran(lang.proc("places", [], y)).tolist() == [1, 1, 2, 10, 12, 12]
 
 
-def test_numbers_stand_on_either_side_and_are_compared_as_in_numpy() -> None:
+def test_numbers_stand_on_either_side_and_are_compared_as_in_numpy():
     a = numbers(13, 4, 8)
     wide = a.astype(int)
     x = lang.placeholder("x", (4, 8), "i8")
@@ -134,7 +132,7 @@ def test_numbers_stand_on_either_side_and_are_compared_as_in_numpy() -> None:
         assert np.array_equal(ran(lang.proc("p", [x], made), x=a), wanted.reshape(-1))
 
 
-def test_more_than_32_bits_are_computed_in_64_where_they_are_asked_for() -> None:
+def test_more_than_32_bits_are_computed_in_64_where_they_are_asked_for():
     a = numbers(14, 4)
     x = lang.placeholder("x", (4,), "i8")
     made = lang.compute("y", (4,), lambda i: lang.clamp(lang.cast("i64", x[i]) * 10**12, -5, 5))
@@ -142,7 +140,7 @@ def test_more_than_32_bits_are_computed_in_64_where_they_are_asked_for() -> None
     assert lang.compute("y", (4,), lambda i: lang.clamp(x[i] * 10**6, -9, 9) * 10**6).dtype.value == "i32"
 
 
-def test_a_number_has_the_type_that_holds_it() -> None:
+def test_a_number_has_the_type_that_holds_it():
     values = [lang.compute("y", (1,), lambda i, n=n: lang.maximum(i, n)) for n in (2**31 - 1, 2**31, 2**63)]
     assert [value.dtype.value for value in values] == ["i32", "i64", "u64"]
 
@@ -196,7 +194,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_misuse_is_reported_with_the_line_of_the_program(name: str) -> None:
+def test_misuse_is_reported_with_the_line_of_the_program(name):
     make, what = WRONG[name]
     with pytest.raises(InputError) as caught:
         make()

@@ -1,7 +1,5 @@
 """The language is quick to import: what it takes is NumPy, and not the compiler."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -20,7 +18,7 @@ _HEAVY = (
 
 
 @pytest.mark.slow
-def test_the_compiler_is_not_imported_with_the_language() -> None:
+def test_the_compiler_is_not_imported_with_the_language():
     shown = subprocess.run([sys.executable, "-c", _SHOW], capture_output=True, text=True, check=True).stdout
     modules = shown.split()
     assert "codegen.lang.schedule" in modules

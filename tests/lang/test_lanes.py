@@ -1,7 +1,5 @@
 """Neighbours are computed side by side where an instruction set has lanes; a search finds that by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -32,7 +30,7 @@ def side_by_side(s: lang.Schedule, isa: str, lanes: int, tile: int = 4) -> lang.
     return s
 
 
-def test_lanes_hold_what_grows_in_elements_of_its_type() -> None:
+def test_lanes_hold_what_grows_in_elements_of_its_type():
     s = pool()
     s.split("c", 4)
     s.vectorize("c_i", "dsp")
@@ -41,7 +39,7 @@ def test_lanes_hold_what_grows_in_elements_of_its_type() -> None:
     assert s.script() == "s.split('c', 4)\ns.vectorize('c_i', 'dsp')\n"
 
 
-def test_the_rest_of_a_split_is_computed_one_by_one() -> None:
+def test_the_rest_of_a_split_is_computed_one_by_one():
     s = side_by_side(pool(channels=6), "dsp", 4)
     assert "= max(most[" in s.show()
     wanted, found = outcome(s.meaning, {}, s.meaning), outcome(s.proc, {}, s.meaning)
@@ -74,7 +72,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_no_lanes_compute_is_refused_with_its_line(name: str) -> None:
+def test_what_no_lanes_compute_is_refused_with_its_line(name):
     ask, what = WRONG[name]
     with pytest.raises(InputError) as caught:
         ask()
@@ -86,7 +84,7 @@ def test_what_no_lanes_compute_is_refused_with_its_line(name: str) -> None:
 @pytest.mark.qemu
 @pytest.mark.parametrize(("board", "isa", "lanes"), [("mps2-an386", "dsp", 4), ("mps3-an547", "helium", 16)])
 @pytest.mark.parametrize("op", ["max", "min"])
-def test_lanes_run_as_they_mean(board: str, isa: str, lanes: int, op: str, own_folders: None) -> None:
+def test_lanes_run_as_they_mean(board, isa, lanes, op, own_folders):
     for unrolled in (True, False):
         s = side_by_side(pool(lanes + 2, op), isa, lanes)
         if unrolled:
@@ -108,9 +106,7 @@ def two(op: str, lanes: int) -> lang.Schedule:
 @pytest.mark.parametrize(
     ("board", "isa", "lanes", "ops"), [("mps2-an386", "dsp", 4, "+-"), ("mps3-an547", "helium", 16, "+-*")]
 )
-def test_sums_and_differences_lie_in_lanes(
-    board: str, isa: str, lanes: int, ops: str, own_folders: None
-) -> None:
+def test_sums_and_differences_lie_in_lanes(board, isa, lanes, ops, own_folders):
     a = np.arange(-lanes, 2 * lanes, dtype=np.int8).reshape(3, lanes)
     b = np.full((3, lanes), 3, np.int8)
     for op in ops:
@@ -123,7 +119,7 @@ def test_sums_and_differences_lie_in_lanes(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize(("board", "isa", "lanes"), [("mps2-an386", "dsp", 4), ("mps3-an547", "helium", 16)])
-def test_bits_of_bytes_lie_in_lanes(board: str, isa: str, lanes: int, own_folders: None) -> None:
+def test_bits_of_bytes_lie_in_lanes(board, isa, lanes, own_folders):
     a, b = (lang.placeholder(name, (lanes,), "i8") for name in "ab")
     s = lang.schedule("bits", [a, b], [a & b, a | b, a ^ b])
     for loop in (*s.loops,):
@@ -133,12 +129,12 @@ def test_bits_of_bytes_lie_in_lanes(board: str, isa: str, lanes: int, own_folder
         assert np.array_equal(found, wanted)
 
 
-def test_products_of_bytes_are_refused_where_words_have_none() -> None:
+def test_products_of_bytes_are_refused_where_words_have_none():
     with pytest.raises(InputError, match="dsp has no instruction for what j does to y"):
         two("*", 4).vectorize("j", "dsp")
 
 
-def test_only_nests_that_the_core_has_lanes_for_are_searched_with_them() -> None:
+def test_only_nests_that_the_core_has_lanes_for_are_searched_with_them():
     from codegen.isa.dsp.lanes import LANES
 
     nest = nest_of(pool().proc, LANES)
@@ -150,7 +146,7 @@ def test_only_nests_that_the_core_has_lanes_for_are_searched_with_them() -> None
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_search_of_a_pool_finds_lanes(own_folders: None) -> None:
+def test_a_search_of_a_pool_finds_lanes(own_folders):
     found = lang.search(pool(), "mps2-an386", 32, tuner="ga", seed=1)
     assert found.failed == 0
     assert "'dsp')" in found.schedule.script()

@@ -1,8 +1,5 @@
 """Schedules of the user's own for layers: taken where they fit, else refused with the reason."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +11,6 @@ from aot.extensions import SCHEDULES, register, unregister
 from deploy import lang
 
 pytestmark = pytest.mark.usefixtures("own_folders")
-Run = Callable[..., Any]
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 PAIRS = '''
 from deploy import lang
@@ -46,7 +42,7 @@ def in_eights(s: lang.Schedule, knobs: lang.Knobs) -> None:
 
 
 @pytest.fixture
-def mine(tmp_path: Path) -> Path:
+def mine(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(PAIRS, encoding="utf-8")
     return path
@@ -58,7 +54,7 @@ def kernels(*own: object, board: str = "host", **options: Any) -> list[str]:
 
 
 @pytest.mark.cc
-def test_a_file_of_schedules_is_taken_first(mine: Path, run_deploy: Run, tmp_path: Path) -> None:
+def test_a_file_of_schedules_is_taken_first(mine, run_deploy, tmp_path):
     board = ("--board", "host", "--schedules", mine)
     said = run_deploy("compile", DIGITS, *board, "-o", tmp_path / "digits.tar").out
     assert said.endswith("  own                2 layers: pairs\n")
@@ -70,15 +66,15 @@ def test_a_file_of_schedules_is_taken_first(mine: Path, run_deploy: Run, tmp_pat
 
 @pytest.mark.cc
 @pytest.mark.parametrize("own", [packed, in_eights])
-def test_constants_are_stored_as_the_steps_say(own: object) -> None:
+def test_constants_are_stored_as_the_steps_say(own):
     """Also those of a layer that goes row by row, each row with its own part of them."""
-    assert own.name in kernels(own)  # type: ignore[attr-defined]
+    assert own.name in kernels(own)
     assert deploy.verify(DIGITS, "host", schedules=[own]).equal
 
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_an_instruction_reads_rows_that_were_widened_for_it() -> None:
+def test_an_instruction_reads_rows_that_were_widened_for_it():
     pair = lang.instruction(
         """
         def pair(acc: local(i32[1]), x: rows(i16[2]), w: constant(i8[2])):
@@ -109,7 +105,7 @@ static inline int32_t smlad_bytes(const int16_t *x, const int8_t *w, int32_t sum
     assert "by_two: the core has no dsp" in of_m3.model.layers[1].passed_over
 
 
-def test_a_schedule_that_fits_nowhere_is_reported_with_its_reason(run_deploy: Run, tmp_path: Path) -> None:
+def test_a_schedule_that_fits_nowhere_is_reported_with_its_reason(run_deploy, tmp_path):
     path = tmp_path / "far.py"
     path.write_text(PAIRS.replace('"o", knobs', '"channel", knobs'), encoding="utf-8")
     words = ("compile", DIGITS, "--board", "host", "-o", tmp_path / "digits.tar", "--schedules", path)
@@ -119,7 +115,7 @@ def test_a_schedule_that_fits_nowhere_is_reported_with_its_reason(run_deploy: Ru
 
 
 @pytest.mark.slow
-def test_nothing_is_read_past_a_row() -> None:
+def test_nothing_is_read_past_a_row():
     @lang.layer_schedule("dense")
     def too_far(s: lang.Schedule, knobs: lang.Knobs) -> None:
         s.pad_reduction("k", 100, "w")
@@ -131,9 +127,7 @@ def test_nothing_is_read_past_a_row() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("ops", "sums"), [(("conv2d", "conv2d+add"), 3), (("conv2d",), 0)])
-def test_sums_are_made_in_the_store_where_the_schedule_is_for_them(
-    ops: tuple[str, ...], sums: int, shared_dir: Path
-) -> None:
+def test_sums_are_made_in_the_store_where_the_schedule_is_for_them(ops, sums, shared_dir):
     @lang.layer_schedule(*ops)
     def plainly(s: lang.Schedule, knobs: lang.Knobs) -> None:
         s.privatize("column", "sum")
@@ -144,12 +138,12 @@ def test_sums_are_made_in_the_store_where_the_schedule_is_for_them(
     assert {layer.kernel for layer in layers if layer.op == "conv2d"} == {"plainly"}
 
 
-def test_knobs_are_a_task_of_tuning(mine: Path) -> None:
+def test_knobs_are_a_task_of_tuning(mine):
     layer = deploy.compile(DIGITS, "host", schedules=mine).model.layers[3]
     assert layer.why == ("Sums of several channels side by side; task pairs conv2d_1x1_8_to_24_by_8 i8")
 
 
-def test_installed_packages_bring_schedules(mine: Path) -> None:
+def test_installed_packages_bring_schedules(mine):
     class Module:
         own = packed
 
@@ -201,7 +195,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_is_wrong_with_a_file_is_reported_with_its_line(name: str, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_file_is_reported_with_its_line(name, tmp_path):
     text, what, where = FILES[name]
     path = tmp_path / "mine.py"
     path.write_text(text, encoding="utf-8")
@@ -211,7 +205,7 @@ def test_what_is_wrong_with_a_file_is_reported_with_its_line(name: str, tmp_path
     assert caught.value.where.startswith(f"{path}{where}")
 
 
-def test_what_is_not_a_schedule_is_reported(tmp_path: Path) -> None:
+def test_what_is_not_a_schedule_is_reported(tmp_path):
     with pytest.raises(InputError, match="there is no such Python file"):
         kernels(tmp_path / "none.py")
     with pytest.raises(InputError, match=r"schedules 3 is neither a Python file nor a lang\.layer_schedule"):

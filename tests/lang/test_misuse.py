@@ -2,8 +2,6 @@
 
 # mypy: disable-error-code="arg-type, call-arg, list-item, dict-item, operator, misc"
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import partial
@@ -209,7 +207,7 @@ def require_report(mistake: Callable[[Any], object], *facts: str) -> None:
 
 
 @pytest.mark.parametrize(("mistake", "facts"), MISTAKES, ids=[facts for _, facts in MISTAKES])
-def test_a_mistake_is_reported_with_its_line(mistake: Callable[[Any], object], facts: str) -> None:
+def test_a_mistake_is_reported_with_its_line(mistake, facts):
     require_report(mistake, *facts.split())
 
 
@@ -222,7 +220,7 @@ def functions() -> list[tuple[str, Callable[..., Any]]]:
     return [*named, *(pair for pair in methods if not pair[0].startswith("_"))]
 
 
-def test_each_function_checks_the_kinds_of_its_arguments() -> None:
+def test_each_function_checks_the_kinds_of_its_arguments():
     for name, function in functions():
         parameters = inspect.signature(function).parameters.values()
         if needed := [each.name for each in parameters if each.default is inspect.Parameter.empty]:

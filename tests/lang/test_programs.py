@@ -1,7 +1,5 @@
 """Programs as somebody writes them: a bank of filters, edges of an image, a layer of one bit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +12,7 @@ pytestmark = [pytest.mark.usefixtures("own_folders"), pytest.mark.cc]
 RANDOM = np.random.default_rng(9)
 
 
-def test_a_bank_of_fixed_point_filters() -> None:
+def test_a_bank_of_fixed_point_filters():
     """Sums of 14 fractional bits, rounded half up, saturated."""
     x = lang.placeholder("x", (4, 66), "i16")
     b = lang.placeholder("b", (4, 3), "i16", constant=True)
@@ -33,7 +31,7 @@ def test_a_bank_of_fixed_point_filters() -> None:
     assert np.array_equal(lang.build(s, "host", {"b": weights})(samples), wanted)
 
 
-def test_edges_of_an_image_row_by_row() -> None:
+def test_edges_of_an_image_row_by_row():
     """Sobel's sums and two thresholds: a row of sums is made where the row of marks needs it."""
     image = lang.placeholder("image", (12, 16), "u8")
 
@@ -63,7 +61,7 @@ def test_edges_of_an_image_row_by_row() -> None:
     assert np.array_equal(lang.build(s, "host")(given), (steep >= 150) + (steep >= 400).astype(int))
 
 
-def test_a_layer_of_one_bit() -> None:
+def test_a_layer_of_one_bit():
     """Signs are packed 32 to a word: those that are alike are counted."""
     x = lang.placeholder("x", (8,), "u32")
     w = lang.placeholder("w", (10, 8), "u32", constant=True)

@@ -1,7 +1,5 @@
 """Quantised types carry scales and round as the references do; outputs may be several."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -37,7 +35,7 @@ def dense(rounding: str, to: float = 0.2, zero: int = 5) -> lang.Schedule:
 @pytest.mark.parametrize(
     ("rounding", "to"), [("double", 0.2), ("single", 0.2), ("double", 0.0001), ("single", 0.003)]
 )
-def test_a_layer_rounds_as_the_references_do(rounding: str, to: float) -> None:
+def test_a_layer_rounds_as_the_references_do(rounding, to):
     made, found = dense(rounding, to).proc, np.zeros(20, np.int8)
     run_proc(made, {"x": [X.ravel()], "w": [W.ravel()], "b": [B], "y": [found]})
     sums = np.maximum((X.astype(np.int64) + 3) @ W.T.astype(np.int64) + B, 0)
@@ -48,7 +46,7 @@ def test_a_layer_rounds_as_the_references_do(rounding: str, to: float) -> None:
     assert np.abs(real - found.reshape(4, 5)).max() <= 1
 
 
-def test_a_quantised_tensor_between_nests_is_stored_and_read_with_its_scale() -> None:
+def test_a_quantised_tensor_between_nests_is_stored_and_read_with_its_scale():
     x = lang.placeholder("x", (8,), lang.quantized("i8", 0.5, 1))
     half = lang.compute("half", (8,), lambda i: x[i] * 1, lang.quantized("i8", 1.0, -2))
     y = lang.compute("y", (8,), lambda i: half[i] + half[i], lang.quantized("i16", 0.25))
@@ -92,7 +90,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_meant_is_reported_with_its_line(name: str) -> None:
+def test_what_cannot_be_meant_is_reported_with_its_line(name):
     ask, what = WRONG[name]
     with pytest.raises(InputError) as caught:
         ask()
@@ -108,7 +106,7 @@ def span(hi: str | None = None) -> lang.Schedule:
 
 
 @pytest.mark.cc
-def test_several_outputs_come_apart_again(own_folders: None) -> None:
+def test_several_outputs_come_apart_again(own_folders):
     s = span()
     s.unroll("k", 4)
     kernel = lang.build(s, "host")
@@ -119,7 +117,7 @@ def test_several_outputs_come_apart_again(own_folders: None) -> None:
     assert [part.tolist() for part in kernel.reference(X)] == [low.tolist(), high.tolist()]
 
 
-def test_outputs_of_several_types_are_not_built(own_folders: None) -> None:
+def test_outputs_of_several_types_are_not_built(own_folders):
     with pytest.raises(InputError) as caught:
         lang.build(span("i8"), "host")
     assert caught.value.what == "low is i32 and high i8: all outputs must have the same type"
@@ -127,6 +125,6 @@ def test_outputs_of_several_types_are_not_built(own_folders: None) -> None:
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_quantised_layer_runs_as_it_means(own_folders: None) -> None:
+def test_a_quantised_layer_runs_as_it_means(own_folders):
     for rounding in ("double", "single"):
         lang.build(dense(rounding), "mps2-an386", {"w": W, "b": B}).verify()

@@ -1,7 +1,5 @@
 """A schedule keeps what a proc means, remembers its steps, and refuses what it cannot do."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 
@@ -40,7 +38,7 @@ def means_the_same(s: lang.Schedule) -> bool:
     return all((wanted[name] == found[name]).all() for name in wanted)
 
 
-def test_loops_and_buffers_have_names() -> None:
+def test_loops_and_buffers_have_names():
     s = product()
     assert dict(s.loops) == {"i": 4, "j": 6, "k": 8}
     assert s.buffers == ("x", "w", "c", "sum")
@@ -59,14 +57,14 @@ def tiled(s: lang.Schedule, rows: int = 2, columns: int = 2) -> lang.Schedule:
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 4), st.integers(1, 4))
-def test_a_tile_keeps_the_meaning_whatever_its_sizes(rows: int, columns: int, a: int, b: int) -> None:
+def test_a_tile_keeps_the_meaning_whatever_its_sizes(rows, columns, a, b):
     s = tiled(product(rows, columns, 3), min(a, rows), min(b, columns))
     assert means_the_same(s)
     sums = re.findall(r"sum: local\(i32\[(\d+)\]\)", s.show())
     assert int(sums[0]) == min(a, rows) * min(b, columns)
 
 
-def test_one_factor_may_be_left_open() -> None:
+def test_one_factor_may_be_left_open():
     s = product()
     s.split("j", (None, 2))
     assert s.loops["j_o"] == 3
@@ -75,7 +73,7 @@ def test_one_factor_may_be_left_open() -> None:
     assert (s.loops["j_o"], s.loops["j_i"]) == (2, 3)
 
 
-def test_loops_are_fused_partitioned_and_unrolled() -> None:
+def test_loops_are_fused_partitioned_and_unrolled():
     s = product()
     outer, inner = s.split("k", 4)
     assert s.fuse(outer, inner) == "k_o_k_i"
@@ -85,7 +83,7 @@ def test_loops_are_fused_partitioned_and_unrolled() -> None:
     assert means_the_same(s)
 
 
-def test_any_order_of_nested_loops_is_reached() -> None:
+def test_any_order_of_nested_loops_is_reached():
     s = tiled(product())
     for order in (("j_i", "k", "i_i"), ("i_i", "j_i", "k"), ("k", "j_i", "i_i")):
         s.reorder(*order)
@@ -94,7 +92,7 @@ def test_any_order_of_nested_loops_is_reached() -> None:
         assert means_the_same(s)
 
 
-def test_what_is_read_is_copied_first() -> None:
+def test_what_is_read_is_copied_first():
     s = tiled(product())
     near = s.cache_read("x", "i_o")
     assert near == "x_near"
@@ -104,7 +102,7 @@ def test_what_is_read_is_copied_first() -> None:
     assert means_the_same(s)
 
 
-def test_constants_are_packed_as_they_are_walked() -> None:
+def test_constants_are_packed_as_they_are_walked():
     s = tiled(product())
     s.pack("w", "i_o", "j_o", "k", "j_i")
     assert "w[j_i + j_o * 16 + k * 2]" in s.show()
@@ -112,7 +110,7 @@ def test_constants_are_packed_as_they_are_walked() -> None:
     assert means_the_same(s)
 
 
-def test_an_instruction_takes_the_place_of_its_meaning() -> None:
+def test_an_instruction_takes_the_place_of_its_meaning():
     s = product()
     _, two = s.split("k", 2)
     s.tensorize(two, MULTIPLY)
@@ -120,7 +118,7 @@ def test_an_instruction_takes_the_place_of_its_meaning() -> None:
     assert means_the_same(s)
 
 
-def test_steps_are_reported_as_python_and_done_again_on_another_shape() -> None:
+def test_steps_are_reported_as_python_and_done_again_on_another_shape():
     s = tiled(product())
     s.unroll("k", 2)
     assert s.script() == (
@@ -137,7 +135,7 @@ def test_steps_are_reported_as_python_and_done_again_on_another_shape() -> None:
     assert known["s"].proc == s.proc  # type: ignore[attr-defined]
 
 
-def test_a_schedule_of_a_text_has_flat_buffers() -> None:
+def test_a_schedule_of_a_text_has_flat_buffers():
     s = lang.Schedule(lang.parse(product().show()), check=True)
     s.unroll("k")
     assert s.shapes == {}
@@ -184,7 +182,7 @@ WRONG: dict[str, tuple[Callable[[lang.Schedule], object], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_done_is_refused_with_its_line(name: str) -> None:
+def test_what_cannot_be_done_is_refused_with_its_line(name):
     ask, what = WRONG[name]
     s = product()
     before = s.proc
@@ -195,7 +193,7 @@ def test_what_cannot_be_done_is_refused_with_its_line(name: str) -> None:
     assert (s.proc, s.trace) == (before, ())
 
 
-def test_a_constant_may_be_packed_twice() -> None:
+def test_a_constant_may_be_packed_twice():
     s = product(check=True)
     s.pack("w", "j", "k")
     s.split("k", 2)
@@ -203,7 +201,7 @@ def test_a_constant_may_be_packed_twice() -> None:
     assert "w[" in s.show()
 
 
-def test_a_lengthened_sum_has_zeros_and_stays_inside() -> None:
+def test_a_lengthened_sum_has_zeros_and_stays_inside():
     x = lang.placeholder("x", (2, 8), "i8")
     w = lang.placeholder("w", (3, 6), "i8", constant=True)
     k = lang.reduce_axis("k", 6)
@@ -223,9 +221,7 @@ def test_a_lengthened_sum_has_zeros_and_stays_inside() -> None:
         s.pad_reduction("k", 4, "w")
 
 
-def test_a_step_that_changes_the_meaning_is_caught_where_steps_are_checked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_step_that_changes_the_meaning_is_caught_where_steps_are_checked(monkeypatch):
     def forgetful(proc: Proc, var: str, factor: int, outer: str, inner: str) -> Proc:
         made = split(proc, var, factor, outer, inner)
         return Proc(made.name, made.params, made.body[:1])  # without the rest of the split

@@ -1,15 +1,11 @@
 """A search finds a faster schedule, keeps its trials, and refuses what it cannot search."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from aot.errors import InputError
 from codegen.lang.schedule import Schedule
-from codegen.lang.template import Template, TemplateKnobs, applied, template_space
+from codegen.lang.template import TemplateKnobs, applied, template_space
 from deploy import lang
 
 W = np.random.default_rng(1).integers(-128, 128, (6, 16), np.int8)
@@ -27,7 +23,7 @@ def product(rows: int = 6) -> Schedule:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_search_finds_a_schedule_that_can_be_built(tmp_path: Path, own_folders: None) -> None:
+def test_a_search_finds_a_schedule_that_can_be_built(tmp_path, own_folders):
     s, file, seen = product(), tmp_path / "trials.jsonl", []
     found = lang.search(
         s, "mps2-an386", 32, tuner="ga", records=file, on_trial=lambda progress, record: seen.append(record)
@@ -49,7 +45,7 @@ def test_a_search_finds_a_schedule_that_can_be_built(tmp_path: Path, own_folders
     assert (other.trials, other.naive < found.naive) == (8, True)
 
 
-def test_what_cannot_be_searched_is_reported() -> None:
+def test_what_cannot_be_searched_is_reported():
     s = product()
     s.unroll("k")
     with pytest.raises(InputError) as caught:
@@ -74,7 +70,7 @@ def tiles(s: Schedule, knobs: TemplateKnobs) -> None:
     s.unroll(ji)
 
 
-def test_orders_are_all_there_are_and_a_loop_is_annotated() -> None:
+def test_orders_are_all_there_are_and_a_loop_is_annotated():
     asked: list[tuple[str, ...]] = []
 
     def template(s: Schedule, knobs: TemplateKnobs) -> None:
@@ -98,7 +94,7 @@ def test_orders_are_all_there_are_and_a_loop_is_annotated() -> None:
         TemplateKnobs({}).order("order", *"abcdef")
 
 
-def test_a_template_has_a_space_of_what_it_asks_for() -> None:
+def test_a_template_has_a_space_of_what_it_asks_for():
     space = template_space("task", tiles, product())
     assert [(knob.name, knob.values) for knob in space.knobs] == [
         ("rows", (1, 2, 3)),
@@ -114,7 +110,7 @@ def test_a_template_has_a_space_of_what_it_asks_for() -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_numbers_of_a_template_are_searched(own_folders: None) -> None:
+def test_the_numbers_of_a_template_are_searched(own_folders):
     found = lang.search(product(), "mps2-an386", 24, template=tiles, tuner="ga")
     assert found.failed == 0
     assert found.speedup > 1.5
@@ -135,7 +131,7 @@ def test_the_numbers_of_a_template_are_searched(own_folders: None) -> None:
         (lambda s, knobs: s.split("z", knobs.choose("n", (2, 3))), "product has no loop z"),
     ],
 )
-def test_a_template_that_cannot_be_searched_is_reported(template: Template, what: str) -> None:
+def test_a_template_that_cannot_be_searched_is_reported(template, what):
     with pytest.raises(InputError) as caught:
         lang.search(product(), "mps2-an386", template=template)
     assert caught.value.what == what

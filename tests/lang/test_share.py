@@ -1,7 +1,5 @@
 """What windows of neighbours have in common is reduced once: the same numbers, fewer comparisons and sums."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -31,14 +29,14 @@ def tiled(s: lang.Schedule, factor: int) -> lang.Schedule:
 
 @pytest.mark.parametrize("op", ["max", "min", "sum"])
 @pytest.mark.parametrize(("window", "stride"), [(3, 1), (3, 2), (5, 3)])
-def test_columns_of_neighbouring_windows_are_reduced_once(op: str, window: int, stride: int) -> None:
+def test_columns_of_neighbouring_windows_are_reduced_once(op, window, stride):
     s = tiled(pool(op, window, stride), 2)
     assert s.share("j_i", "t") == "j_i_t"  # each step is run in the loop interpreter
     assert s.loops["j_i_t"] == stride + window
     assert s.script().endswith("s.share('j_i', 't')\n")
 
 
-def test_a_tile_of_two_loops_shares_along_either() -> None:
+def test_a_tile_of_two_loops_shares_along_either():
     for loop, window in (("i_i", "r"), ("j_i", "t")):
         s = pool()
         s.reorder("c", "i", "j")
@@ -51,7 +49,7 @@ def test_a_tile_of_two_loops_shares_along_either() -> None:
             s.unroll(name)
 
 
-def test_what_a_split_leaves_has_no_neighbours() -> None:
+def test_what_a_split_leaves_has_no_neighbours():
     s = tiled(pool(), 4)
     s.share("j_i", "t")
     assert "for j_o_tail in range(3):" in s.show()
@@ -59,7 +57,7 @@ def test_what_a_split_leaves_has_no_neighbours() -> None:
     assert "near_t" not in s.show().partition("j_o_tail")[2]
 
 
-def test_fewer_comparisons_are_made() -> None:
+def test_fewer_comparisons_are_made():
     def comparisons(s: lang.Schedule) -> int:
         whole = lang.Schedule(s.proc)
         return sum(
@@ -120,7 +118,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_windows_with_nothing_in_common_are_refused(name: str) -> None:
+def test_windows_with_nothing_in_common_are_refused(name):
     ask, what = WRONG[name]
     with pytest.raises(InputError, match=what) as caught:
         ask()
@@ -128,7 +126,7 @@ def test_windows_with_nothing_in_common_are_refused(name: str) -> None:
     assert caught.value.where.startswith(f"{__file__}:")
 
 
-def test_sketches_of_pools_share_and_those_of_convolutions_cannot() -> None:
+def test_sketches_of_pools_share_and_those_of_convolutions_cannot():
     conv, s = nest_of(weighted().meaning), pool()
     nest = nest_of(s.proc)
     assert conv is not None

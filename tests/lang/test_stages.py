@@ -1,7 +1,5 @@
 """Tensors between nests go where they are read, and results are written near first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -45,7 +43,7 @@ def centred(stored: bool = False) -> lang.Schedule:
     return lang.schedule("centred", [x], y, check=True)
 
 
-def test_tensors_are_blocks_with_loops_of_their_own() -> None:
+def test_tensors_are_blocks_with_loops_of_their_own():
     assert dict(centred(stored=True).blocks) == {
         "twice": ("i", "j"),
         "total": ("i2",),
@@ -53,7 +51,7 @@ def test_tensors_are_blocks_with_loops_of_their_own() -> None:
     }
 
 
-def test_a_tensor_is_made_where_it_is_read_and_takes_less_room() -> None:
+def test_a_tensor_is_made_where_it_is_read_and_takes_less_room():
     s = pool()
     s.compute_at("column", "i2")
     assert room(s) == {"column": 7 * 3}
@@ -72,7 +70,7 @@ def test_a_tensor_is_made_where_it_is_read_and_takes_less_room() -> None:
 @given(
     st.integers(3, 7), st.integers(1, 3), st.integers(1, 4), st.sampled_from(["i2_o", "i2_i", "j2_o", "j2_i"])
 )
-def test_wherever_it_is_made_the_meaning_stays(height: int, channels: int, factor: int, loop: str) -> None:
+def test_wherever_it_is_made_the_meaning_stays(height, channels, factor, loop):
     s = pool(height, 5, channels, 2)
     s.split("i2", min(factor, height - 1))
     s.split("j2", min(factor, 4))
@@ -88,7 +86,7 @@ def test_wherever_it_is_made_the_meaning_stays(height: int, channels: int, facto
     assert room(s)["column"] <= (height - 1) * 5 * channels
 
 
-def test_a_reader_goes_into_the_loop_of_what_it_reads() -> None:
+def test_a_reader_goes_into_the_loop_of_what_it_reads():
     s = pool()
     s.reverse_compute_at("y", "i")
     assert room(s) == {"column": 7 * 3}
@@ -100,7 +98,7 @@ def test_a_reader_goes_into_the_loop_of_what_it_reads() -> None:
     assert s.loops["i2"] == 2
 
 
-def test_a_tensor_without_sums_is_computed_where_it_is_read() -> None:
+def test_a_tensor_without_sums_is_computed_where_it_is_read():
     s = centred(stored=True)
     assert room(s) == {"twice": 48, "total": 6}
     s.compute_inline("twice")
@@ -110,13 +108,13 @@ def test_a_tensor_without_sums_is_computed_where_it_is_read() -> None:
     assert "twice" not in s.show()
 
 
-def test_a_tensor_of_one_element_is_computed_where_it_is_read() -> None:
+def test_a_tensor_of_one_element_is_computed_where_it_is_read():
     s = of_text(ONE_ELEMENT)
     s.compute_inline("b")
     assert "b" not in room(s)
 
 
-def test_steps_on_tensors_are_done_again_on_another_shape() -> None:
+def test_steps_on_tensors_are_done_again_on_another_shape():
     s = pool()
     s.split("j2", 5)
     s.compute_at("column", "i2")
@@ -127,7 +125,7 @@ def test_steps_on_tensors_are_done_again_on_another_shape() -> None:
     assert means_the_same(other)
 
 
-def test_results_are_written_near_and_copied_out() -> None:
+def test_results_are_written_near_and_copied_out():
     s = centred()
     name = s.cache_write("y", "i2")
     assert name == "y_near"
@@ -149,14 +147,14 @@ def test_results_are_written_near_and_copied_out() -> None:
     assert s.show().index("for i_begin in range(4)") < s.show().index("for i in range(4)")
 
 
-def test_what_begins_sums_becomes_a_loop_before_them() -> None:
+def test_what_begins_sums_becomes_a_loop_before_them():
     s = centred()
     assert s.decompose_reduction("i") == "i_begin"
     assert "sum: local(i32[6])" in s.show()
     assert means_the_same(s)
 
 
-def test_a_loop_is_written_out_within_a_budget() -> None:
+def test_a_loop_is_written_out_within_a_budget():
     s = centred()
     s.unroll("k", statements=4)
     assert "for k_by_4 in range(2)" in s.show()
@@ -165,7 +163,7 @@ def test_a_loop_is_written_out_within_a_budget() -> None:
     assert "for j in unrolled(8)" in s.show()
 
 
-def test_a_note_stands_above_its_loop() -> None:
+def test_a_note_stands_above_its_loop():
     s = centred()
     s.annotate("i2", "Rows, less their means.")
     assert "for i2 in range(6, note='Rows, less their means.'):" in s.show()
@@ -298,7 +296,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_done_is_refused_with_its_line(name: str) -> None:
+def test_what_cannot_be_done_is_refused_with_its_line(name):
     ask, what = WRONG[name]
     with pytest.raises(InputError) as caught:
         ask()
@@ -307,7 +305,7 @@ def test_what_cannot_be_done_is_refused_with_its_line(name: str) -> None:
 
 
 @pytest.mark.cc
-def test_what_was_moved_runs(own_folders: None) -> None:
+def test_what_was_moved_runs(own_folders):
     s = pool()
     s.compute_at("column", "i2")
     s.cache_write("y", "j2")

@@ -1,7 +1,5 @@
 """A user's C comes in by two doors, and what estimates need to know of it is read there."""
 
-from __future__ import annotations
-
 import pytest
 
 from codegen.lang.instruction import FactsOfC, facts_of, instruction
@@ -31,11 +29,11 @@ static float f(float a)
         ("", FactsOfC(True, False, 0)),
     ],
 )
-def test_facts_are_read_from_the_text(c: str, facts: FactsOfC) -> None:
+def test_facts_are_read_from_the_text(c, facts):
     assert facts_of("f", c) == facts
 
 
-def test_both_doors_read_them() -> None:
+def test_both_doors_read_them():
     made = instruction("def f(y: output(i8[1])):\n    y[0] = 1", "f({y});", _TWINS)
     assert (made.is_inline, made.is_asm, made.own_registers, made.is_c) == (False, True, 2, False)
     applied = function("f", "f32", _PLAIN.replace("return a", "return tanhf(a)"), lambda a: a)(1.0).expr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -120,7 +119,7 @@ def ran(proc: Proc) -> list[Array]:
     return [buffers[name] for name in MEANT]
 
 
-def test_the_interpreter_computes_what_numpy_does_and_texts_are_read_back() -> None:
+def test_the_interpreter_computes_what_numpy_does_and_texts_are_read_back():
     schedule, wanted = whole()
     for name, found, right in zip(MEANT, ran(schedule.proc), wanted, strict=True):
         assert np.array_equal(found, right), name
@@ -131,7 +130,7 @@ def test_the_interpreter_computes_what_numpy_does_and_texts_are_read_back() -> N
 
 
 @pytest.mark.cc
-def test_nothing_is_undefined_in_c(tmp_path: Path) -> None:
+def test_nothing_is_undefined_in_c(tmp_path):
     """Built with the sanitizers and with every warning as an error."""
     schedule, wanted = whole()
     model = lang.build(schedule, "host").compiled.model
@@ -144,7 +143,7 @@ def test_nothing_is_undefined_in_c(tmp_path: Path) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", BOARDS)
-def test_boards_compute_what_numpy_does(board: str, require_tool: Callable[..., None]) -> None:
+def test_boards_compute_what_numpy_does(board, require_tool):
     require_tool(*BOARDS[board])
     schedule, wanted = whole()
     for loop, _ in [*schedule.loops.items()][::3]:  # steps do not change what is computed
@@ -153,7 +152,7 @@ def test_boards_compute_what_numpy_does(board: str, require_tool: Callable[..., 
         assert np.array_equal(found, right), name
 
 
-def test_tensors_are_combined_as_numpy_does() -> None:
+def test_tensors_are_combined_as_numpy_does():
     x, z = lang.placeholder("x", (3, 4), "i8"), lang.placeholder("z", (4,), "i8")
     a, b = C[:12].reshape(3, 4), C[12:16]
     made = lang.proc("mixed", [x, z], (x >> 2 ^ ~z) % 5 + (7 << (z & 3)))
@@ -162,7 +161,7 @@ def test_tensors_are_combined_as_numpy_does() -> None:
     assert np.array_equal(out.reshape(3, 4), ((a >> 2 ^ ~b) % 5).astype(I32) + np.left_shift(7, b & 3))
 
 
-def test_bits_of_one_type_stay_in_it() -> None:
+def test_bits_of_one_type_stay_in_it():
     types = {
         "u8": lambda i: ~(BYTE[i] ^ 85) & BYTE[i] >> 1,
         "i8": lambda i: SMALL[i] | 15,
@@ -193,14 +192,14 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("store", TEXTS)
-def test_a_text_with_what_c_does_not_define_is_not_built(store: str) -> None:
+def test_a_text_with_what_c_does_not_define_is_not_built(store):
     with pytest.raises(InputError) as caught:
         lang.build(lang.parse(f(store)), "host")
     assert caught.value.what == TEXTS[store]
     assert caught.value.where.startswith(f"{__file__}:")
 
 
-def test_what_goes_beyond_32_bits_inside_a_value_is_reported_by_the_reference() -> None:
+def test_what_goes_beyond_32_bits_inside_a_value_is_reported_by_the_reference():
     kernel = lang.build(lang.parse(f("x[0] * x[1] >> 20") + REST), "host")
     with pytest.raises(InputError) as caught:
         kernel.reference(np.array([2**20, 2**20, 0, 0], I32), np.zeros(8, np.int8))

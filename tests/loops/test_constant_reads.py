@@ -1,7 +1,5 @@
 """Reads of constants behind a cache: each line that is waited for can be counted on paper."""
 
-from __future__ import annotations
-
 import pytest
 
 from aot.ir.types import DType
@@ -27,49 +25,49 @@ def of_w(extent: int = 64) -> For:
     return For("i", extent, (Accumulate(at(Y), load(W, variable("i"))),))
 
 
-def test_each_line_of_a_row_is_waited_for_once() -> None:
+def test_each_line_of_a_row_is_waited_for_once():
     assert missed(of_w()) == [4]
 
 
-def test_what_begins_within_a_line_lies_in_one_more() -> None:
+def test_what_begins_within_a_line_lies_in_one_more():
     assert missed(of_w(), w_begins=12) == [5]
 
 
-def test_a_loop_around_reads_all_again_where_the_cache_is_too_small() -> None:
+def test_a_loop_around_reads_all_again_where_the_cache_is_too_small():
     assert missed(For("x", 10, (of_w(),)), lines=3) == [40]
 
 
-def test_a_loop_around_reads_once_what_stays_in_the_cache() -> None:
+def test_a_loop_around_reads_once_what_stays_in_the_cache():
     assert missed(For("x", 10, (of_w(),)), lines=4) == [4]
 
 
-def test_a_second_run_finds_what_the_first_has_left() -> None:
+def test_a_second_run_finds_what_the_first_has_left():
     assert missed(of_w(), lines=4, runs=2) == [4, 0]
     assert missed(of_w(), lines=2, runs=2) == [4, 4]
 
 
-def test_the_line_at_hand_is_read_again_without_the_cache() -> None:
+def test_the_line_at_hand_is_read_again_without_the_cache():
     one = For("i", 16, (Accumulate(at(Y), load(W, 0)),))
     assert missed(one) == [1]
 
 
-def test_two_constants_in_turns_throw_each_other_out() -> None:
+def test_two_constants_in_turns_throw_each_other_out():
     both = For("i", 8, (Accumulate(at(Y), load(W, variable("i"))), Accumulate(at(Y), load(B, variable("i")))))
     assert missed(both) == [8 + 8]
     assert missed(both, lines=2) == [1 + 2]
 
 
-def test_loops_that_read_no_constant_are_not_followed() -> None:
+def test_loops_that_read_no_constant_are_not_followed():
     endless = For("x", 1 << 60, (Accumulate(at(Y), load(Y, 0)),))
     assert missed(endless) == [0]
 
 
-def test_a_loop_without_turns_reads_nothing() -> None:
+def test_a_loop_without_turns_reads_nothing():
     assert missed(For("x", 0, (of_w(),))) == [0]
 
 
 @pytest.mark.parametrize(("times", "lines"), [(1, 2), (2, 4)])
-def test_an_instruction_reads_its_window_once_however_often_its_meaning_does(times: int, lines: int) -> None:
+def test_an_instruction_reads_its_window_once_however_often_its_meaning_does(times, lines):
     """The meaning has a loop over pixels around the one over weights; the code loads each weight once."""
     window = Buffer("v", DType.I8, 0, Role.CONSTANT)
     sums = Buffer("s", DType.I32, 1, Role.OUTPUT)
@@ -79,7 +77,7 @@ def test_an_instruction_reads_its_window_once_however_often_its_meaning_does(tim
     assert missed(calls) == [lines]
 
 
-def test_an_instruction_made_of_another_reads_what_that_one_reads() -> None:
+def test_an_instruction_made_of_another_reads_what_that_one_reads():
     window = Buffer("v", DType.I8, 0, Role.CONSTANT)
     sums = Buffer("s", DType.I32, 1, Role.OUTPUT)
     body = (For("k", 16, (Accumulate(at(sums), load(window, variable("k"))),)),)

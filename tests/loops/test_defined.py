@@ -1,7 +1,5 @@
 """What a proc reads must be stored before, and all that it gives: exactly, for every turn of its loops."""
 
-from __future__ import annotations
-
 import pytest
 
 from codegen.loops.defined import undefined
@@ -49,7 +47,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_read_is_stored_before(name: str) -> None:
+def test_what_is_read_is_stored_before(name):
     body, said = CASES[name]
     head = "def f(x: input(i8[4]), s: scratch(i32[4]), y: output(i32[4])):\n"
     proc = parse_proc(head + "".join(f"    {line}\n" for line in body.splitlines()))

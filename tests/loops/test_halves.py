@@ -1,7 +1,5 @@
 """Halves of procs: what is cut and how, what is refused and why, and that no element is in both."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -72,12 +70,12 @@ VECTOR = Instruction(
     ],
     ids=["even", "odd", "with a tail", "sums", "interleaved", "by an instruction", "two rows"],
 )
-def test_halves_have_their_shares(proc: Proc, halves: Shares) -> None:
+def test_halves_have_their_shares(proc, halves):
     assert halves_of(proc) == halves
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 9])
-def test_each_turn_belongs_to_one_half(count: int) -> None:
+def test_each_turn_belongs_to_one_half(count):
     loop = over(count, COPY)
     assert [*turns_of(loop, FIRST), *turns_of(loop, SECOND)] == list(range(count))
 
@@ -110,6 +108,6 @@ def test_each_turn_belongs_to_one_half(count: int) -> None:
         ),
     ],
 )
-def test_what_is_not_apart_is_refused(proc: Proc, why: str) -> None:
+def test_what_is_not_apart_is_refused(proc, why):
     found = halves_of(proc)
     assert (found if isinstance(found, str) else "") == why

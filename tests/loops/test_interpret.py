@@ -1,7 +1,5 @@
 """The loop interpreter notices what C would not: places outside a buffer, values that do not fit, garbage."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from nests import K, R, proc_of
@@ -50,18 +48,18 @@ def stored(value: Expr, dtype: DType = DType.I32) -> int:
         (Index(variable("k") * 0 + 9), 9),
     ],
 )
-def test_expressions_mean_what_c_means(value: Expr, expected: int) -> None:
+def test_expressions_mean_what_c_means(value, expected):
     assert stored(value) == expected
 
 
-def test_loops_run_in_order_and_their_variable_is_a_number() -> None:
+def test_loops_run_in_order_and_their_variable_is_a_number():
     y = np.zeros(4, np.int8)
     body = For("k", 4, (Store(at(Y, K), Index(K * 2 + 1)),))
     run_proc(proc_of(body, params=(Y,)), {"y": [y]})
     assert y.tolist() == [1, 3, 5, 7]
 
 
-def test_rows_are_chosen_by_their_index() -> None:
+def test_rows_are_chosen_by_their_index():
     y = np.zeros(4, np.int8)
     rows = [np.array([1, 2, 3, 4], np.int8), np.array([10, 20, 30, 40], np.int8)]
     body = For("r", 2, (For("k", 4, (Accumulate(at(Y, K), load(X, K, R)),)),))
@@ -78,7 +76,7 @@ def test_rows_are_chosen_by_their_index() -> None:
         (0, -1, "x has no row -1, only 2"),
     ],
 )
-def test_a_place_outside_a_buffer_is_an_error(index: int, row: int, says: str) -> None:
+def test_a_place_outside_a_buffer_is_an_error(index, row, says):
     rows = [np.zeros(4, np.int8), np.zeros(4, np.int8)]
     nest = proc_of(Store(at(Y), load(X, index, row)), params=(X, Y))
     with pytest.raises(IndexError) as outside:
@@ -87,19 +85,19 @@ def test_a_place_outside_a_buffer_is_an_error(index: int, row: int, says: str) -
 
 
 @pytest.mark.parametrize("value", [128, -129])
-def test_a_value_that_does_not_fit_is_an_error(value: int) -> None:
+def test_a_value_that_does_not_fit_is_an_error(value):
     with pytest.raises(OverflowError) as large:
         stored(Const(value), DType.I8)
     assert str(large.value) == f"{value} does not fit y, i8"
 
 
-def test_a_sum_that_does_not_fit_is_an_error() -> None:
+def test_a_sum_that_does_not_fit_is_an_error():
     nest = proc_of(For("k", 2, (Accumulate(at(Y), Const(100)),)), params=(Y,))
     with pytest.raises(OverflowError, match=r"^200 does not fit y, i8$"):
         run_proc(nest, {"y": [np.zeros(4, np.int8)]})
 
 
-def test_a_local_holds_garbage_until_it_is_stored_to() -> None:
+def test_a_local_holds_garbage_until_it_is_stored_to():
     y = np.zeros(1, np.int8)
     nest = proc_of(Declare(LOCAL), Store(at(Y), load(LOCAL, 1)), params=(Y,))
     run_proc(nest, {"y": [y]})

@@ -1,7 +1,5 @@
 """Packed constants: the kernel finds the same values in the order in which it walks them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,7 +22,7 @@ def weights(proc: Proc) -> np.ndarray:
 
 @settings(max_examples=30, deadline=None)
 @given(channels=EXTENTS, pixels=EXTENTS, length=EXTENTS, rows=st.integers(1, 2), tile=st.integers(1, 4))
-def test_packing_keeps_the_meaning(channels: int, pixels: int, length: int, rows: int, tile: int) -> None:
+def test_packing_keeps_the_meaning(channels, pixels, length, rows, tile):
     nest = dots(channels, pixels, length, rows)
     tiled = reorder(split(nest, "o", tile, "ob", "oi"), "oi", "p")
     tiled = unroll(privatize(tiled, ["sum"], "oi"), "oi")
@@ -37,7 +35,7 @@ def test_packing_keeps_the_meaning(channels: int, pixels: int, length: int, rows
 
 @settings(max_examples=30, deadline=None)
 @given(channels=EXTENTS, length=EXTENTS, multiple=st.integers(1, 4))
-def test_a_lengthened_reduction_finds_zeros_at_its_end(channels: int, length: int, multiple: int) -> None:
+def test_a_lengthened_reduction_finds_zeros_at_its_end(channels, length, multiple):
     nest = dots(channels, 2, length)
     slack = Buffer("x", DType.I8, 2 + length + multiple, Role.ROWS)
     roomy = Proc(nest.name, (slack, *nest.params[1:]), nest.body)
@@ -49,11 +47,11 @@ def test_a_lengthened_reduction_finds_zeros_at_its_end(channels: int, length: in
     assert np.array_equal(made["y"], result(roomy)["y"])
 
 
-def test_a_place_outside_the_original_is_a_zero() -> None:
+def test_a_place_outside_the_original_is_a_zero():
     assert Packing((2, -1, 0)).apply(np.array([[5, 6], [7, 8]], np.int8)).tolist() == [7, 0, 5]
 
 
-def test_an_order_without_a_loop_that_the_index_needs_is_refused() -> None:
+def test_an_order_without_a_loop_that_the_index_needs_is_refused():
     with pytest.raises(ScheduleError) as refused:
         pack(dots(2, 2, 3), "w", ("o",), valid=variable("k"), limit=3)
     assert str(refused.value) == "packing w: its index depends on ['k', 'r'], which the order lacks"

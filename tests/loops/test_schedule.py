@@ -1,7 +1,5 @@
 """No schedule primitive changes what a nest computes, whatever its extents; what would, is refused."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,12 +43,12 @@ SUM = Buffer("sum", DType.I32, 1, Role.LOCAL)
 
 @FEW
 @given(extent=EXTENTS, factor=FACTORS, var=st.sampled_from("opk"))
-def test_split_keeps_the_meaning(extent: int, factor: int, var: str) -> None:
+def test_split_keeps_the_meaning(extent, factor, var):
     nest = dots(*(extent if v == var else 2 for v in "opk"))
     assert mean_the_same(nest, split(nest, var, factor, "outer", "inner"))
 
 
-def test_split_leaves_the_rest_to_a_tail_of_the_same_shape() -> None:
+def test_split_leaves_the_rest_to_a_tail_of_the_same_shape():
     body = split(proc_of(For("k", 7, (Store(at(Y, K), load(X, K)),))), "k", 3, "ko", "ki").body
     assert [(loop.var, loop.extent, loop.body[0].var, loop.body[0].extent) for loop in body] == [  # type: ignore[union-attr]
         ("ko", 2, "ki", 3),
@@ -60,14 +58,14 @@ def test_split_leaves_the_rest_to_a_tail_of_the_same_shape() -> None:
 
 @FEW
 @given(extent=st.integers(2, 7), at_=st.integers(1, 6), var=st.sampled_from("opk"))
-def test_partition_keeps_the_meaning(extent: int, at_: int, var: str) -> None:
+def test_partition_keeps_the_meaning(extent, at_, var):
     nest = dots(*(extent if v == var else 2 for v in "opk"))
     assert mean_the_same(nest, partition(nest, var, min(at_, extent - 1), "first", "second"))
 
 
 @FEW
 @given(rows=EXTENTS, columns=EXTENTS)
-def test_fuse_keeps_the_meaning(rows: int, columns: int) -> None:
+def test_fuse_keeps_the_meaning(rows, columns):
     nest = numbered(rows, columns)
     fused = fuse(nest, "r", "k", "every")
     assert mean_the_same(nest, fused)
@@ -76,19 +74,19 @@ def test_fuse_keeps_the_meaning(rows: int, columns: int) -> None:
 
 @FEW
 @given(channels=EXTENTS, pixels=EXTENTS, length=EXTENTS, rows=st.integers(1, 3))
-def test_reorder_keeps_the_meaning(channels: int, pixels: int, length: int, rows: int) -> None:
+def test_reorder_keeps_the_meaning(channels, pixels, length, rows):
     nest = dots(channels, pixels, length, rows)
     assert mean_the_same(nest, reorder(reorder(nest, "o", "p"), "r", "k"))
 
 
-def test_reorder_leaves_a_tail_without_the_inner_loop_alone() -> None:
+def test_reorder_leaves_a_tail_without_the_inner_loop_alone():
     nest = proc_of(For("o", 2, (Store(at(Y, CHANNEL), load(X, CHANNEL)),)))
     assert reorder(nest, "o", "k") == nest
 
 
 @FEW
 @given(extent=EXTENTS, var=st.sampled_from("opk"))
-def test_unroll_keeps_the_meaning(extent: int, var: str) -> None:
+def test_unroll_keeps_the_meaning(extent, var):
     nest = dots(*(extent if v == var else 2 for v in "opk"))
     unrolled = unroll(nest, var)
     written_out = proc_of(*expand_unrolled(unrolled.body), params=nest.params)
@@ -99,7 +97,7 @@ def test_unroll_keeps_the_meaning(extent: int, var: str) -> None:
 
 @FEW
 @given(extent=EXTENTS, var=st.sampled_from("op"))
-def test_privatize_keeps_the_meaning(extent: int, var: str) -> None:
+def test_privatize_keeps_the_meaning(extent, var):
     nest = dots(*(extent if v == var else 2 for v in "opk"))
     inner_first = reorder(nest, "o", "p") if var == "o" else nest
     assert mean_the_same(nest, privatize(inner_first, ["sum"], var))
@@ -109,9 +107,7 @@ def test_privatize_keeps_the_meaning(extent: int, var: str) -> None:
 @given(
     channels=EXTENTS, pixels=EXTENTS, length=EXTENTS, rows=st.integers(1, 2), tile=st.tuples(FACTORS, FACTORS)
 )
-def test_a_register_tile_keeps_the_meaning(
-    channels: int, pixels: int, length: int, rows: int, tile: tuple[int, int]
-) -> None:
+def test_a_register_tile_keeps_the_meaning(channels, pixels, length, rows, tile):
     """The primitives together, as the kernels use them: whole tiles, tails in both directions, corners."""
     nest = dots(channels, pixels, length, rows)
     tiled = reorder(split(nest, "o", tile[0], "ob", "oi"), "oi", "p")
@@ -130,13 +126,13 @@ def padded_length(extent: int, multiple: int) -> int:
 
 @FEW
 @given(length=EXTENTS, multiple=FACTORS)
-def test_pad_reduction_lengthens_to_a_multiple(length: int, multiple: int) -> None:
+def test_pad_reduction_lengthens_to_a_multiple(length, multiple):
     loop = For("k", length, (Accumulate(at(SUM), load(X, K)),))
     (padded,) = pad_reduction(proc_of(loop), "k", multiple, zeros="x").body
     assert (padded.var, padded.extent, padded.body) == ("k", padded_length(length, multiple), loop.body)  # type: ignore[union-attr]
 
 
-def test_every_primitive_acts_on_all_loops_of_the_name() -> None:
+def test_every_primitive_acts_on_all_loops_of_the_name():
     tailed = split(dots(5, 2, 3), "o", 2, "ob", "oi")
     both = [s for s in walk(unroll(tailed, "oi").body) if isinstance(s, For) and s.var == "oi"]
     assert [loop.unrolled for loop in both] == [True, True]
@@ -234,19 +230,19 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("ask", "why"), REFUSED.values(), ids=REFUSED)
-def test_what_would_change_the_meaning_is_refused(ask, why: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_would_change_the_meaning_is_refused(ask, why):
     with pytest.raises(ScheduleError) as refused:
         ask()
     assert str(refused.value) == why
 
 
-def test_a_local_of_the_body_may_be_stored_to_in_any_order() -> None:
+def test_a_local_of_the_body_may_be_stored_to_in_any_order():
     body = (Declare(SUM), Store(at(SUM), Const(1)), Store(at(Y, PIXEL * 2 + CHANNEL), load(SUM)))
     nest = proc_of(For("o", 2, (For("p", 3, body),)), params=(Y,))
     assert mean_the_same(nest, reorder(nest, "o", "p"))
 
 
-def test_variables_stay_apart_when_a_name_is_part_of_another() -> None:
+def test_variables_stay_apart_when_a_name_is_part_of_another():
     nest = numbered(3, 4)
     assert mean_the_same(nest, split(nest, "k", 3, "kk", "k1"))
     assert variable("k").substitute({"kk": 5}) == variable("k")

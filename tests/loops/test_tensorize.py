@@ -1,7 +1,5 @@
 """An instruction takes the place of the nest that means the same, and of no other."""
 
-from __future__ import annotations
-
 import pytest
 from nests import CHANNEL, PIXEL, K, R, dots, mean_the_same, proc_of
 
@@ -48,7 +46,7 @@ def invoked(proc: Proc) -> list[Invoke]:
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
-def test_a_matching_nest_becomes_the_instruction(length: int) -> None:
+def test_a_matching_nest_becomes_the_instruction(length):
     nest = dots(2, 3, length)
     made = tensorize(nest, "k", [mac(length)])
     (call,) = invoked(made)
@@ -60,7 +58,7 @@ def test_a_matching_nest_becomes_the_instruction(length: int) -> None:
     assert mean_the_same(nest, made)
 
 
-def test_the_first_instruction_that_matches_is_taken_for_each_loop() -> None:
+def test_the_first_instruction_that_matches_is_taken_for_each_loop():
     """Main part and tail of a split each find theirs."""
     nest = split(dots(2, 3, 7), "k", 4, "kb", "k4")
     made = tensorize(nest, "k4", [mac(4), mac(1)])
@@ -71,7 +69,7 @@ def test_the_first_instruction_that_matches_is_taken_for_each_loop() -> None:
     assert mean_the_same(nest, made)
 
 
-def test_an_enclosing_loop_may_have_the_name_of_one_in_the_instruction() -> None:
+def test_an_enclosing_loop_may_have_the_name_of_one_in_the_instruction():
     """Names mean nothing across the two: here `n` walks the pixels outside and runs once inside."""
     x, w = Buffer("x", DType.I8, 4, Role.INPUT), Buffer("w", DType.I8, 1, Role.CONSTANT)
     y = Buffer("y", DType.I32, 4, Role.OUTPUT)
@@ -114,13 +112,13 @@ MISMATCHED = {
 
 
 @pytest.mark.parametrize(("wrong", "why"), MISMATCHED.values(), ids=MISMATCHED)
-def test_another_nest_is_refused_with_the_reason(wrong: Instruction, why: str) -> None:
+def test_another_nest_is_refused_with_the_reason(wrong, why):
     with pytest.raises(ScheduleError) as refused:
         tensorize(dots(2, 3, 3), "k", [wrong])
     assert str(refused.value) == f"no instruction for loop k of dots: mac: {why}"
 
 
-def test_each_instruction_says_why_it_does_not_match() -> None:
+def test_each_instruction_says_why_it_does_not_match():
     with pytest.raises(ScheduleError) as refused:
         tensorize(dots(2, 3, 3), "k", [mac(4), mac(3, EVERY_OTHER)])
     assert str(refused.value) == (
@@ -128,17 +126,17 @@ def test_each_instruction_says_why_it_does_not_match() -> None:
     )
 
 
-def test_the_window_of_a_parameter_is_what_stands_in_its_place() -> None:
+def test_the_window_of_a_parameter_is_what_stands_in_its_place():
     made = tensorize(dots(2, 3, 3), "k", [mac(3, SWAPPED)])
     assert [w.buffer.name for w in invoked(made)[0].windows] == ["sum", "w", "x"]
 
 
-def test_a_loop_that_is_not_there_is_refused() -> None:
+def test_a_loop_that_is_not_there_is_refused():
     with pytest.raises(ScheduleError, match=r"^dots has no loop z"):
         tensorize(dots(2, 3, 3), "z", [mac(3)])
 
 
-def test_a_loop_that_only_stores_may_stay() -> None:
+def test_a_loop_that_only_stores_may_stay():
     y = Buffer("y", DType.I8, 3, Role.OUTPUT)
     store = For("k", 3, (Store(at(y, K), Const(0)),))
     summing = dots(1, 1, 3).body
@@ -146,7 +144,7 @@ def test_a_loop_that_only_stores_may_stay() -> None:
     assert store in tensorize(nest, "k", [mac(3)]).body
 
 
-def test_windows_move_with_the_loops_outside() -> None:
+def test_windows_move_with_the_loops_outside():
     (call,) = invoked(tensorize(dots(4, 3, 3), "k", [mac(3)]))
     assert call.windows[1].index == PIXEL
     assert call.windows[2].index == CHANNEL * 3 + R * 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from graphs import GRAPHS
@@ -13,7 +12,6 @@ from model_checks import DSP, MVE, OPTIONS, PLAIN
 from nests import dots, mean_the_same
 
 from aot.errors import DeployError, InputError
-from aot.ir.graph import Graph
 from aot.passes.pipeline import run_meaning
 from codegen.fit.variant import Variant
 from codegen.job import ImportedModel, Job, read_job
@@ -50,12 +48,12 @@ def kernels_of(job: Job) -> list[Proc]:
     return [proc for stage in lowered.stages for proc in stage.kernel.procs]
 
 
-def test_a_proc_reads_like_python() -> None:
+def test_a_proc_reads_like_python():
     assert print_proc(dots(2, 2, 3, rows=2)) == DOTS
     assert parse_proc(DOTS) == dots(2, 2, 3, rows=2)
 
 
-def test_what_a_schedule_makes_is_read_back() -> None:
+def test_what_a_schedule_makes_is_read_back():
     proc = unroll(privatize(split(dots(4, 7, 3), "p", 2, "pb", "pi"), ["sum"], "pi"), "pi")
     assert "for pi in unrolled(2):" in print_proc(proc)
     assert_is_read_back(proc)
@@ -63,7 +61,7 @@ def test_what_a_schedule_makes_is_read_back() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_kernels_of_networks_are_read_back(target: str) -> None:
+def test_the_kernels_of_networks_are_read_back(target):
     graphs = {**GRAPHS, **ALONG_TIME, **JOINS}
     for make in graphs.values():
         job = Job(ImportedModel(make(), "model", "", "model"), TARGETS[target], OPTIONS["speed"])
@@ -72,7 +70,7 @@ def test_the_kernels_of_networks_are_read_back(target: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_kernels_of_the_shared_models_are_read_back(shared_dir: Path) -> None:
+def test_the_kernels_of_the_shared_models_are_read_back(shared_dir):
     models = [
         path
         for path in sorted((shared_dir / "models").glob("*/model.*"))
@@ -93,7 +91,7 @@ def test_the_kernels_of_the_shared_models_are_read_back(shared_dir: Path) -> Non
     assert len(seen) > 500
 
 
-def test_the_meaning_of_an_instruction_can_be_read_and_run(graph_of_dots: Graph) -> None:
+def test_the_meaning_of_an_instruction_can_be_read_and_run(graph_of_dots):
     job = Job(ImportedModel(graph_of_dots, "model", "", "model"), DSP, OPTIONS["speed"])
     used = {s.instruction for p in kernels_of(job) for s in walk(p.body) if isinstance(s, Invoke)}
     assert used
@@ -105,11 +103,11 @@ def test_the_meaning_of_an_instruction_can_be_read_and_run(graph_of_dots: Graph)
 
 
 @pytest.fixture
-def graph_of_dots() -> Graph:
+def graph_of_dots():
     return next(make() for name, make in GRAPHS.items() if "conv" in name)
 
 
-def test_a_text_may_be_written_by_hand_and_means_what_it_says() -> None:
+def test_a_text_may_be_written_by_hand_and_means_what_it_says():
     text = DOTS.replace("k + o * 6 + r * 3", "(o * 2 + r) * 3 + k").replace("o + p * 2", "2 * p - -o")
     assert parse_proc(text) == dots(2, 2, 3, rows=2)
     swapped = DOTS.replace("for o", "for q").replace("for p", "for o").replace("for q", "for p")
@@ -145,7 +143,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_text_is_refused_with_its_line(name: str) -> None:
+def test_a_wrong_text_is_refused_with_its_line(name):
     right, wrong, what = WRONG[name]
     with pytest.raises(InputError) as caught:
         parse_proc(DOTS.replace(right, wrong, 1))
@@ -154,14 +152,14 @@ def test_a_wrong_text_is_refused_with_its_line(name: str) -> None:
     assert re.match(rf"line {number}\b", caught.value.where)
 
 
-def test_only_one_function_is_a_proc() -> None:
+def test_only_one_function_is_a_proc():
     with pytest.raises(InputError, match="the text of a proc must be one function"):
         parse_proc("x = 1\n")
     with pytest.raises(InputError, match="a proc needs plain parameters"):
         parse_proc("def f(x: input(i8[1]) = 3):\n    pass\n")
 
 
-def test_instructions_are_applied_to_windows() -> None:
+def test_instructions_are_applied_to_windows():
     copy = Instruction("copy", dots(1, 1, 1).params[1:2], (), "", "")
     text = "def f(w: constant(i8[4])):\n    copy({})\n"
     assert parse_proc(text.format("w[1:]"), {"copy": copy}).body[0].windows[0].index.constant == 1  # type: ignore[union-attr]

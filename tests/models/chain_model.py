@@ -1,7 +1,5 @@
 """A chain of separable convolutions of any length: models that differ in it have the same kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 from tflite_builder import ModelBuilder
 

@@ -1,7 +1,5 @@
 """ONNX files in which boxes are chosen, and picked by what was chosen as exporters of detectors write it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Models of one operator of an audio front end that no public case has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tflite_builder import ModelBuilder

@@ -1,7 +1,5 @@
 """Models of one layer in forms that no public case has."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Its other kernels are not an oracle: without delegates, 1x1 convolutions round some results another way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

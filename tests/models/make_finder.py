@@ -6,8 +6,6 @@ Takes some minutes. Its layers are convolutions alone: what 96 pixels have taugh
 the same machine gives the same bytes; another BLAS may round another way.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@
 The time of a kernel depends on shapes, not on what the weights were trained for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path

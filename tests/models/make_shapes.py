@@ -5,8 +5,6 @@
 Takes less than a minute. Seeded: the same machine gives the same bytes; another BLAS may round another way.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """ONNX Runtime as the outside opinion: runs a file operator by operator; without it, tests are skipped."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from needs import require_packages

@@ -1,7 +1,5 @@
 """ONNX models that leave the batch and the length of their input open."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper

@@ -8,8 +8,6 @@
 Inputs and outputs of the model are integers; values in between are named by strings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

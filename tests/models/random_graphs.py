@@ -1,7 +1,5 @@
 """Graphs at random, whatever their names, numbers and attributes, and whether two are the same."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 `PYTHONPATH=. python tests/models/recurrent_models.py FOLDER` writes those of 200 steps.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

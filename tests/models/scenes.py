@@ -1,7 +1,5 @@
 """Coloured pictures of drawn shapes, of any size, and the boxes around them: what the finder learns from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small float ONNX network, as a framework exports it: to be quantised."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A language model trained within seconds, and its greedy answers by ONNX Runtime."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +42,7 @@ def is_at(found: Found, shape: Drawn) -> bool:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "count"), [(160, 60), (320, 20)])
-def test_shapes_are_found_in_pictures_that_it_has_not_seen(size: int, count: int) -> None:
+def test_shapes_are_found_in_pictures_that_it_has_not_seen(size, count):
     pictures, shapes = unseen(size, count)
     outputs = deploy.run(model_file(size), pictures, "host", front=front(size), **OPTIONS).outputs
     pairs = list(zip(found_in(outputs, size), shapes, strict=True))
@@ -63,9 +61,7 @@ ON_BOARDS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "board"), ON_BOARDS)
-def test_rows_that_stream_in_become_the_boxes_of_the_reference(
-    size: int, board: str, require_tool: Callable[..., None]
-) -> None:
+def test_rows_that_stream_in_become_the_boxes_of_the_reference(size, board, require_tool):
     require_tool("cc" if board == "host" else "arm-none-eabi-gcc")
     pictures = one_unseen(size)
     compiled = deploy.compile(model_file(size), board=board, front=front(size), **OPTIONS)
@@ -78,9 +74,7 @@ def test_rows_that_stream_in_become_the_boxes_of_the_reference(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_program_for_a_camera_of_320_pixels_tells_the_references_boxes(
-    tmp_path: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_a_program_for_a_camera_of_320_pixels_tells_the_references_boxes(tmp_path, run_deploy):
     """The linker says how much RAM it has, and the picture lies in flash, as if it came from a camera."""
     size, recording = 320, tmp_path / "camera.ppm"
     pictures = one_unseen(size)
@@ -103,9 +97,7 @@ def test_a_program_for_a_camera_of_320_pixels_tells_the_references_boxes(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "board"), ON_BOARDS[:2])
-def test_its_grids_are_the_references_bit_for_bit(
-    size: int, board: str, require_tool: Callable[..., None]
-) -> None:
+def test_its_grids_are_the_references_bit_for_bit(size, board, require_tool):
     require_tool("cc" if board == "host" else "arm-none-eabi-gcc")
     pictures = one_unseen(size)
     outputs = deploy.run(model_file(size), pictures, board, front=front(size), stream=True).outputs
@@ -114,7 +106,7 @@ def test_its_grids_are_the_references_bit_for_bit(
     assert all(np.array_equal(outputs[name], array) for name, array in wanted.items())
 
 
-def test_both_sizes_are_one_network() -> None:
+def test_both_sizes_are_one_network():
     small, large = (deploy.load(model_file(size)).graph for size in SIZES)
     assert [node.op for node in small.nodes] == [node.op for node in large.nodes]
     for name, array in small.constants.items():
@@ -122,7 +114,7 @@ def test_both_sizes_are_one_network() -> None:
 
 
 @pytest.mark.slow
-def test_the_picture_of_boxes_is_current(repo_root: Path) -> None:
+def test_the_picture_of_boxes_is_current(repo_root):
     """Only the boxes: how a PNG is packed is its library's choice."""
     assert PLACE.is_relative_to(repo_root / "docs")
     assert _without_picture(PLACE.read_text(encoding="utf-8")) == _without_picture(drawn())

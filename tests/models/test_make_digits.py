@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 
 import make_digits
 import numpy as np
@@ -23,7 +22,7 @@ def accuracy(model: bytes) -> float:
 
 
 def answers(model: bytes, images: Array) -> Array:
-    return run_litert(model, images)[:, 0].argmax(axis=-1)  # type: ignore[no-any-return]
+    return run_litert(model, images)[:, 0].argmax(axis=-1)
 
 
 def tensor_shapes(model: bytes) -> list[tuple[str, list[int]]]:
@@ -32,12 +31,12 @@ def tensor_shapes(model: bytes) -> list[tuple[str, list[int]]]:
     return [(t.Name().decode(), t.ShapeAsNumpy().tolist()) for t in tensors]
 
 
-def test_the_bundled_model_reads_held_out_digits() -> None:
+def test_the_bundled_model_reads_held_out_digits():
     assert accuracy((make_digits.DEMO / "digits.tflite").read_bytes()) > LEAST_ACCURACY
 
 
 @pytest.mark.slow
-def test_held_out_digits_are_not_among_those_trained_on(require_package: Callable[..., None]) -> None:
+def test_held_out_digits_are_not_among_those_trained_on(require_package):
     require_package("sklearn")
     seen, held_out = make_digits.load_digits()
     assert len(seen.labels) + len(held_out.labels) == 1797
@@ -46,7 +45,7 @@ def test_held_out_digits_are_not_among_those_trained_on(require_package: Callabl
 
 
 @pytest.mark.slow
-def test_the_script_makes_the_bundled_model(require_package: Callable[..., None]) -> None:
+def test_the_script_makes_the_bundled_model(require_package):
     """Another BLAS rounds another way, so weights may differ a little; data, shape and skill may not."""
     require_package("sklearn", "ai_edge_litert")
     made = make_digits.make()

@@ -15,7 +15,7 @@ from aot.passes.pipeline import run_meaning
 
 
 @pytest.mark.parametrize("name", sorted(TINY))
-def test_litert_runs_a_built_model_and_its_results_use_the_range(name: str) -> None:
+def test_litert_runs_a_built_model_and_its_results_use_the_range(name):
     model = TINY[name]()
     results = run_litert(model, random_inputs(model, samples=4, seed=1))
     assert np.ptp(results.astype(int)) > 60, "results hardly differ, so they would test nothing"
@@ -26,7 +26,7 @@ MODELS = {**TINY, "digits": (DEMO / "digits.tflite").read_bytes}
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_our_reference_gives_what_litert_gives_in_every_bit(name: str) -> None:
+def test_our_reference_gives_what_litert_gives_in_every_bit(name):
     model = MODELS[name]()
     inputs = random_inputs(model, samples=20, seed=2)
     graph = run_meaning(read_tflite(model, f"{name}.tflite", "litert-ref")).graph
@@ -36,11 +36,11 @@ def test_our_reference_gives_what_litert_gives_in_every_bit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TINY))
-def test_a_built_model_has_the_same_bytes_each_time(name: str) -> None:
+def test_a_built_model_has_the_same_bytes_each_time(name):
     assert TINY[name]() == TINY[name]()
 
 
-def test_weights_are_aligned_for_readers_that_map_them() -> None:
+def test_weights_are_aligned_for_readers_that_map_them():
     data = TINY["classifier"]()
     model = tflite.Model.GetRootAs(data, 0)
     filled = [model.Buffers(i) for i in range(model.BuffersLength()) if model.Buffers(i).DataLength()]

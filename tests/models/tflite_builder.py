@@ -8,8 +8,6 @@
 Tensors are named by strings. Shapes of results are worked out; quantisation is given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

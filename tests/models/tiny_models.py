@@ -1,7 +1,5 @@
 """Tiny models by name, with seeded weights: one per shape of graph the compiler must handle."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

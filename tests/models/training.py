@@ -1,7 +1,5 @@
 """A small convolutional network in NumPy that learns: layers with their gradients, and Adam."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -52,7 +50,7 @@ class Conv(Layer):
             for dx in range(kernel)
         ]
         self.result = np.maximum(self.bias + sum(self._term(*place) for place in self.places), 0)
-        return self.result  # type: ignore[no-any-return]
+        return self.result
 
     def backward(self, grad: Floats) -> Floats:
         grad = grad * (self.result > 0)
@@ -80,7 +78,7 @@ class Conv(Layer):
 
     def _term(self, dy: int, dx: int, window: tuple[slice, ...]) -> Floats:
         x, w = self.padded[window], self.weights[dy, dx]
-        return x * w if self.depthwise else x @ w  # type: ignore[no-any-return]
+        return x * w if self.depthwise else x @ w
 
 
 class MaxPool(Layer):
@@ -90,14 +88,14 @@ class MaxPool(Layer):
         n, height, width, channels = x.shape
         self.squares = x.reshape(n, height // 2, 2, width // 2, 2, channels)
         self.largest = self.squares.max(axis=(2, 4), keepdims=True)
-        return self.largest[:, :, 0, :, 0]  # type: ignore[no-any-return]
+        return self.largest[:, :, 0, :, 0]
 
     def backward(self, grad: Floats) -> Floats:
         winners = self.squares == self.largest
         shares = winners / winners.sum(axis=(2, 4), keepdims=True)
         n, height, _, width, _, channels = self.squares.shape
         spread = shares * grad[:, :, None, :, None]
-        return spread.reshape(n, 2 * height, 2 * width, channels).astype(np.float32)  # type: ignore[no-any-return]
+        return spread.reshape(n, 2 * height, 2 * width, channels).astype(np.float32)
 
 
 class Dense(Layer):
@@ -114,7 +112,7 @@ class Dense(Layer):
 
     def backward(self, grad: Floats) -> Floats:
         self.gradients = (self.flat.T @ grad, grad.sum(axis=0))
-        return (grad @ self.weights.T).reshape(self.shape)  # type: ignore[no-any-return]
+        return (grad @ self.weights.T).reshape(self.shape)
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """One quantised network in two formats: a TFLite file, and an ONNX file with the same weights and scales."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Float ONNX networks whose channels have ranges that are more or less alike."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

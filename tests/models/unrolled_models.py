@@ -1,7 +1,5 @@
 """Recurrent layers as exporters write them out, step by step: ONNX graphs that are made here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

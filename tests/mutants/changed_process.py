@@ -1,7 +1,5 @@
 """The tests in a process of their own, in which one module is another than its file says."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import importlib.abc

@@ -4,8 +4,6 @@ A change is known by the line that it is in and what becomes of it, not by file 
 survives when code moves.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 from collections import Counter
@@ -35,7 +33,6 @@ ARITHMETIC: dict[type[ast.operator], str] = {
     ast.RShift: "<<",
 }
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
-Nodes = tuple[ast.AST, ...]
 
 
 @dataclass(frozen=True)

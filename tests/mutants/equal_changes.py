@@ -1,7 +1,5 @@
 """Changes that survive because nobody could notice them: what is changed (code_changes.py) -> why."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _NUMBER = "a number that stands for something and is compared with itself alone"

@@ -1,7 +1,5 @@
 """Which code is changed, how many changes of it are tried, and which tests should see them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

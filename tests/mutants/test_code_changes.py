@@ -1,9 +1,6 @@
 """The changes that are tried: each is one place of the code, can be read, and is known by its text."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 from code_changes import changes_in
@@ -37,7 +34,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES.items())
-def test_the_changes_of_a_piece_of_code(text: str, expected: list[str], tmp_path: Path) -> None:
+def test_the_changes_of_a_piece_of_code(text, expected, tmp_path):
     path = tmp_path / "code.py"
     path.write_text(f'"""Ein Stück."""\n{text}\n', encoding="utf-8")
     changes = changes_in(path)
@@ -47,7 +44,7 @@ def test_the_changes_of_a_piece_of_code(text: str, expected: list[str], tmp_path
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_as_many_changes_as_are_stated_are_tried_in_each_room(room: str) -> None:
+def test_as_many_changes_as_are_stated_are_tried_in_each_room(room):
     changes = selected(ROOMS[room])
     constants = sum(change.is_named_constant for change in changes)
     assert constants == 0 or ROOMS[room].with_constants
@@ -56,17 +53,17 @@ def test_as_many_changes_as_are_stated_are_tried_in_each_room(room: str) -> None
 
 
 @pytest.mark.slow
-def test_at_least_two_hundred_changes_are_tried() -> None:
+def test_at_least_two_hundred_changes_are_tried():
     assert sum(len(selected(room)) for room in ROOMS.values()) >= 200
 
 
 @pytest.mark.slow
-def test_what_has_a_reason_to_survive_is_still_there() -> None:
+def test_what_has_a_reason_to_survive_is_still_there():
     there = {change.text for room in ROOMS.values() for change in possible(room)}
     assert not [text for text in REASONS if text not in there]
 
 
-def test_scores_are_written_by_room_and_others_stay(tmp_path: Path) -> None:
+def test_scores_are_written_by_room_and_others_stay(tmp_path):
     path = tmp_path / "code.py"
     path.write_text("x = a - b\ny = a < b\n")
     first, second = changes_in(path)

@@ -8,8 +8,6 @@ No file of code is touched; --store writes the scores to where `deploy evidence`
 where a change survives for which equal_changes.py gives no reason.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

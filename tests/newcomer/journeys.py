@@ -5,8 +5,6 @@ is printed is plain ASCII, since nobody says how their terminal is set up. It fi
 terminal of 80 columns, except what is marked as wide.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

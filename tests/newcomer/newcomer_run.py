@@ -3,8 +3,6 @@
 An environment is made for each Python on this machine that Solder is for, from the oldest to the newest.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The counters of --observe by the reference: from each layer's rows, the scores and the input."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

@@ -3,8 +3,6 @@
 `PYTHONPATH=. python tests/observe/observe_cost.py` prints the table.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

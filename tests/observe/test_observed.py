@@ -1,7 +1,5 @@
 """The counters of --observe: on this computer and on an emulated Cortex-M4 they are the reference's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,9 +72,7 @@ def expected(found: Counted, scores: str) -> Iterator[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("name", CASES)
-def test_counters_are_the_references(
-    name: str, board: str, shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
+def test_counters_are_the_references(name, board, shared_dir, require_tool):
     require_for(board, require_tool)
     case = CASES[name]
     path = shared_dir / "models" / case.model / "model.tflite"
@@ -96,7 +92,7 @@ def test_counters_are_the_references(
     assert seen.saturated > 0 or not looked_at(compiled), "the samples reach the ends of some integers"
 
 
-def test_an_end_that_an_activation_makes_is_not_looked_at(shared_dir: Path) -> None:
+def test_an_end_that_an_activation_makes_is_not_looked_at(shared_dir):
     path = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     table = looked_at(deploy.compile(path, board="mps2-an386", observe=True))
     assert {tuple(row[2:]) for row in table[:-1]} == {(1, 127, 255)}, "behind a ReLU zeros are meant"
@@ -106,12 +102,12 @@ def test_an_end_that_an_activation_makes_is_not_looked_at(shared_dir: Path) -> N
 @pytest.mark.slow
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_it_costs_less_than_a_hundredth(shared_dir: Path) -> None:
+def test_it_costs_less_than_a_hundredth(shared_dir):
     for name, alone, observed in costs(shared_dir):
         assert alone < observed <= 1.01 * alone, name
 
 
-def test_a_model_without_it_has_no_counters(tmp_path: Path) -> None:
+def test_a_model_without_it_has_no_counters(tmp_path):
     with deploy.connect(digits(), board="host") as device:
         assert device.observed is None
 
@@ -120,9 +116,7 @@ def digits() -> Path:
     return Path(str(deploy.__file__)).parent / "demo" / "digits.tflite"
 
 
-def test_run_and_monitor_show_them(
-    tmp_path: Path, run_deploy: Callable[..., Any], require_tool: Callable[..., None]
-) -> None:
+def test_run_and_monitor_show_them(tmp_path, run_deploy, require_tool):
     require_tool("make")
     outcome = run_deploy("run", digits(), "--board", "host", "--observe", "--fill", "random")
     assert outcome.status == 0, outcome.err
@@ -134,9 +128,7 @@ def test_run_and_monitor_show_them(
     assert (outcome.status, outcome.out) == (0, "observed: no run yet\n")
 
 
-def test_what_counts_nothing_is_reported(
-    tmp_path: Path, run_deploy: Callable[..., Any], require_tool: Callable[..., None]
-) -> None:
+def test_what_counts_nothing_is_reported(tmp_path, run_deploy, require_tool):
     require_tool("make")
     archive, project = tmp_path / "digits.tar", tmp_path / "project"
     run_deploy("compile", digits(), "--board", "host", "-o", archive)
@@ -150,7 +142,7 @@ def test_what_counts_nothing_is_reported(
     ]
 
 
-def test_firmware_with_slots_refuses_it(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
+def test_firmware_with_slots_refuses_it(tmp_path, run_deploy):
     archive = tmp_path / "digits.tar"
     run_deploy("compile", digits(), "--board", "host", "--observe", "-o", archive)
     outcome = run_deploy("new", archive, tmp_path / "project", "--board", "host", "--slots", "128K")
@@ -161,13 +153,13 @@ def test_firmware_with_slots_refuses_it(tmp_path: Path, run_deploy: Callable[...
     ]
 
 
-def test_counters_of_another_format_are_refused() -> None:
+def test_counters_of_another_format_are_refused():
     for data in (b"", b"\2\0" + bytes(126)):
         with pytest.raises(InputError, match=r"the board's counters are \d+ bytes of format [02], this"):
             read_observed(data)
 
 
-def test_they_are_said_in_words() -> None:
+def test_they_are_said_in_words():
     data = bytearray(128)
     data[:4] = b"\1\0\5\2"  # integers and scores, two windows
     for offset, value in ((4, 128), (8, 1000), (12, 10), (32, 3), (36, 1), (60, 124), (116, 128), (120, 7)):
@@ -191,12 +183,8 @@ def test_they_are_said_in_words() -> None:
 
 @pytest.mark.parametrize("reply", [b"odd", DeviceError("device did not answer"), InputError("malformed")])
 def test_run_keeps_its_outputs_where_counters_cannot_be_read(
-    reply: bytes | Exception,
-    tmp_path: Path,
-    run_deploy: Callable[..., Any],
-    require_tool: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    reply, tmp_path, run_deploy, require_tool, monkeypatch
+):
     def observed(_session: Session, _model: object) -> bytes:
         if isinstance(reply, Exception):
             raise reply

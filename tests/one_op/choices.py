@@ -1,7 +1,5 @@
 """Choices that hypothesis makes, behind the interface of NumPy's generator: what fails shrinks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,7 @@ class Choices:
         return low + (high - low) * self.random()
 
     def normal(self, mean: float, spread: float, size: Any) -> Array:
-        return self._values().normal(mean, spread, size)  # type: ignore[no-any-return]
+        return self._values().normal(mean, spread, size)
 
     def permutation(self, x: Any) -> Array:
         items = list(range(x)) if isinstance(x, int) else list(x)

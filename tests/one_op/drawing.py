@@ -1,7 +1,5 @@
 """What random one-operator models are drawn with: shapes, scales, values, operands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -90,7 +88,7 @@ class Draw:
         self.build.inputs.append(spec.name)
         return spec.name
 
-    def known(self, name: str, values, dtype: str = "int32") -> str:  # type: ignore[no-untyped-def]
+    def known(self, name: str, values, dtype: str = "int32") -> str:
         return self.build.constant(name, np.asarray(values, dtype))
 
     def values(self, spec: FileTensor) -> Array:
@@ -103,9 +101,9 @@ class Draw:
         return self.given(spec)
 
     def activation(self) -> int:
-        return self.one_of(*(getattr(tflite.ActivationFunctionType, a) for a in ACTIVATIONS))  # type: ignore[no-any-return]
+        return self.one_of(*(getattr(tflite.ActivationFunctionType, a) for a in ACTIVATIONS))
 
-    def op(self, code, version, inputs, outputs, options="", **fields) -> bytes:  # type: ignore[no-untyped-def]
+    def op(self, code, version, inputs, outputs, options="", **fields) -> bytes:
         if self.is_unsigned:
             outputs = [unsigned(spec) for spec in outputs]
             self.build.tensors = {name: unsigned(spec) for name, spec in self.build.tensors.items()}

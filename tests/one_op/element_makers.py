@@ -1,7 +1,5 @@
 """Draws operators that work element by element."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Draws layers with weights, pools, reductions and products."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np
@@ -95,7 +93,7 @@ def _bias_type(draw: Draw) -> int:
     """What the options say of the bias: its type, or that of the one that is not there."""
     stored = draw.build.tensors.get("b")
     if stored is None or stored.dtype == "float32":
-        return draw.one_of(0, tflite.TensorType.INT32, tflite.TensorType.INT64)  # type: ignore[no-any-return]
+        return draw.one_of(0, tflite.TensorType.INT32, tflite.TensorType.INT64)
     return int(getattr(tflite.TensorType, stored.dtype.upper()))
 
 

@@ -1,7 +1,5 @@
 """Draws operators that only move elements."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 

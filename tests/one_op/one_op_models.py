@@ -1,7 +1,5 @@
 """One-operator TFLite models by the hundred, drawn at random: types, shapes, attributes, quantisations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

@@ -1,11 +1,8 @@
 """Models of one operator, drawn at random, as C on this computer: in every bit what LiteRT's kernels give."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -58,9 +55,7 @@ class CompiledCase:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_operators_drawn_at_random_equal_litert_in_every_bit(
-    tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_operators_drawn_at_random_equal_litert_in_every_bit(tmp_path, require_package):
     require_package("ai_edge_litert")
     jobs, refused = [], []
     for number, (name, data) in enumerate(models(EACH)):

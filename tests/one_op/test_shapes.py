@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,21 +87,21 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
 }
 
 
-def test_every_op_has_shapes_made_by_hypothesis() -> None:
+def test_every_op_has_shapes_made_by_hypothesis():
     assert set(OPERATORS).isdisjoint(SHAPES)
     assert set(OPS) - {*OPERATORS, *SHAPES} == set()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("op_name", sorted({*OPERATORS, *SHAPES}))
-def test_an_op_keeps_its_bits_in_any_shape(op_name: str) -> None:
+def test_an_op_keeps_its_bits_in_any_shape(op_name):
     check = settings(max_examples=EXAMPLES, derandomize=True, suppress_health_check=list(HealthCheck))
     check(given(st.data())(lambda data: _keeps_its_bits(op_name, data)))()
 
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_an_op_keeps_its_bits_in_c(tmp_path: Path) -> None:
+def test_an_op_keeps_its_bits_in_c(tmp_path):
     """One program of all: what is wrong is named, and shrinks in the test before."""
     graphs = {
         f"{op_name}_{n}": graph for op_name in sorted(KERNELS) for n, graph in enumerate(_drawn(op_name))

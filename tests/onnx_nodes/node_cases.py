@@ -1,7 +1,5 @@
 """The node tests that the `onnx` package brings: a model of few nodes, inputs, outputs, tolerances each."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 those whose names hold a word; with `--store` it runs all and writes the counts that docs/ops.md shows.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

@@ -1,11 +1,7 @@
 """Node tests of ONNX as C on this computer: none is wrong, and those refused say why."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from node_cases import NodeCase, imported, node_cases
@@ -20,9 +16,7 @@ LEAST_RIGHT = 0.85
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_no_node_test_is_wrong_and_most_are_right(
-    tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_no_node_test_is_wrong_and_most_are_right(tmp_path, require_package):
     require_package("onnx")
     small = [case for case in node_cases() if not any(word in case.name for word in LARGE)]
     outcomes = run_cases(small[::EVERY], tmp_path)
@@ -31,7 +25,7 @@ def test_no_node_test_is_wrong_and_most_are_right(
 
 
 @pytest.mark.slow
-def test_no_more_node_tests_are_refused_than_is_stored(require_package: Callable[..., None]) -> None:
+def test_no_more_node_tests_are_refused_than_is_stored(require_package):
     """By reading those of operators of which some are refused; the page of operators has the counts."""
     require_package("onnx")
     refused = {

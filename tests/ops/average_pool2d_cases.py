@@ -1,7 +1,5 @@
 """Average pools: windows that divide the image, that do not, that are the image, with and without padding."""
 
-from __future__ import annotations
-
 from op_case import OpCase, float32, int8, op_case, wide
 
 from aot.ir.types import TensorType

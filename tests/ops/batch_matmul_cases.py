@@ -1,7 +1,5 @@
 """Products of matrices: pairs and one for all, transposed, constant, of every element type."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from op_case import OpCase, Weights, float32, float32_weights, int8, int8_weights, op_case, wide

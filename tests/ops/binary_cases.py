@@ -1,7 +1,5 @@
 """Sums, differences, products: scales, activations, saturation, operands that are repeated or constant."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

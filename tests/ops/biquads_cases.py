@@ -1,7 +1,5 @@
 """Recursive filters: one section and several, one row, several columns, a filter without poles."""
 
-from __future__ import annotations
-
 import numpy as np
 from drawing import Draw
 from op_case import OpCase, constant_of, float32, op_case

@@ -1,7 +1,5 @@
 """Blobs: many and few, several classes, more than there is room for, none, a single cell."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, float32, op_case
 

@@ -1,7 +1,5 @@
 """Combinations: each in the element types it has, operands that are repeated, divisors of 0."""
 
-from __future__ import annotations
-
 import numpy as np
 from elementwise_shapes import PAIRS
 from op_case import OpCase, constant_of, float32, int8, int16, op_case, plain

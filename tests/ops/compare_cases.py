@@ -1,7 +1,5 @@
 """Comparisons: each relation, element types, quantisations that differ, operands that are repeated."""
 
-from __future__ import annotations
-
 import numpy as np
 from elementwise_shapes import PAIRS
 from op_case import constant_of, float32, int8, int16, op_case, plain

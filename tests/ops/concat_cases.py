@@ -1,7 +1,5 @@
 """Concatenations: along channels, columns, rows and vectors; of inputs and constants; of any element type."""
 
-from __future__ import annotations
-
 import numpy as np
 from op_case import OpCase, Weights, float32, int8, op_case
 

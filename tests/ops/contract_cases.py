@@ -1,7 +1,5 @@
 """Contractions: matrices, batches, a constant operand, windows that overlap, integers, one element."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, float32, float32_weights, op_case, plain
 

@@ -1,7 +1,5 @@
 """Convolutions whose results are added to an image: activations of either, scales that differ, sizes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from drawing import Draw

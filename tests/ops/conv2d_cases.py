@@ -1,7 +1,5 @@
 """Convolutions: sizes, strides, dilations, paddings, activations, one scale and many."""
 
-from __future__ import annotations
-
 from op_case import (
     OpCase,
     Weights,

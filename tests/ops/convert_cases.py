@@ -1,7 +1,5 @@
 """Conversions between every two element types, and bits read as another type."""
 
-from __future__ import annotations
-
 from op_case import op_case, plain
 
 from aot.ir.types import DType

@@ -1,7 +1,5 @@
 """Running sums: axes, directions, exclusive ones, element types."""
 
-from __future__ import annotations
-
 from op_case import float32, int8, op_case, plain
 
 from aot.ir.types import DType

@@ -1,7 +1,5 @@
 """Mosaics of all four orders: sides of odd and even lengths, the least picture, a row of few pixels."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, op_case, plain
 

@@ -1,7 +1,5 @@
 """Dense layers: lengths that do and do not fit registers, both roundings, one scale and many."""
 
-from __future__ import annotations
-
 from op_case import (
     OpCase,
     Weights,

@@ -1,7 +1,5 @@
 """Depthwise convolutions: sizes, strides, dilations, paddings, multipliers, activations."""
 
-from __future__ import annotations
-
 import numpy as np
 from op_case import (
     OpCase,

@@ -1,7 +1,5 @@
 """Detections: boxes that overlap, fewer than asked for, none above the least score."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, float32, op_case
 

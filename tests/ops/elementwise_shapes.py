@@ -1,7 +1,5 @@
 """Pairs of shapes that elementwise ops meet: equal, repeated by rows, and repeated in ways no row matches."""
 
-from __future__ import annotations
-
 PAIRS = {
     "image": ((1, 3, 2, 3), (1, 3, 2, 3)),
     "channels": ((1, 3, 2, 3), (3,)),

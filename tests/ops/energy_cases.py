@@ -1,7 +1,5 @@
 """Energies: a range within, all, none; several vectors, rows of an image, floats."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, float32, op_case, plain
 

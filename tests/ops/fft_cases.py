@@ -1,7 +1,5 @@
 """Transforms: stages of four, with a two, several rows, filled ones, images, three element types."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, float32, op_case, plain
 

@@ -1,7 +1,5 @@
 """Filter banks: more channels than share a loop, one, weights beyond 16 bits and below 0, floats."""
 
-from __future__ import annotations
-
 import numpy as np
 from drawing import Draw
 from op_case import OpCase, constant_of, float32, op_case, plain

@@ -1,7 +1,5 @@
 """Gains: noise over the whole range, small noise that has gains of its own, gains below 0."""
 
-from __future__ import annotations
-
 import numpy as np
 from drawing import Draw
 from op_case import OpCase, constant_of, op_case, plain

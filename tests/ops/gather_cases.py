@@ -1,7 +1,5 @@
 """Gatherings: axes, batches, indices that are constant or come with the run, some of them outside."""
 
-from __future__ import annotations
-
 import numpy as np
 from op_case import constant_of, float32, int8, op_case, plain
 

@@ -1,7 +1,5 @@
 """Dense layers that take floats in 8 bits: both kinds of range, one scale and many, several vectors."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, float32, float32_weights, int8_weights, op_case
 

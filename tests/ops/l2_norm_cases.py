@@ -1,7 +1,5 @@
 """Vectors of length 1: of one element, of many, of an image's channels."""
 
-from __future__ import annotations
-
 from op_case import OpCase, float32, int8, op_case
 
 from aot.ir.types import TensorType

@@ -1,7 +1,5 @@
 """Logarithms of softmaxes: lengths, scales from coarse to fine, floats."""
 
-from __future__ import annotations
-
 from op_case import OpCase, float32, int8, op_case
 
 from aot.ir.types import TensorType

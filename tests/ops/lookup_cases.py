@@ -1,7 +1,5 @@
 """Tables: images and vectors, signed and unsigned elements."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

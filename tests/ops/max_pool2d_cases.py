@@ -1,7 +1,5 @@
 """Maximum pools: the windows of the average pools."""
 
-from __future__ import annotations
-
 from op_case import OpCase, float32, int8, op_case, wide
 
 from aot.ir.types import TensorType

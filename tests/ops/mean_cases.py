@@ -1,7 +1,5 @@
 """Means: over rows, columns and both, of one pixel and of many."""
 
-from __future__ import annotations
-
 from op_case import OpCase, int8, int16, op_case
 
 from aot.ir.types import TensorType

@@ -1,7 +1,5 @@
 """Non-maximum suppression: several batches and classes, fewer than asked for, none, corners and centres."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, float32, op_case, plain
 

@@ -1,7 +1,5 @@
 """The meaning of an example of each op in the language of kernels; `--store` writes it for `deploy ops`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Each fact of a measured range, and numbers in steps: of one range, of one for each channel, of a vector."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, float32, op_case
 

@@ -1,7 +1,5 @@
 """Padding: each side by another number of pixels, zeros and other values."""
 
-from __future__ import annotations
-
 import math
 
 from op_case import OpCase, float32, int8, int16, op_case, plain

@@ -1,7 +1,5 @@
 """Conversions: from and to floats, between 8-bit types and scales."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from op_case import OpCase, float32, int8, op_case, wide

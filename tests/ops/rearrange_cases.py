@@ -1,7 +1,5 @@
 """Rearrangements: slices by rows, columns and channels, steps, repetitions, transpositions, backwards."""
 
-from __future__ import annotations
-
 from op_case import OpCase, float32, int8, op_case
 
 from aot.ir.types import DType, TensorType

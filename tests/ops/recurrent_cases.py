@@ -1,7 +1,5 @@
 """Recurrent layers: every cell and activation, one step and several, with weights of the run too."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

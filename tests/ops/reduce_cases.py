@@ -1,7 +1,5 @@
 """Reductions: axes that are apart, element types, scales, and the places of extremes."""
 
-from __future__ import annotations
-
 from op_case import OpCase, float32, int8, int16, op_case, plain
 
 from aot.ir.types import DType

@@ -1,7 +1,5 @@
 """Reshapes: to more, fewer and other dimensions."""
 
-from __future__ import annotations
-
 from op_case import float32, int8, op_case
 
 from aot.ops.reshape import Reshape

@@ -1,7 +1,5 @@
 """Images resized: larger, smaller, with corners or centres aligned, batches, a single pixel."""
 
-from __future__ import annotations
-
 from op_case import OpCase, float32, int8, op_case, wide
 
 from aot.ir.types import TensorType

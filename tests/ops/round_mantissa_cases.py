@@ -1,7 +1,5 @@
 """Numbers of fewer bits: half and brain floats, eight bits that saturate, four bits without a NaN."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, float32, op_case
 

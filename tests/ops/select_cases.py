@@ -1,7 +1,5 @@
 """Selections: element types, a condition that is repeated, a branch that is constant."""
 
-from __future__ import annotations
-
 import numpy as np
 from op_case import constant_of, float32, int8, op_case, plain
 

@@ -1,7 +1,5 @@
 """A front end's steps: shifts at both ends, numbers over the whole range, channels of several runs."""
 
-from __future__ import annotations
-
 import numpy as np
 from drawing import Draw
 from op_case import OpCase, constant_of, op_case, plain

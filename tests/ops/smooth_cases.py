@@ -1,7 +1,5 @@
 """Smoothing: one row, many, several pixels, shifts, a first row that is not zero."""
 
-from __future__ import annotations
-
 import numpy as np
 from drawing import Draw
 from op_case import OpCase, constant_of, float32, op_case, plain

@@ -1,7 +1,5 @@
 """Softmax: lengths, scales from coarse to so fine that everything is alike, beta."""
 
-from __future__ import annotations
-
 from op_case import OpCase, float32, int8, op_case, wide
 
 from aot.ir.types import DType, Quant, TensorType

@@ -1,7 +1,5 @@
 """Loops: diagonal and dense recurrences, states that change places, initial states, tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

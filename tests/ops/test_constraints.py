@@ -171,12 +171,10 @@ CASES: tuple[tuple[Op, list[TensorType | None], TensorType, str], ...] = (
 @pytest.mark.parametrize(
     ("op", "inputs", "output", "facts"), CASES, ids=[f"{type(c[0]).__name__}: {c[3]}" for c in CASES]
 )
-def test_a_broken_limit_says_what_and_how(
-    op: Op, inputs: list[TensorType | None], output: TensorType, facts: str
-) -> None:
+def test_a_broken_limit_says_what_and_how(op, inputs, output, facts):
     [message] = violations(op, inputs, [output])
     assert not [fact for fact in facts.split() if fact not in message], message
 
 
-def test_what_keeps_the_limits_is_let_through() -> None:
+def test_what_keeps_the_limits_is_let_through():
     assert violations(Conv2d(), [X, per_channel(3, 3, 3, 2, axis=0), B], [Y]) == []

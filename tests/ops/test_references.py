@@ -50,7 +50,7 @@ _WITH_MACS = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_case_keeps_the_rules_and_gives_what_its_types_and_costs_promise(case: OpCase) -> None:
+def test_a_case_keeps_the_rules_and_gives_what_its_types_and_costs_promise(case):
     verify(case.graph)
     y, declared = run_graph(case.graph, case.inputs())["y"], case.graph.types["y"]
     assert (y.dtype, y.shape) == (declared.dtype.numpy, declared.shape)
@@ -108,7 +108,7 @@ REAL = {n: case for n, case in INT8.items() if case.node.op.name not in STORED a
 
 
 @pytest.mark.parametrize("case", REAL.values(), ids=REAL)
-def test_integers_are_the_real_result_rounded_to_the_next_step(case: OpCase) -> None:
+def test_integers_are_the_real_result_rounded_to_the_next_step(case):
     inputs = case.inputs()
     y, quant = run_graph(case.graph, inputs)["y"], case.graph.types["y"].quant
     assert quant is not None
@@ -117,9 +117,9 @@ def test_integers_are_the_real_result_rounded_to_the_next_step(case: OpCase) -> 
         integer_clamp(op.activation, case.graph.types["y"]) if hasattr(op, "activation") else (-128, 127)
     )
     floats = in_reals(case, inputs)
-    wanted = np.clip(floats / quant.scale + quant.zero_point, low, high)  # type: ignore[operator]
+    wanted = np.clip(floats / quant.scale + quant.zero_point, low, high)
     assert np.abs(y - wanted)[np.isfinite(floats)].max() <= 1.01
 
 
-def test_no_two_cases_have_one_name() -> None:
+def test_no_two_cases_have_one_name():
     assert len(CASES) == len(list(all_cases()))

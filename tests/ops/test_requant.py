@@ -48,7 +48,7 @@ def one(value: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> int:
 @example(1, 2**30)
 @example(-1, 2**30)
 @example(-3, 2**30)
-def test_high_mul_equals_the_c_formula(a: int, b: int) -> None:
+def test_high_mul_equals_the_c_formula(a, b):
     got = saturating_rounding_doubling_high_mul(np.array([a], np.int64), np.array([b], np.int64))
     assert one(got) == c_high_mul(a, b)
 
@@ -56,7 +56,7 @@ def test_high_mul_equals_the_c_formula(a: int, b: int) -> None:
 @given(INT32, st.integers(0, 31))
 @example(-3, 1)
 @example(3, 1)
-def test_division_by_a_power_of_two_rounds_half_away_from_zero(x: int, exponent: int) -> None:
+def test_division_by_a_power_of_two_rounds_half_away_from_zero(x, exponent):
     exact = Fraction(x, 2**exponent)
     wanted = math.copysign(math.floor(abs(exact) + Fraction(1, 2)), exact)
     assert one(rounding_divide_by_pot(np.array([x], np.int64), exponent)) == int(wanted)
@@ -75,12 +75,12 @@ def test_division_by_a_power_of_two_rounds_half_away_from_zero(x: int, exponent:
         (2.0**-33, 0, 0),  # too small to move any 32-bit accumulator
     ],
 )
-def test_a_real_multiplier_becomes_31_bits_and_a_shift(real: float, mult: int, shift: int) -> None:
+def test_a_real_multiplier_becomes_31_bits_and_a_shift(real, mult, shift):
     assert quantize_multiplier(real) == (mult, shift)
 
 
 @given(st.floats(2.0**-30, 2.0**20))
-def test_a_multiplier_is_within_half_a_unit_of_its_31_bits(real: float) -> None:
+def test_a_multiplier_is_within_half_a_unit_of_its_31_bits(real):
     mult, shift = quantize_multiplier(real)
     assert 2**30 <= mult < 2**31
     assert abs(Fraction(mult) * Fraction(2) ** (shift - 31) - Fraction(real)) <= Fraction(2) ** (shift - 32)
@@ -88,26 +88,26 @@ def test_a_multiplier_is_within_half_a_unit_of_its_31_bits(real: float) -> None:
 
 @given(st.integers(-(2**24), 2**24), st.floats(2.0**-20, 0.999))
 @pytest.mark.parametrize("rounding", [RequantRounding.DOUBLE, RequantRounding.SINGLE])
-def test_a_product_is_within_one_of_the_real_product(rounding: RequantRounding, x: int, real: float) -> None:
+def test_a_product_is_within_one_of_the_real_product(rounding, x, real):
     got = multiply_by_quantized_multiplier(np.array([x], np.int64), *quantize_multiplier(real), rounding)
     assert abs(one(got) - x * real) <= 1
 
 
 @given(st.integers(-(2**46), 2**46), st.floats(2.0**-20, 0.999))
-def test_a_reduced_multiplier_keeps_sixteen_bits(x: int, real: float) -> None:
+def test_a_reduced_multiplier_keeps_sixteen_bits(x, real):
     mult, shift = quantize_multiplier(real)
     got = multiply_by_quantized_multiplier(np.array([x], np.int64), mult, shift, RequantRounding.REDUCED)
     assert abs(one(got) - x * real) <= 1 + abs(x * real) * 2.0**-15
 
 
-def test_a_reduced_multiplier_rounds_half_up() -> None:
+def test_a_reduced_multiplier_rounds_half_up():
     products = multiply_by_quantized_multiplier(
         np.array([-3, -1, 1, 3], np.int64), 2**30, 0, RequantRounding.REDUCED
     )
     assert products.tolist() == [-1, 0, 1, 2]
 
 
-def test_rounding_once_and_twice_differ_where_the_first_rounding_makes_a_tie() -> None:
+def test_rounding_once_and_twice_differ_where_the_first_rounding_makes_a_tie():
     x, mult, shift = np.array([2**30 - 1], np.int64), 2**30, -29
     twice = multiply_by_quantized_multiplier(x, mult, shift, RequantRounding.DOUBLE)
     once = multiply_by_quantized_multiplier(x, mult, shift, RequantRounding.SINGLE)
@@ -118,7 +118,7 @@ def test_rounding_once_and_twice_differ_where_the_first_rounding_makes_a_tie() -
     assert (one(twice), one(once)) == (1, 0)
 
 
-def test_multipliers_per_channel_come_from_the_scales_in_double_precision() -> None:
+def test_multipliers_per_channel_come_from_the_scales_in_double_precision():
     x = TensorType(DType.I8, (1, 2, 2, 1), Quant((0.1,), (0,)))
     w = TensorType(DType.I8, (2, 1, 1, 1), Quant((0.2, 0.003), (0, 0), 0))
     y = TensorType(DType.I8, (1, 2, 2, 2), Quant((0.7,), (5,)))
@@ -129,7 +129,7 @@ def test_multipliers_per_channel_come_from_the_scales_in_double_precision() -> N
     ]
 
 
-def test_one_scale_serves_all_channels() -> None:
+def test_one_scale_serves_all_channels():
     x = TensorType(DType.I8, (1, 4), Quant((0.1,), (0,)))
     mult, shift = conv_requant(x, x, x, 3)
     assert mult.tolist() == [quantize_multiplier(0.1)[0]] * 3
@@ -148,13 +148,11 @@ def test_one_scale_serves_all_channels() -> None:
         (Activation.RELU_N1_TO_1, 0.4, 0, (-3, 3)),  # 2.5 steps: half away from zero
     ],
 )
-def test_limits_of_an_activation(
-    activation: Activation, scale: float, zero_point: int, limits: tuple[int, int]
-) -> None:
+def test_limits_of_an_activation(activation, scale, zero_point, limits):
     assert integer_clamp(activation, int8(scale=scale, zero_point=zero_point)) == limits
 
 
-def test_inputs_are_brought_to_twice_the_larger_scale_and_shifted_by_20() -> None:
+def test_inputs_are_brought_to_twice_the_larger_scale_and_shifted_by_20():
     assert add_parameters(int8(scale=0.5), int8(scale=0.125), int8(scale=0.25)) == AddParameters(
         left_shift=20,
         first=quantize_multiplier(0.5),

@@ -17,19 +17,19 @@ from aot.ops.rounding import MEANINGS, MODES, ROUNDING, TRANSPOSED_NARROW, Requa
 from codegen.kernels.table import KERNELS
 
 
-def test_every_op_has_rows_and_every_row_every_mode() -> None:
+def test_every_op_has_rows_and_every_row_every_mode():
     assert set(ROUNDING) == set(OPS)
     rows = [row for by_elements in ROUNDING.values() for row in by_elements.values()]
     assert [row for row in rows if tuple(row) != MODES] == []
 
 
-def test_every_rounding_has_a_meaning() -> None:
+def test_every_rounding_has_a_meaning():
     used = {rounding for rows in ROUNDING.values() for row in rows.values() for rounding in row.values()}
     assert {rounding.value for rounding in used} == {rounding.value for rounding in MEANINGS}
 
 
 @pytest.mark.parametrize("op_name", sorted(OPS))
-def test_rows_are_of_the_element_types_that_constraints_let_in(op_name: str) -> None:
+def test_rows_are_of_the_element_types_that_constraints_let_in(op_name):
     taken = {dtype for case in CASES.values() if case.node.op.name == op_name for dtype in _taken(case)}
     kernel = KERNELS.get(op_name)
     served = {dtype.value for dtype in (DType if kernel is None else kernel.dtypes)}
@@ -65,7 +65,7 @@ def _fits(case: OpCase, inputs: Types, outputs: Types) -> bool:
     return not violations(op, inputs, results)
 
 
-def test_only_dense_layers_of_tflite_round_once_and_only_as_litert_does() -> None:
+def test_only_dense_layers_of_tflite_round_once_and_only_as_litert_does():
     once = _where(RequantRounding.SINGLE)
     assert {(op, mode) for op, _, mode in once if mode != "onnx"} == {("dense", "litert-ref")}
     sums = {op for op, elements, _ in _where(RequantRounding.DOUBLE) if elements == "i8"}
@@ -73,7 +73,7 @@ def test_only_dense_layers_of_tflite_round_once_and_only_as_litert_does() -> Non
     assert of_onnx == {*sums, "mul"}  # ONNX Runtime multiplies in floats
 
 
-def test_sums_of_16_bits_are_cut_but_beside_a_bias_of_32() -> None:
+def test_sums_of_16_bits_are_cut_but_beside_a_bias_of_32():
     cut = {(op, elements) for op, elements, mode in _where(RequantRounding.REDUCED) if mode == "tflm"}
     layers = ("batch_matmul", "conv2d", "dense", "depthwise_conv2d", "recurrent")
     assert {elements for op, elements in cut if op == "conv2d"} == {
@@ -84,7 +84,7 @@ def test_sums_of_16_bits_are_cut_but_beside_a_bias_of_32() -> None:
     assert {op for op, elements in cut if elements == "i16"} == set(layers)
 
 
-def test_litert_multiplies_scales_in_single_precision_in_three_ops() -> None:
+def test_litert_multiplies_scales_in_single_precision_in_three_ops():
     found = [
         (op, mode) for op in ("mul", "prelu", "leaky_relu") for mode in MODES if scales_in_single(op, mode)
     ]

@@ -1,7 +1,5 @@
 """Layers of language models: a vector and several, both kinds of pairs, heads that share a cache."""
 
-from __future__ import annotations
-
 import numpy as np
 from drawing import Draw
 from op_case import OpCase, constant_of, float32, float32_weights, op_case

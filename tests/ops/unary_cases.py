@@ -1,7 +1,5 @@
 """Clamps and curves: scales from fine to coarse, saturation, floats where they are exact."""
 
-from __future__ import annotations
-
 from op_case import OpCase, float32, int8, int16, op_case, wide
 
 from aot.ir.types import DType, Quant, TensorType

@@ -1,7 +1,5 @@
 """Curves: each in floats where it is defined, int8 tables, int16, plain integers."""
 
-from __future__ import annotations
-
 from op_case import float32, int8, int16, op_case, plain
 
 from aot.ir.types import DType

@@ -1,7 +1,5 @@
 """Pixels of 16 bits: images, vectors, a single one, both orders of bytes."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, op_case, plain
 

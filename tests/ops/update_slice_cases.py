@@ -1,7 +1,5 @@
 """Updates: places that are constant or come with the run, some of them outside; a part as large as all."""
 
-from __future__ import annotations
-
 import numpy as np
 from drawing import Draw
 from op_case import OpCase, constant_of, float32, int8, op_case, plain

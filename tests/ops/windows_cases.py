@@ -1,7 +1,5 @@
 """Windows: rows that overlap, begin before the line, reach beyond it, leave pixels out."""
 
-from __future__ import annotations
-
 from drawing import Draw
 from op_case import OpCase, float32, int8, int16, op_case
 

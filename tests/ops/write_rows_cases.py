@@ -3,8 +3,6 @@
 A run refuses indices outside, so positions of the run select rows by equality here.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from drawing import Draw
 from op_case import OpCase, constant_of, float32, int8, op_case, plain

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from graphs import Draft
 
 from aot.ir.graph import Graph, Node
@@ -18,7 +17,7 @@ from aot.passes.table import meaning_passes
 from aot.passes.values import needed_elsewhere
 
 
-def test_the_first_of_very_many_readers_are_named() -> None:
+def test_the_first_of_very_many_readers_are_named():
     made = tuple(f"y{n}" for n in range(1000))
     nodes = tuple(Node(f"n{n}", Logistic(), ("x",), (name,)) for n, name in enumerate(made))
     graph = Graph("many", ("x",), made, nodes, dict.fromkeys(("x", *made), TensorType(DType.F32, (4,))))
@@ -45,7 +44,7 @@ def _normalized_layers(count: int) -> Graph:
     return parse_graph("\n".join([*lines, f'output "{x}"', ""]))
 
 
-def test_rewriting_very_many_layers_builds_few_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rewriting_very_many_layers_builds_few_graphs(monkeypatch):
     """A graph for each of 900 rewritings took minutes for models of some thousand layers."""
     built, with_nodes = [], Graph.with_nodes
 
@@ -71,7 +70,7 @@ def chain(layers: int) -> Graph:
     return d.graph(x)
 
 
-def test_the_rounds_do_not_grow_with_the_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rounds_do_not_grow_with_the_layers(monkeypatch):
     """A round that went in one direction alone would reach one layer more each time."""
     rounds: list[int] = []
     once = search._keep_needed

@@ -1,7 +1,5 @@
 """Mutators see each node once, in order; rewrites apply at each match; both say why others stay."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -42,12 +40,12 @@ class Names(Visitor):
         self.others.append(node.name)
 
 
-def test_a_visitor_calls_the_method_of_each_op_in_order() -> None:
+def test_a_visitor_calls_the_method_of_each_op_in_order():
     seen = Names().visit(parse_graph(GRAPH))
     assert (seen.math, seen.others) == (["a", "b"], ["c"])
 
 
-def test_a_visitor_sees_what_is_inside_a_region_before_the_region() -> None:
+def test_a_visitor_sees_what_is_inside_a_region_before_the_region():
     inside = parse_graph(GRAPH)
     node = Node("npu", DeviceRegion("npu", inside), inside.inputs, inside.outputs)
     types = {name: inside.types[name] for name in ("x", "y")}
@@ -62,7 +60,7 @@ class Leaving(Mutator):
         return Miss("stays")
 
 
-def test_a_graph_in_which_nothing_changes_is_the_same_object() -> None:
+def test_a_graph_in_which_nothing_changes_is_the_same_object():
     graph = parse_graph(GRAPH)
     answer = Leaving().mutate(graph)
     assert answer == Unchanged('"a" stays\n"b" stays', {"a": "stays", "b": "stays"})
@@ -76,7 +74,7 @@ class WithoutNegation(Mutator):
         return Same(node.reads[0]) if node.op.of is MathFunction.NEGATE else node
 
 
-def test_who_reads_a_removed_node_reads_what_it_stands_for() -> None:
+def test_who_reads_a_removed_node_reads_what_it_stands_for():
     answer = WithoutNegation().mutate(parse_graph(GRAPH))
     assert isinstance(answer, Rewritten)
     verify(answer.graph)
@@ -84,7 +82,7 @@ def test_who_reads_a_removed_node_reads_what_it_stands_for() -> None:
     assert "b" not in answer.graph.types
 
 
-def test_an_output_of_the_graph_is_not_removed() -> None:
+def test_an_output_of_the_graph_is_not_removed():
     text = GRAPH.replace('"b" = unary_math(of=negate) "a" -> "b"', '"b" = unary_math(of=negate) "a" -> "y"')
     text = "\n".join(line for line in text.splitlines() if not line.startswith('"c"'))
     answer = WithoutNegation().mutate(parse_graph(text))
@@ -103,7 +101,7 @@ class Doubled(Mutator):
         return first, replace(node, inputs=(between, node.inputs[1]))
 
 
-def test_several_nodes_may_stand_in_place_of_one_with_values_of_their_own() -> None:
+def test_several_nodes_may_stand_in_place_of_one_with_values_of_their_own():
     graph = parse_graph(GRAPH)
     answer = Doubled().mutate(graph)
     assert isinstance(answer, Rewritten)
@@ -134,23 +132,23 @@ def unless_a(graph: Graph, found: Match) -> Graph | Miss:
     return Miss("stands on a") if found[FIRST] == "a" else always(graph, found)
 
 
-def test_a_value_is_rewritten_until_nothing_matches() -> None:
+def test_a_value_is_rewritten_until_nothing_matches():
     graph, left = rewrite(parse_graph(THREE), TWO, always)
     assert [(node.name, node.inputs) for node in graph.nodes] == [("c", ("x",))]
     assert left == {}
 
 
-def test_what_others_need_stays() -> None:
+def test_what_others_need_stays():
     graph, _ = rewrite(parse_graph(THREE + 'output "b"\n'), TWO, always)
     assert [(node.name, node.inputs) for node in graph.nodes] == [("b", ("x",)), ("c", ("x",))]
 
 
-def test_a_match_that_is_refused_has_its_reason() -> None:
+def test_a_match_that_is_refused_has_its_reason():
     graph, left = rewrite(parse_graph(THREE), TWO, unless_a)
     assert left == {"b": "stands on a", "c": "stands on a"}
     assert [(node.name, node.inputs) for node in graph.nodes] == [("a", ("x",)), ("c", ("a",))]
 
 
-def test_a_rewriting_that_changes_nothing_ends() -> None:
+def test_a_rewriting_that_changes_nothing_ends():
     before = parse_graph(THREE)
     assert rewrite(before, TWO, lambda graph, _found: graph)[0] is before

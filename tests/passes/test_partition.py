@@ -1,7 +1,5 @@
 """Partitions keep the meaning of a graph, merge what may be merged, and name who claims what cannot be."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -42,13 +40,13 @@ def pieces(found: Partition) -> list[str]:
     return [f"{piece.owner}:{''.join(node.name for node in piece.nodes)}" for piece in found.pieces]
 
 
-def test_what_nobody_claims_stays_node_by_node() -> None:
+def test_what_nobody_claims_stays_node_by_node():
     found = partition(graph("x", "a"), [])
     assert pieces(found) == [":a", ":b"]
     assert found.left_alone == {}
 
 
-def test_neighbours_of_one_owner_become_one_region() -> None:
+def test_neighbours_of_one_owner_become_one_region():
     found = partition(graph("x", "a", "b", "c"), claims("npu", "a", "b", "d"))
     assert pieces(found) == ["npu:ab", ":c", "npu:d"]
     assert [(piece.inputs, piece.outputs) for piece in found.pieces] == [
@@ -58,18 +56,18 @@ def test_neighbours_of_one_owner_become_one_region() -> None:
     ]
 
 
-def test_neighbours_of_two_owners_stay_two() -> None:
+def test_neighbours_of_two_owners_stay_two():
     found = partition(graph("x", "a"), [*claims("npu", "a"), *claims("dma", "b")])
     assert pieces(found) == ["npu:a", "dma:b"]
 
 
-def test_no_merge_closes_a_circle() -> None:
+def test_no_merge_closes_a_circle():
     """c reads a and b, b reads a and stays: a and c must not become one."""
     found = partition(graph("x", "a", "ab"), claims("npu", "a", "c"))
     assert pieces(found) == ["npu:a", ":b", "npu:c"]
 
 
-def test_no_two_regions_wait_for_each_other() -> None:
+def test_no_two_regions_wait_for_each_other():
     """a and d are one claim, b and c another: each region alone is sound, both together are not."""
     made = graph("x", "a", "x", "c", outputs="bd")
     both = [*claims("npu", "ad"), *claims("dma", "bc")]
@@ -78,13 +76,13 @@ def test_no_two_regions_wait_for_each_other() -> None:
     assert found.left_alone["dma"] == dict.fromkeys("bc", '"a" is between the nodes of the region')
 
 
-def test_a_claim_around_a_node_that_stays_is_left_alone() -> None:
+def test_a_claim_around_a_node_that_stays_is_left_alone():
     found = partition(graph("x", "a", "ab"), claims("npu", "ac"))
     assert pieces(found) == [":a", ":b", ":c"]
     assert found.left_alone["npu"]["a"] == '"b" is between the nodes of the region'
 
 
-def test_regions_have_several_results_and_outputs_of_the_graph() -> None:
+def test_regions_have_several_results_and_outputs_of_the_graph():
     found = partition(graph("x", "a", "a", "bc", outputs="ad"), claims("npu", "a", "b"))
     assert [(p.owner, p.outputs) for p in found.pieces] == [
         ("npu", ("a", "b")),
@@ -93,7 +91,7 @@ def test_regions_have_several_results_and_outputs_of_the_graph() -> None:
     ]
 
 
-def test_the_first_of_two_owners_has_a_node() -> None:
+def test_the_first_of_two_owners_has_a_node():
     found = partition(graph("x", "a", "b"), [*claims("npu", "ab"), *claims("dma", "bc")])
     assert pieces(found) == ["npu:ab", ":c"]
     assert found.left_alone == {"npu": {}, "dma": dict.fromkeys("bc", "npu owns a part of the region")}
@@ -113,7 +111,7 @@ def test_the_first_of_two_owners_has_a_node() -> None:
         ),
     ],
 )
-def test_claims_that_cannot_be_meant_are_errors(wrong: list[Claims], message: str) -> None:
+def test_claims_that_cannot_be_meant_are_errors(wrong, message):
     with pytest.raises(ModelError) as caught:
         partition(graph("x", "a"), wrong)
     assert caught.value.what == message
@@ -130,21 +128,21 @@ def mixed() -> Graph:
     return Graph("g", ("x",), ("n",), nodes, dict.fromkeys(("x", "one", *"atmn"), F32), constants)
 
 
-def test_rules_claim_the_most_that_they_match_and_earlier_ones_first() -> None:
+def test_rules_claim_the_most_that_they_match_and_earlier_ones_first():
     sums = ClaimRule(optional(is_op("tanh"), is_op("add")(wildcard(), constant())))
     products = ClaimRule(is_op("mul")(is_op("tanh"), wildcard()))
     found = claims_by_rules("npu", [sums, products], mixed())
     assert found == Claims("npu", (("n",), ("a", "t")), {"m": "no pattern matches"})
 
 
-def test_a_rule_says_why_it_refuses_a_match_and_a_later_one_may_take_it() -> None:
+def test_a_rule_says_why_it_refuses_a_match_and_a_later_one_may_take_it():
     late = Miss("comes last")
     first = ClaimRule(is_op("add"), lambda graph, found: late if found.value in graph.outputs else None)
     assert claims_by_rules("npu", [first], mixed()).left_alone["n"] == "comes last"
     assert claims_by_rules("npu", [first, ClaimRule(is_op("add"))], mixed()).regions == (("a",), ("n",))
 
 
-def test_an_owner_may_take_nodes_one_by_one() -> None:
+def test_an_owner_may_take_nodes_one_by_one():
     def refusal(_graph: Graph, node: Node) -> Miss | None:
         return None if node.op.name == "mul" else Miss("is not a product")
 
@@ -161,7 +159,7 @@ def random_graph(chance: random.Random) -> Graph:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_running_the_pieces_one_by_one_is_running_the_graph(seed: int) -> None:
+def test_running_the_pieces_one_by_one_is_running_the_graph(seed):
     chance = random.Random(seed)
     made = random_graph(chance)
     names = [node.name for node in made.nodes]

@@ -102,12 +102,12 @@ def text_of(outcome: Outcome) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.stem}: {case.title}")
-def test_a_pass_does_what_its_text_says_and_says_why_not(case: Case) -> None:
+def test_a_pass_does_what_its_text_says_and_says_why_not(case):
     assert text_of(case.run(parse_graph(case.before))) == case.after
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.stem}: {case.title}")
-def test_a_pass_keeps_rules_and_outputs(case: Case) -> None:
+def test_a_pass_keeps_rules_and_outputs(case):
     graph = parse_graph(case.before)
     verify(graph)
     outcome = case.run(graph)
@@ -130,21 +130,21 @@ def same(stem: str, before: Array, after: Array) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.stem}: {case.title}")
-def test_a_pass_has_nothing_left_to_do_on_its_own_result(case: Case) -> None:
+def test_a_pass_has_nothing_left_to_do_on_its_own_result(case):
     outcome = case.run(parse_graph(case.before))
     if isinstance(outcome, Rewritten):
         assert isinstance(case.run(outcome.graph), Unchanged)
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_a_pass_has_cases_that_match_and_that_do_not(stem: str) -> None:
+def test_a_pass_has_cases_that_match_and_that_do_not(stem):
     left_alone = [case.after.startswith("same\n") for case in CASES if case.stem == stem]
     assert any(left_alone)
     assert not all(left_alone)
 
 
 @pytest.mark.parametrize("folder", [name.lower() for name in TABLES])
-def test_each_file_of_a_table_is_a_pass_of_it(folder: str, repo_root: Path) -> None:
+def test_each_file_of_a_table_is_a_pass_of_it(folder, repo_root):
     files = {path.stem for path in (repo_root / "aot" / "passes" / folder).glob("*.py")} - {"__init__"}
     assert files == {name.replace("-", "_") for name in TABLES[folder.upper()]}
 

@@ -1,9 +1,7 @@
 """Passes run in order, give reasons that people read, and are named when they break a rule."""
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -38,7 +36,7 @@ GRAPH = parse_graph(
 GOAL = PlacementGoal(MEASURED_COSTS, max_slowdown=0.05, is_streamed=False)
 
 
-def test_each_step_has_the_graphs_before_and_after_it() -> None:
+def test_each_step_has_the_graphs_before_and_after_it():
     run = run_meaning(GRAPH)
     assert [step.what.name for step in run.steps] == [*MEANING]
     assert [step.what.name for step in run.steps if isinstance(step.outcome, Rewritten)] == [
@@ -49,19 +47,19 @@ def test_each_step_has_the_graphs_before_and_after_it() -> None:
     assert run.graph is graphs[-1]
 
 
-def test_a_graph_with_nothing_to_do_comes_back_itself() -> None:
+def test_a_graph_with_nothing_to_do_comes_back_itself():
     result = run_meaning(GRAPH).graph
     assert run_meaning(result).graph is result
 
 
-def test_a_disabled_pass_does_not_run() -> None:
+def test_a_disabled_pass_does_not_run():
     run = run_meaning(GRAPH, disabled={"remove-identity"})
     assert run.graph is GRAPH
     (step,) = (step for step in run.steps if step.what.name == "remove-identity")
     assert step.outcome == Unchanged("it was disabled")
 
 
-def test_a_broken_graph_is_refused_before_the_first_pass() -> None:
+def test_a_broken_graph_is_refused_before_the_first_pass():
     with pytest.raises(GraphRuleError, match="every value that is used has a type"):
         run_meaning(replace(GRAPH, outputs=("z",)))
 
@@ -81,33 +79,31 @@ def boasting(graph: Graph) -> Outcome:
         (boasting, "returned Rewritten with its unchanged input"),
     ],
 )
-def test_a_pass_that_breaks_a_rule_is_named_with_its_table_and_those_before_it(
-    run: Callable[[Graph], Outcome], fault: str
-) -> None:
+def test_a_pass_that_breaks_a_rule_is_named_with_its_table_and_those_before_it(run, fault):
     good = Pass("good", "PLACEMENT", "It is good.", lambda graph: Unchanged("it is good"), "first")
     with pytest.raises(PassError) as caught:
         run_passes(GRAPH, (good, Pass("bad", "PLACEMENT", "It is bad.", run, "second")))
     assert str(caught.value) == f"pass bad (2 of 2 in PLACEMENT, after good) {fault}"
 
 
-def test_passes_of_placement_are_verified_as_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passes_of_placement_are_verified_as_all_others(monkeypatch):
     name = "aot.passes.placement.split_sequences_into_rows.split_sequences_into_rows"
     monkeypatch.setattr(name, lambda graph, goal: backwards(graph))
     with pytest.raises(PassError, match=r"pass split-sequences-into-rows \(4 of 5 in PLACEMENT, after"):
         run_passes(GRAPH, placement_passes(GOAL))
 
 
-def test_every_pass_says_why_it_stands_where_it_does() -> None:
+def test_every_pass_says_why_it_stands_where_it_does():
     every = (*meaning_passes(), *placement_passes(GOAL), *variant_passes(VariantGoal({})))
     assert all(step.why for step in every)
 
 
-def test_a_name_stands_for_one_pass() -> None:
+def test_a_name_stands_for_one_pass():
     names = [name for table in TABLES.values() for name in table]
     assert len(names) == len({*names})
 
 
-def test_a_pass_from_outside_stands_where_it_says_and_can_be_disabled() -> None:
+def test_a_pass_from_outside_stands_where_it_says_and_can_be_disabled():
     module = ModuleType("outside", "It does nothing.")
     vars(module).update(
         TABLE="MEANING",
@@ -147,7 +143,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_a_pass_of_an_extension_does_wrong_is_reported(name: str) -> None:
+def test_what_a_pass_of_an_extension_does_wrong_is_reported(name):
     run, said = WRONG[name]
     place = {"TABLE": "MEANING", "BEFORE": "remove-identity", "WHY": "so that it is first"}
     register(PASSES, "mine", SimpleNamespace(mine=run, **place))
@@ -187,7 +183,7 @@ def _docstrings(tree: ast.Module) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_reason_is_given_in_a_case(file: Path) -> None:
+def test_each_reason_is_given_in_a_case(file):
     cases = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.txt"))
     reasons = [
         text for text in sentences(file.read_text(encoding="utf-8")) if len(text.split()) >= LEAST_WORDS
@@ -195,6 +191,6 @@ def test_each_reason_is_given_in_a_case(file: Path) -> None:
     assert not [text for text in reasons if text not in cases]
 
 
-def test_a_reason_is_found_in_code() -> None:
+def test_a_reason_is_found_in_code():
     code = '"""Docs."""\ndef f(x):\n    """What f does."""\n    return f\'reads "{x}", which no layer makes\''
     assert [*sentences(code)] == ['", which no layer makes']

@@ -99,7 +99,7 @@ class Network:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_network_gives_the_same_outputs_after_the_passes(seed: int) -> None:
+def test_a_network_gives_the_same_outputs_after_the_passes(seed):
     graph = Network(seed).graph(layers=8)
     after = run_meaning(graph).graph
     for sample in range(5):
@@ -108,7 +108,7 @@ def test_a_network_gives_the_same_outputs_after_the_passes(seed: int) -> None:
         assert np.array_equal(got, expected)
 
 
-def test_many_of_these_networks_lose_channels() -> None:
+def test_many_of_these_networks_lose_channels():
     """Else the test above would say little."""
     changed = 0
     for seed in range(60):

@@ -1,7 +1,5 @@
 """Recurrent layers that a file has step by step are layers again, and compute what the steps computed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 
@@ -70,7 +68,7 @@ def counts(graph: Graph) -> Counter[str]:
 
 
 @pytest.mark.parametrize(("make", "beside"), ROLLED.values(), ids=ROLLED)
-def test_steps_are_one_layer(make: Make, beside: int) -> None:
+def test_steps_are_one_layer(make, beside):
     before, after = rolled(make())
     assert counts(after)["recurrent"] == counts(after)["conv2d"] == 1
     assert len(after.nodes) == 3 + beside
@@ -79,14 +77,14 @@ def test_steps_are_one_layer(make: Make, beside: int) -> None:
     require_equal(before, after)
 
 
-def test_a_layer_on_a_layer_is_found_too() -> None:
+def test_a_layer_on_a_layer_is_found_too():
     before, after = rolled(two_lstms())
     assert counts(after)["recurrent"] == 2
     assert counts(after)["logistic"] == 0
     require_equal(before, after)
 
 
-def test_a_first_step_with_another_state_stays_before_the_layer() -> None:
+def test_a_first_step_with_another_state_stays_before_the_layer():
     before, after = rolled(lstm_that_begins_otherwise())
     (layer,) = (node for node in after.nodes if isinstance(node.op, Recurrent))
     assert after.types[layer.outputs[0]].shape[1] == STEPS - 1
@@ -97,6 +95,6 @@ def test_a_first_step_with_another_state_stays_before_the_layer() -> None:
 @pytest.mark.parametrize(
     "make", [lstm_of_other_weights, lambda: lstm(steps=2)], ids=["other weights", "two steps"]
 )
-def test_other_steps_are_left_alone(make: Make) -> None:
+def test_other_steps_are_left_alone(make):
     found = roll_up_recurrences(parse_model(make().bytes(), "unrolled.onnx"))
     assert found == Unchanged("no three consecutive steps of a known cell have the same weights")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,12 +41,12 @@ def require_same_windows(graph: Graph, hop: int, further_hops: int) -> Graph:
 
 
 @pytest.mark.parametrize(("name", "hop"), CASES, ids=[f"{name}-{hop}" for name, hop in CASES])
-def test_each_hop_gives_the_results_of_the_whole_window(name: str, hop: int) -> None:
+def test_each_hop_gives_the_results_of_the_whole_window(name, hop):
     require_same_windows(NETS[name].graph(), hop, further_hops=30)
 
 
 @pytest.mark.parametrize("hop", [2, 4])
-def test_keyword_spotting_computes_two_fifths_of_its_products(hop: int, shared_dir: Path) -> None:
+def test_keyword_spotting_computes_two_fifths_of_its_products(hop, shared_dir):
     graph = load_model(shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite")
     step = require_same_windows(graph, hop, further_hops=5)
     macs = sum(n.op.cost(step.input_types(n), step.output_types(n)).macs for n in step.nodes)
@@ -55,19 +54,19 @@ def test_keyword_spotting_computes_two_fifths_of_its_products(hop: int, shared_d
     assert (step.window.macs, macs) == (2_656_768, {2: 1_105_408, 4: 1_211_648}[hop])
 
 
-def test_a_window_that_comes_as_a_vector_gets_its_rows(shared_dir: Path) -> None:
+def test_a_window_that_comes_as_a_vector_gets_its_rows(shared_dir):
     graph = load_model(shared_dir / "models" / "tflm_micro_speech_int8" / "model.tflite")
     step = require_same_windows(graph, 2, further_hops=5)
     assert step.types[step.inputs[0]].shape == (1, 2, 40, 1)
 
 
-def test_a_vector_of_floats_that_is_quantised_first_gets_its_rows(shared_dir: Path) -> None:
+def test_a_vector_of_floats_that_is_quantised_first_gets_its_rows(shared_dir):
     path = shared_dir / "models" / "onnx_q_tiny_kws_qdq" / "model.onnx"
     step = require_same_windows(parse_model(path.read_bytes(), path.name, "onnx"), 2, further_hops=3)
     assert step.types[step.inputs[0]].shape == (1, 2, 10, 1)
 
 
-def test_channels_of_onnx_may_come_before_the_rows() -> None:
+def test_channels_of_onnx_may_come_before_the_rows():
     rng = np.random.default_rng(4)
 
     def weights(name: str, *shape: int) -> Any:
@@ -89,7 +88,7 @@ def test_channels_of_onnx_may_come_before_the_rows() -> None:
     assert step.types["x"].shape == (1, 3, 4)
 
 
-def test_features_of_sound_are_computed_once(shared_dir: Path) -> None:
+def test_features_of_sound_are_computed_once(shared_dir):
     """Frames of one and a half rows of samples: the classes are equal because the features are."""
     graph = load_model(shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite")
     front = (
@@ -106,7 +105,7 @@ def test_features_of_sound_are_computed_once(shared_dir: Path) -> None:
         assert np.array_equal(got["Identity"], wanted["Identity"])
 
 
-def test_text_and_json_keep_the_window() -> None:
+def test_text_and_json_keep_the_window():
     step = hop_model(NETS["same"].graph(), 3)
     assert parse_graph(print_graph(step), external_constants(step)).window == step.window
     assert from_json(to_json(step)).window == step.window
@@ -122,14 +121,14 @@ def test_text_and_json_keep_the_window() -> None:
         ("strided", 32, ("cannot slide by 32 rows", "nearest: --slide 28")),
     ],
 )
-def test_impossible_hops_are_refused_with_the_nearest(name: str, hop: int, facts: tuple[str, ...]) -> None:
+def test_impossible_hops_are_refused_with_the_nearest(name, hop, facts):
     with pytest.raises(ModelError) as caught:
         hop_model(NETS[name].graph(), hop)
     for fact in facts:
         assert fact in str(caught.value)
 
 
-def test_a_model_that_reads_all_rows_at_once_is_refused_with_its_layer() -> None:
+def test_a_model_that_reads_all_rows_at_once_is_refused_with_its_layer():
     graph = parse_model(Net((1, 8, 3, 2)).dense(4).finish(), "net.tflite", "tflm")
     with pytest.raises(ModelError) as caught:
         hop_model(graph, 2)
@@ -138,12 +137,12 @@ def test_a_model_that_reads_all_rows_at_once_is_refused_with_its_layer() -> None
 
 
 @pytest.mark.parametrize("hop", [18, 20])
-def test_a_hop_that_leaves_no_old_result_is_refused(hop: int) -> None:
+def test_a_hop_that_leaves_no_old_result_is_refused(hop):
     with pytest.raises(ModelError, match=f"--slide {hop} saves nothing"):
         hop_model(NETS["same"].graph(), hop)
 
 
-def test_states_and_several_inputs_are_refused() -> None:
+def test_states_and_several_inputs_are_refused():
     graph = NETS["same"].graph()
     kind = graph.types["rows"]
     kept = State("kept", "rows", np.zeros(kind.shape, np.int8))

@@ -1,7 +1,5 @@
 """Patterns match what they say and nothing else, print as they read, and refuse what cannot exist."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -50,7 +48,7 @@ def names(found: Match | None) -> list[str] | None:
     return None if found is None else [node.name for node in found.nodes]
 
 
-def test_a_node_matches_by_its_op_and_its_inputs() -> None:
+def test_a_node_matches_by_its_op_and_its_inputs():
     assert names(match(is_op("add"), DIAMOND, "y")) == ["y"]
     assert match(is_op("mul"), DIAMOND, "y") is None
     assert match(is_op("tanh"), DIAMOND, "x") is None, "an input of the graph has no maker"
@@ -58,7 +56,7 @@ def test_a_node_matches_by_its_op_and_its_inputs() -> None:
     assert match(is_op("add")(is_op("mul"), is_op("add")), DIAMOND, "y") is None, "inputs have an order"
 
 
-def test_inputs_without_a_pattern_must_be_absent() -> None:
+def test_inputs_without_a_pattern_must_be_absent():
     made = graph((ADD, ("x", "one"), "y"))
     assert match(is_op("add")(wildcard()), made, "y") is None
     assert match(is_op("add")(wildcard(), wildcard(), absent()), made, "y")
@@ -66,7 +64,7 @@ def test_inputs_without_a_pattern_must_be_absent() -> None:
     assert match(is_op("add")(wildcard(), wildcard(), wildcard()), made, "y") is None
 
 
-def test_a_pattern_in_two_places_is_one_value() -> None:
+def test_a_pattern_in_two_places_is_one_value():
     same = wildcard()
     twice = graph((TANH, ("x",), "t"), (MUL, ("t", "t"), "y"))
     assert match(is_op("mul")(same, same), twice, "y")
@@ -76,13 +74,13 @@ def test_a_pattern_in_two_places_is_one_value() -> None:
     assert found[same] == "t"
 
 
-def test_constants_match_by_their_elements() -> None:
+def test_constants_match_by_their_elements():
     assert match(is_op("add")(wildcard(), constant(1)), DIAMOND, "a")
     assert match(is_op("add")(wildcard(), constant(2)), DIAMOND, "a") is None
     assert match(is_op("add")(constant(), constant()), DIAMOND, "a") is None
 
 
-def test_attributes_and_types_are_looked_at() -> None:
+def test_attributes_and_types_are_looked_at():
     made = graph((Add(Activation.RELU), ("x", "one"), "y"))
     assert match(has_attr(is_op("add"), activation=Activation.RELU), made, "y")
     assert match(has_attr(is_op("add"), activation=Activation.NONE), made, "y") is None
@@ -95,7 +93,7 @@ def test_attributes_and_types_are_looked_at() -> None:
     assert match(is_op("add")(wildcard(), wildcard(), has_type(wildcard(), DType.I8)), made, "y") is None
 
 
-def test_alternatives_are_tried_until_all_holds() -> None:
+def test_alternatives_are_tried_until_all_holds():
     """The first alternative of the inner pattern matches alone, but leaves the outer one without a match."""
     part = wildcard()
     inner = any_of(is_op("add")(wildcard(), part), is_op("add")(part, wildcard()))
@@ -105,7 +103,7 @@ def test_alternatives_are_tried_until_all_holds() -> None:
     assert match(any_of(is_op("mul"), is_op("tanh")), DIAMOND, "y") is None
 
 
-def test_an_optional_node_may_be_there() -> None:
+def test_an_optional_node_may_be_there():
     pattern = optional(is_op("tanh"), is_op("add"))
     with_it = graph((ADD, ("x", "one"), "a"), (TANH, ("a",), "y"))
     assert names(match(pattern, with_it, "y")) == ["a", "y"]
@@ -114,7 +112,7 @@ def test_an_optional_node_may_be_there() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 7, 3000])
-def test_chains_have_any_length(length: int) -> None:
+def test_chains_have_any_length(length):
     nodes = [(ADD, (f"a{i - 1}" if i else "x", "one"), f"a{i}") for i in range(length)]
     made = graph(*nodes)
     found = match(chain(lambda x: is_op("add")(x, constant()), wildcard()), made, f"a{length - 1}")
@@ -122,7 +120,7 @@ def test_chains_have_any_length(length: int) -> None:
     assert len(found.nodes) == length
 
 
-def test_chains_are_as_long_as_they_may_be_and_what_is_behind_allows() -> None:
+def test_chains_are_as_long_as_they_may_be_and_what_is_behind_allows():
     made = graph((TANH, ("x",), "t"), *((ADD, (a, "one"), b) for a, b in ("ta", "ab", "bc")))
 
     def sums(first: Pattern, least: int = 1, most: int | None = None) -> Pattern:
@@ -136,25 +134,25 @@ def test_chains_are_as_long_as_they_may_be_and_what_is_behind_allows() -> None:
     assert names(match(sums(is_op("tanh"), 0), made, "t")) == ["t"], "no link at all"
 
 
-def test_dominators_hold_all_ways_between_two_values() -> None:
+def test_dominators_hold_all_ways_between_two_values():
     over = dominated(is_op("tanh"), any_of(is_op("add"), is_op("mul")), is_op("add"))
     assert names(match(over, DIAMOND, "y")) == ["t", "a", "m", "y"]
     only_sums = dominated(is_op("tanh"), is_op("add"), is_op("add"))
     assert match(only_sums, DIAMOND, "y") is None, "one way goes through a product"
 
 
-def test_a_dominator_does_not_hold_where_a_way_leads_out() -> None:
+def test_a_dominator_does_not_hold_where_a_way_leads_out():
     over = dominated(is_op("tanh"), any_of(is_op("add"), is_op("mul")), is_op("add"))
     nodes = [(node.op, node.inputs, node.outputs[0]) for node in DIAMOND.nodes]
     assert match(over, graph(*nodes, outputs=("y", "m")), "y") is None
     assert match(over, graph(*nodes, (Softmax(), ("t",), "s"), outputs=("y", "s")), "y") is None
 
 
-def test_all_matches_of_a_graph_are_in_its_order() -> None:
+def test_all_matches_of_a_graph_are_in_its_order():
     assert [found.value for found in matches(is_op("add"), DIAMOND)] == ["a", "y"]
 
 
-def test_an_absent_part_has_no_value() -> None:
+def test_an_absent_part_has_no_value():
     part = any_of(wildcard(), absent())
     found = match(is_op("add")(wildcard(), wildcard(), part), DIAMOND, "y")
     assert found is not None
@@ -164,7 +162,7 @@ def test_an_absent_part_has_no_value() -> None:
         found[wildcard()]
 
 
-def test_patterns_print_as_they_read() -> None:
+def test_patterns_print_as_they_read():
     data = wildcard("data")
     conv = has_attr(is_op("conv2d")(data, constant(), any_of(constant(), absent())), stride=(1, 1))
     assert str(conv) == "conv2d(data, constant, (constant | absent))[stride=(1, 1)]"
@@ -179,7 +177,7 @@ def test_patterns_print_as_they_read() -> None:
     assert str(dominated(is_op("tanh"), wildcard(), is_op("add"))) == "{add(...) over * from tanh(...)}"
 
 
-def test_what_does_not_exist_is_refused_when_the_pattern_is_made() -> None:
+def test_what_does_not_exist_is_refused_when_the_pattern_is_made():
     with pytest.raises(PatternError) as op:
         is_op("conv2")
     assert op.value.what == 'there is no op "conv2" - did you mean "conv2d"?'

@@ -1,7 +1,5 @@
 """Plan requests made by hand: layers over images of int8 rows, as the compiler makes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 

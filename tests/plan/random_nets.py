@@ -1,7 +1,5 @@
 """Random plan requests: chains and branching graphs of windows, additions, pools, gates and dense layers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

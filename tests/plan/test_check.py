@@ -1,7 +1,5 @@
 """The checker catches every way of breaking a good plan, and names both things that collide."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -74,13 +72,13 @@ def joining() -> tuple[PlanRequest, Plan]:
     return net.request(), plan
 
 
-def test_parts_in_order_make_a_ring() -> None:
+def test_parts_in_order_make_a_ring():
     request, plan = joining()
     in_order = replace(plan, order=(0, 2, 0, 2, 1, 2, 1, 2))
     check_plan(request, moved(in_order, "z", rows_held=1))
 
 
-def test_the_part_of_another_stage_written_over_is_caught() -> None:
+def test_the_part_of_another_stage_written_over_is_caught():
     """A stage that begins a row too early writes what its neighbour has written."""
     request, plan = joining()
     *others, second, reader = request.stages
@@ -105,7 +103,7 @@ Made = Callable[[], tuple[PlanRequest, Plan]]
 
 
 @pytest.mark.parametrize("made", [chain, summing, joining, working])
-def test_a_right_plan_is_accepted(made: Made) -> None:
+def test_a_right_plan_is_accepted(made):
     check_plan(*made())
 
 
@@ -170,7 +168,7 @@ COLLISIONS: dict[str, tuple[Made, str, str | dict[str, int], str]] = {
 
 
 @pytest.mark.parametrize("name", COLLISIONS)
-def test_a_collision_is_named_with_both_sides(name: str) -> None:
+def test_a_collision_is_named_with_both_sides(name):
     made, buffer, change, wrong = COLLISIONS[name]
     request, plan = made()
     changes = {"offset": plan.buffers[change].offset} if isinstance(change, str) else change
@@ -187,14 +185,14 @@ def test_a_collision_is_named_with_both_sides(name: str) -> None:
     ],
     ids=["a dropped step", "a reader before its writer", "a part before its stage has written it"],
 )
-def test_a_wrong_order_is_named(made: Made, order: tuple[int, ...], wrong: str) -> None:
+def test_a_wrong_order_is_named(made, order, wrong):
     request, plan = made()
     with pytest.raises(PlanError, match=wrong):
         check_plan(request, replace(plan, order=order))
 
 
 @pytest.mark.parametrize("name", ["y", "y.scratch"])
-def test_a_buffer_in_a_pool_that_it_may_not_lie_in_is_caught(name: str) -> None:
+def test_a_buffer_in_a_pool_that_it_may_not_lie_in_is_caught(name):
     request, plan = working()
     only = frozenset({"tcm", "sram"})
     tensors = tuple(replace(t, pools=only) if t.name == name else t for t in request.tensors)
@@ -204,7 +202,7 @@ def test_a_buffer_in_a_pool_that_it_may_not_lie_in_is_caught(name: str) -> None:
         check_plan(replace(request, tensors=tensors, stages=stages), plan)
 
 
-def test_two_inputs_in_one_place_are_caught() -> None:
+def test_two_inputs_in_one_place_are_caught():
     net = Net()
     net.pointwise([net.input("a", 2, 4), net.input("b", 2, 4)], "sum", kind=Kind.OUTPUT)
     request = net.request()
@@ -215,7 +213,7 @@ def test_two_inputs_in_one_place_are_caught() -> None:
         check_plan(request, moved(plan, "b", offset=plan.buffers["a"].offset))
 
 
-def test_state_replaced_before_its_old_rows_are_read_is_caught() -> None:
+def test_state_replaced_before_its_old_rows_are_read_is_caught():
     net = Net()
     x = net.input("x", 2, 4)
     net.dense(net.remembered(x, "m"), "out", 4, Kind.OUTPUT)
@@ -242,35 +240,35 @@ BREAKS: dict[str, tuple[Callable[[PlannedBuffer], PlannedBuffer], str]] = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_buffer_is_refused_that(name: str) -> None:
+def test_a_buffer_is_refused_that(name):
     request, plan = chain()
     change, text = BREAKS[name]
     with pytest.raises(PlanError, match=text):
         check_plan(request, replace(plan, buffers={**plan.buffers, "y": change(plan.buffers["y"])}))
 
 
-def test_a_whole_tensor_may_not_be_a_ring() -> None:
+def test_a_whole_tensor_may_not_be_a_ring():
     request, plan = chain()
     tensors = tuple(replace(tensor, whole=True) for tensor in request.tensors)
     with pytest.raises(PlanError, match="inner tensor 'y' of 4 rows is held as 3"):
         check_plan(replace(request, tensors=tensors), plan)
 
 
-def test_a_missing_buffer_is_named() -> None:
+def test_a_missing_buffer_is_named():
     request, plan = chain()
     buffers = {name: buffer for name, buffer in plan.buffers.items() if name != "y"}
     with pytest.raises(PlanError, match="no buffer for 'y'"):
         check_plan(request, replace(plan, buffers=buffers))
 
 
-def test_a_pool_larger_than_offered_is_caught() -> None:
+def test_a_pool_larger_than_offered_is_caught():
     request, plan = chain()
     with pytest.raises(PlanError, match="pool 'arena' is planned with"):
         check_plan(replace(request, pools=(Pool("arena", 8),)), plan)
 
 
 @pytest.mark.parametrize("model", [resnet8, dscnn], ids=["resnet8", "dscnn"])
-def test_no_ring_of_a_real_model_can_be_a_row_shorter(model: Callable[[], PlanRequest]) -> None:
+def test_no_ring_of_a_real_model_can_be_a_row_shorter(model):
     request = model()
     plan = make_plan(request)
     rings = [t.name for t in request.tensors if 1 < plan.buffers[t.name].rows_held < t.rows]
@@ -283,9 +281,7 @@ def test_no_ring_of_a_real_model_can_be_a_row_shorter(model: Callable[[], PlanRe
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(requests(most_steps=5), st.data())
-def test_two_buffers_in_one_place_are_caught_whenever_both_are_live_at_once(
-    request: PlanRequest, data: st.DataObject
-) -> None:
+def test_two_buffers_in_one_place_are_caught_whenever_both_are_live_at_once(request, data):
     """Tensors that are read to the end while another one is kept: outputs and state."""
     plan = make_plan(request)
     kept = [t.name for t in request.tensors if t.kind in (Kind.OUTPUT, Kind.STATE)]
@@ -298,7 +294,7 @@ def test_two_buffers_in_one_place_are_caught_whenever_both_are_live_at_once(
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(requests(most_steps=5), st.data())
-def test_steps_swapped_against_a_wait_are_caught(request: PlanRequest, data: st.DataObject) -> None:
+def test_steps_swapped_against_a_wait_are_caught(request, data):
     """Neighbours of which the second reads what the first writes."""
     plan = make_plan(request)
     bound = list(needing_neighbours(request, plan))

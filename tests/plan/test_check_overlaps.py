@@ -1,7 +1,5 @@
 """The checker knows what may lie on what: results on operands, rings that wrap, kept padding, devices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -49,16 +47,16 @@ def in_place(is_allowed: bool = True) -> tuple[PlanRequest, Plan]:
     return net.request(), planned((0, 1, 2) * 6, *buffers)
 
 
-def test_a_result_on_the_row_that_it_was_made_of_is_accepted() -> None:
+def test_a_result_on_the_row_that_it_was_made_of_is_accepted():
     check_plan(*in_place())
 
 
-def test_a_result_on_its_operand_is_caught_where_the_kernel_cannot_do_it() -> None:
+def test_a_result_on_its_operand_is_caught_where_the_kernel_cannot_do_it():
     with pytest.raises(PlanError, match=r"row 4 of tensor 'y' read by stage 'v' .* by row 4 of tensor 'v'"):
         check_plan(*in_place(is_allowed=False))
 
 
-def test_a_result_on_another_row_than_its_own_is_caught() -> None:
+def test_a_result_on_another_row_than_its_own_is_caught():
     """v is one row at a time, and lies where row 2 of y is."""
     net = Net()
     y = net.window(net.input("x", 4, 8), "y", 8)
@@ -71,7 +69,7 @@ def test_a_result_on_another_row_than_its_own_is_caught() -> None:
         check_plan(request, planned(order, *buffers))
 
 
-def test_a_result_on_a_row_behind_the_end_of_the_ring_is_caught() -> None:
+def test_a_result_on_a_row_behind_the_end_of_the_ring_is_caught():
     """z reads rows 1, 2 and 3 of y, the last of which is where the ring begins again."""
     net = Net()
     y = net.window(net.input("x", 6, 8), "y", 8, 3)
@@ -103,17 +101,17 @@ def padded(keeps_padding: bool) -> tuple[PlanRequest, Plan]:
     return PlanRequest(tensors, stages, ARENA), planned(order, *buffers)
 
 
-def test_a_place_between_two_of_its_rows_is_anybodys() -> None:
+def test_a_place_between_two_of_its_rows_is_anybodys():
     check_plan(*padded(keeps_padding=False))
 
 
-def test_a_place_whose_padding_is_written_once_is_nobody_elses() -> None:
+def test_a_place_whose_padding_is_written_once_is_nobody_elses():
     wrong = "row 1 of tensor 'y' kept for row 3 was overwritten by row 0 of tensor 'u'"
     with pytest.raises(PlanError, match=wrong):
         check_plan(*padded(keeps_padding=True))
 
 
-def test_padding_that_stays_is_accepted_however_often_the_ring_turns() -> None:
+def test_padding_that_stays_is_accepted_however_often_the_ring_turns():
     request, plan = padded(keeps_padding=True)
     apart = replace(plan.buffers["u"], offset=88)
     buffers, sizes = {**plan.buffers, "u": apart}, {"arena": 96}
@@ -129,17 +127,17 @@ def halves(order: Sequence[int], other_at: int = 24) -> tuple[PlanRequest, Plan]
     return PlanRequest(tuple(tensors), stages, ARENA), planned(order, *buffers)
 
 
-def test_a_row_that_two_stages_write_is_accepted() -> None:
+def test_a_row_that_two_stages_write_is_accepted():
     check_plan(*halves((0, 1, 2)))
 
 
-def test_half_a_row_written_over_before_the_other_half_comes_is_caught() -> None:
+def test_half_a_row_written_over_before_the_other_half_comes_is_caught():
     wrong = r"row 0 of tensor 'y' written on by stage 'y1' \(step 2\) was overwritten by row 0 of tensor 'v'"
     with pytest.raises(PlanError, match=wrong):
         check_plan(*halves((0, 2, 1), other_at=8))
 
 
-def test_a_row_that_nobody_writes_is_not_there_after_the_run() -> None:
+def test_a_row_that_nobody_writes_is_not_there_after_the_run():
     net = Net()
     net.window(net.input("x", 2, 8), "z", 8, kind=Kind.OUTPUT)
     request = net.request()
@@ -150,7 +148,7 @@ def test_a_row_that_nobody_writes_is_not_there_after_the_run() -> None:
         check_plan(only_first, plan)
 
 
-def test_a_row_of_the_first_step_of_all_is_reported_as_that_stages() -> None:
+def test_a_row_of_the_first_step_of_all_is_reported_as_that_stages():
     """Two stages write a row in the wrong order: the first of them then has the last word."""
     request, plan = halves((1, 0, 2, 3))
     reader = Stage("r", ("y",), ("r",), (Step((Rows(0, 1),), (Rows(0, 1),)),))
@@ -174,15 +172,15 @@ def device(given: Rows, kept: Rows, *more: Step) -> tuple[PlanRequest, Plan]:
 
 
 @pytest.mark.parametrize("given", [Rows(0, 2), NO_ROWS], ids=["all rows", "nothing"])
-def test_a_device_that_keeps_what_it_was_given_is_accepted(given: Rows) -> None:
+def test_a_device_that_keeps_what_it_was_given_is_accepted(given):
     check_plan(*device(given, Rows(0, 2)))
 
 
-def test_a_device_that_is_given_what_nobody_keeps_is_caught() -> None:
+def test_a_device_that_is_given_what_nobody_keeps_is_caught():
     with pytest.raises(PlanError, match="stage 'npu' passes tensor 'x' to a device and does not keep it"):
         check_plan(*device(Rows(0, 2), Rows(0, 1)))
 
 
-def test_a_device_that_is_started_in_three_steps_is_caught() -> None:
+def test_a_device_that_is_started_in_three_steps_is_caught():
     with pytest.raises(PlanError, match="stage 'npu' starts a device in 3 steps, not in 2"):
         check_plan(*device(Rows(0, 2), Rows(0, 2), Step((NO_ROWS,), (NO_ROWS,))))

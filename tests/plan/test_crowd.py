@@ -1,7 +1,5 @@
 """Very many buffers at the same time: placed once, in bounded work and memory, and told."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 
@@ -31,7 +29,7 @@ def crowded_request(branches: int) -> PlanRequest:
 
 
 @pytest.mark.slow
-def test_five_thousand_stages_are_planned_in_seconds() -> None:
+def test_five_thousand_stages_are_planned_in_seconds():
     request = crowded_request(2_500)
     start = time.process_time()
     plan = make_plan(request)
@@ -42,7 +40,7 @@ def test_five_thousand_stages_are_planned_in_seconds() -> None:
 
 
 @pytest.mark.slow
-def test_millions_of_pairs_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_millions_of_pairs_are_not_looked_at(monkeypatch):
     request = crowded_request(1_050)
     monkeypatch.setattr(planner, "forbidden_distances", lambda *_: pytest.fail("it is asked for all pairs"))
     assert make_plan(request).is_crowded
@@ -51,9 +49,7 @@ def test_millions_of_pairs_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
 @given(request_=requests(most_steps=6))
-def test_the_checker_accepts_what_is_placed_whole(
-    monkeypatch: pytest.MonkeyPatch, request_: PlanRequest
-) -> None:
+def test_the_checker_accepts_what_is_placed_whole(monkeypatch, request_):
     """In one pool, and in two of which the fast one is too small."""
     monkeypatch.setattr(place, "MOST_PAIRS", -1)
     plan = make_plan(request_)
@@ -65,17 +61,17 @@ def test_the_checker_accepts_what_is_placed_whole(
 
 
 @pytest.mark.slow
-def test_without_a_crowd_it_is_searched() -> None:
+def test_without_a_crowd_it_is_searched():
     assert not make_plan(crowded_request(20)).is_crowded
 
 
 @pytest.mark.parametrize(("together", "is_crowd"), [(600, False), (1_100, True)])
-def test_a_crowd_are_a_thousand_at_once(together: int, is_crowd: bool) -> None:
+def test_a_crowd_are_a_thousand_at_once(together, is_crowd):
     """Each pair of 600 blocks is still looked at, so that they are placed with care."""
     assert are_many(np.zeros(together, np.int64), np.ones(together, np.int64)) is is_crowd
 
 
-def test_a_thousand_blocks_one_after_the_other_are_not_a_crowd() -> None:
+def test_a_thousand_blocks_one_after_the_other_are_not_a_crowd():
     times = (np.asarray([time]) for time in range(1_100))
     blocks = [Block(f"b{n}", 1, 4, 4, np.zeros(1, np.int64), time, time) for n, time in enumerate(times)]
     assert not is_crowded(blocks)

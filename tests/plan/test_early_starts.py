@@ -1,7 +1,5 @@
 """A device starts early, what it works on is left alone until it is done, and the checker sees to it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -51,7 +49,7 @@ def order_of(request: PlanRequest, plan: Plan) -> list[str]:
     return [request.stages[number].name for number in plan.order]
 
 
-def test_the_core_works_while_the_device_does() -> None:
+def test_the_core_works_while_the_device_does():
     request = beside_the_core()
     plan = make_plan(request)
     check_plan(request, plan)
@@ -59,7 +57,7 @@ def test_the_core_works_while_the_device_does() -> None:
     assert order == ["make x", "device", "core", "core again", "device", "both"]
 
 
-def test_weights_of_the_next_layer_come_where_memory_is_free() -> None:
+def test_weights_of_the_next_layer_come_where_memory_is_free():
     """A large tensor at one moment leaves room at all others for a second transfer."""
     request = weights_by_dma(3)
     large = replace(request.tensors[0], row_bytes=8 * TILE)
@@ -76,13 +74,13 @@ def test_weights_of_the_next_layer_come_where_memory_is_free() -> None:
     ]
 
 
-def test_no_memory_is_taken_for_an_early_start() -> None:
+def test_no_memory_is_taken_for_an_early_start():
     request = weights_by_dma(2)
     late = replace(request, stages=tuple(replace(stage, starts=False) for stage in request.stages))
     assert make_plan(request).arena_bytes == make_plan(late).arena_bytes == 2 * BYTES + TILE
 
 
-def test_a_device_is_waited_for_before_the_next_one_starts() -> None:
+def test_a_device_is_waited_for_before_the_next_one_starts():
     """Though the start of the next needs nothing of it: two transfers would hold memory all the time."""
     assert waited_late(number_steps(weights_by_dma(2)), (0, 0, 1, 1), 0) == (0, 0, 1, 1)
 
@@ -114,7 +112,7 @@ def broken(plan: Plan, name: str, onto: str) -> Plan:
         ),
     ],
 )
-def test_what_lies_on_a_devices_memory_before_it_is_done_is_caught(name: str, onto: str, text: str) -> None:
+def test_what_lies_on_a_devices_memory_before_it_is_done_is_caught(name, onto, text):
     request = beside_the_core()
     plan = make_plan(request)
     plan = replace(plan, pool_bytes={"arena": plan.arena_bytes + BYTES})
@@ -123,7 +121,7 @@ def test_what_lies_on_a_devices_memory_before_it_is_done_is_caught(name: str, on
     assert str(caught.value) == text
 
 
-def test_what_lies_on_an_arriving_tile_is_caught() -> None:
+def test_what_lies_on_an_arriving_tile_is_caught():
     request = weights_by_dma(1)
     plan = make_plan(request)
     check_plan(request, plan)
@@ -131,7 +129,7 @@ def test_what_lies_on_an_arriving_tile_is_caught() -> None:
         check_plan(request, broken(plan, "out", "layer 0.state"))
 
 
-def test_reading_before_the_device_is_done_is_caught() -> None:
+def test_reading_before_the_device_is_done_is_caught():
     request = beside_the_core()
     plan = make_plan(request)
     everywhere = {n: replace(b, first_step=0, last_step=5) for n, b in plan.buffers.items()}
@@ -160,9 +158,7 @@ def with_steps(*steps: Step) -> PlanRequest:
         ),
     ],
 )
-def test_a_request_that_would_not_keep_what_the_device_has_is_refused(
-    steps: tuple[Step, ...], text: str
-) -> None:
+def test_a_request_that_would_not_keep_what_the_device_has_is_refused(steps, text):
     request = with_steps(*steps)
     with pytest.raises(PlanError) as caught:
         check_plan(request, make_plan(beside_the_core()))

@@ -41,7 +41,7 @@ def line(layers: int) -> PlanRequest:
     return net.request()
 
 
-def test_some_sixty_orders_of_twenty_thousand_rows_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_some_sixty_orders_of_twenty_thousand_rows_are_tried(monkeypatch):
     """So many that each of forty hints is."""
     tried: list[Any] = []
 
@@ -69,9 +69,7 @@ class Asked(Exception):  # noqa: N818  # no error: the search is left
     ],
     ids=["many rows", "very many rows", "many tensors", "very many tensors"],
 )
-def test_as_many_of_the_best_orders_are_placed_as_told(
-    request_: PlanRequest, orders: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_as_many_of_the_best_orders_are_placed_as_told(request_, orders, monkeypatch):
     """Beside the order that was given."""
 
     def asked(_: Any, drafts: list[Any], __: Any) -> None:
@@ -86,7 +84,7 @@ def test_as_many_of_the_best_orders_are_placed_as_told(
 
 
 @pytest.mark.parametrize(("seed", "least_bytes"), [(2, 484), (3, 505)])
-def test_the_floor_of_a_hundred_blocks_is_as_high_as_it_was(seed: int, least_bytes: int) -> None:
+def test_the_floor_of_a_hundred_blocks_is_as_high_as_it_was(seed, least_bytes):
     """Fewer nodes of a search tree, and fewer looks in all of them, would give a lower one."""
     draw, count = random.Random(seed), 100
     sizes = tuple(draw.randint(10, 60) for _ in range(count))
@@ -95,18 +93,18 @@ def test_the_floor_of_a_hundred_blocks_is_as_high_as_it_was(seed: int, least_byt
     assert placement_floor(packing) >= least_bytes
 
 
-def test_the_largest_areas_first_leave_no_gap() -> None:
+def test_the_largest_areas_first_leave_no_gap():
     """Bytes times moments of each block: none of the other sequences places these without a search."""
     blocks = make_intervals(17)
     packing = BlockPacking(blocks, forbidden_distances(blocks, NO_OVERLAPS, TIMES), (Pool("arena"),))
     assert place_in_sequences(packing).cost == (0, 0, bound_of(blocks))
 
 
-def test_a_bound_counts_the_branches_of_a_small_graph() -> None:
+def test_a_bound_counts_the_branches_of_a_small_graph():
     assert peak_lower_bound(wide_graph(6).request()) >= 87
 
 
-def test_a_bound_looks_far_into_a_tangle_of_forty_layers() -> None:
+def test_a_bound_looks_far_into_a_tangle_of_forty_layers():
     assert peak_lower_bound(tangle(3, 40)) >= 410
 
 
@@ -126,8 +124,6 @@ def tangle(seed: int, layers: int) -> PlanRequest:
 
 
 @pytest.mark.parametrize(("branches", "most_bytes"), [(12, 150), (45, 495)])
-def test_where_an_exact_search_gives_up_a_beam_still_finds_a_good_order(
-    branches: int, most_bytes: int
-) -> None:
+def test_where_an_exact_search_gives_up_a_beam_still_finds_a_good_order(branches, most_bytes):
     """With 45 branches it looks at almost 100,000 stages."""
     assert order_whole_stages(wide_graph(branches).request(), most_sets=1).peak_bytes <= most_bytes

@@ -1,9 +1,6 @@
 """The exact planner proves the search's placements or improves them, and says which."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -30,9 +27,7 @@ def packing_of(seed: int) -> tuple[BlockPacking, int]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_search_finds_what_the_solver_proves_to_be_least(
-    seed: int, require_package: Callable[..., None]
-) -> None:
+def test_the_search_finds_what_the_solver_proves_to_be_least(seed, require_package):
     require_package("ortools")
     packing, bound = packing_of(seed)
     careless = packing.place_all(range(len(packing.blocks)))
@@ -43,9 +38,7 @@ def test_the_search_finds_what_the_solver_proves_to_be_least(
     assert bound <= solved.cost[-1] == searched.cost[-1]
 
 
-def test_two_blocks_may_lie_at_the_only_right_distance_between_wrong_ones(
-    require_package: Callable[..., None],
-) -> None:
+def test_two_blocks_may_lie_at_the_only_right_distance_between_wrong_ones(require_package):
     require_package("ortools")
     blocks = [replace(block, position_bytes=10, align=1) for block in make_intervals(0)[:2]]
     forbidden: list[dict[int, Spans]] = [{1: ((-9, 4), (6, 9))}, {0: ((-9, -6), (-4, 9))}]
@@ -58,7 +51,7 @@ def test_two_blocks_may_lie_at_the_only_right_distance_between_wrong_ones(
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(requests(most_steps=6))
-def test_an_exact_plan_is_right_and_never_larger(request: PlanRequest) -> None:
+def test_an_exact_plan_is_right_and_never_larger(request):
     pytest.importorskip("ortools")
     searched, exact = make_plan(request), make_plan(request, exact=True)
     check_plan(request, exact)
@@ -68,7 +61,7 @@ def test_an_exact_plan_is_right_and_never_larger(request: PlanRequest) -> None:
         assert not searched.is_least
 
 
-def test_a_placement_at_the_bound_needs_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_placement_at_the_bound_needs_no_solver(monkeypatch):
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     plan = make_plan(autoencoder(), exact=True)
     assert plan.arena_bytes == plan.bound_bytes
@@ -85,14 +78,14 @@ def windows(height: int, *row_bytes: int) -> PlanRequest:
     return net.request()
 
 
-def test_a_plan_above_the_bound_is_proven_by_the_solver(require_package: Callable[..., None]) -> None:
+def test_a_plan_above_the_bound_is_proven_by_the_solver(require_package):
     require_package("ortools")
     plan, exact = make_plan(PROVEN), make_plan(PROVEN, exact=True)
     assert plan.arena_bytes == exact.arena_bytes > plan.bound_bytes
     assert (plan.is_least, exact.is_least) == (False, True)
 
 
-def test_a_plan_that_the_search_left_too_large_is_improved(require_package: Callable[..., None]) -> None:
+def test_a_plan_that_the_search_left_too_large_is_improved(require_package):
     require_package("ortools")
     plan, exact = make_plan(IMPROVED), make_plan(IMPROVED, exact=True)
     check_plan(IMPROVED, exact)
@@ -100,9 +93,7 @@ def test_a_plan_that_the_search_left_too_large_is_improved(require_package: Call
     assert exact.is_least
 
 
-def test_where_the_solver_does_not_come_to_its_end_the_search_is_believed(
-    require_package: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_the_solver_does_not_come_to_its_end_the_search_is_believed(require_package, monkeypatch):
     """It has some fifteen seconds for that: a tenth would leave many plans of -O3 as the search made them."""
     require_package("ortools")
     from ortools.sat.python import cp_model
@@ -118,7 +109,7 @@ def test_where_the_solver_does_not_come_to_its_end_the_search_is_believed(
     assert given == [15]
 
 
-def test_without_the_package_the_exact_planner_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_exact_planner_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     with pytest.raises(ToolError, match="needs the Python package ortools") as raised:
         make_plan(PROVEN, exact=True)

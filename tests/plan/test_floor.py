@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -43,7 +42,7 @@ def apart(one: int, other: int) -> Spans:
     return ((1 - other, one - 1),)
 
 
-def test_blocks_that_share_no_byte_take_their_sum() -> None:
+def test_blocks_that_share_no_byte_take_their_sum():
     sizes = (40, 30, 20, 50)
     wrong = {(a, b): apart(sizes[a], sizes[b]) for a, b in ((0, 1), (0, 2), (1, 2), (2, 3))}
     assert placement_floor(packing_of(sizes, wrong)) == 40 + 30 + 20
@@ -51,7 +50,7 @@ def test_blocks_that_share_no_byte_take_their_sum() -> None:
     assert placement_floor(packing_of(sizes, wrong)) == 30 + 20 + 50
 
 
-def test_the_rest_of_a_block_counts_whose_begin_others_may_cover() -> None:
+def test_the_rest_of_a_block_counts_whose_begin_others_may_cover():
     """An input of 100 bytes: a ring of 30 may reach 20 bytes into it from below, one of 50 ten bytes."""
     sizes = (100, 30, 50)
     wrong = {(0, 1): ((-9, 99),), (0, 2): ((-39, 99),), (1, 2): apart(30, 50)}
@@ -60,19 +59,17 @@ def test_the_rest_of_a_block_counts_whose_begin_others_may_cover() -> None:
     assert improve(packing, place_in_sequences(packing), 160, trials=50).cost[-1] == 160
 
 
-def test_the_rest_of_a_block_counts_whose_end_others_may_cover() -> None:
+def test_the_rest_of_a_block_counts_whose_end_others_may_cover():
     packing = packing_of((100, 30, 50), {(0, 1): ((-29, 79),), (0, 2): ((-49, 89),), (1, 2): apart(30, 50)})
     assert placement_floor(packing) == 80 + 30 + 50
 
 
-def test_a_block_that_may_lie_in_the_middle_of_another_excludes_nothing() -> None:
+def test_a_block_that_may_lie_in_the_middle_of_another_excludes_nothing():
     assert placement_floor(packing_of((100, 30), {(0, 1): ((-29, 9), (50, 99))})) == 100
 
 
 @pytest.mark.parametrize("rows", [(20, 8, 48, 28, 32), (36, 32, 32, 36, 40), (8, 8, 8), (12, 40, 4, 4, 24)])
-def test_no_placement_that_a_solver_proves_least_is_below_the_floor(
-    rows: tuple[int, ...], require_package: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_placement_that_a_solver_proves_least_is_below_the_floor(rows, require_package, monkeypatch):
     require_package("ortools")
     packings: list[BlockPacking] = []
 
@@ -88,7 +85,7 @@ def test_no_placement_that_a_solver_proves_least_is_below_the_floor(
         assert placement_floor(packing) <= least.cost[-1]
 
 
-def test_a_network_of_rings_is_proven_least_without_a_solver() -> None:
+def test_a_network_of_rings_is_proven_least_without_a_solver():
     request = resnet8()
     plan = make_plan(request)
     assert plan.is_least
@@ -106,16 +103,16 @@ output "y"
 """
 
 
-def test_what_is_computed_from_constants_alone_takes_no_memory() -> None:
+def test_what_is_computed_from_constants_alone_takes_no_memory():
     assert whole_tensor_bound(parse_graph(GRAPH)) == 4
 
 
-def test_inputs_and_outputs_count_where_they_are_not_apart() -> None:
+def test_inputs_and_outputs_count_where_they_are_not_apart():
     graph = parse_graph(GRAPH)
     assert (whole_tensor_bound(graph), whole_tensor_bound(graph, caller_owns_io=True)) == (4, 0)
 
 
-def test_a_compile_does_not_look_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compile_does_not_look_for_it(monkeypatch):
     calls: list[bool] = []
     monkeypatch.setattr("codegen.model.whole_tensor_bound", lambda _, is_owned: calls.append(is_owned) or 7)  # type: ignore[func-returns-value]
     model = compiled(GRAPHS["residual"](), DSP, OPTIONS["speed"], "m")
@@ -130,7 +127,7 @@ def facts_with_bound(above_arena: int) -> ModelFacts:
     return replace(facts, memory=replace(facts.memory, whole_tensor_bound_bytes=bound))
 
 
-def test_it_is_reported_as_a_bound() -> None:
+def test_it_is_reported_as_a_bound():
     facts = facts_with_bound(1)
     said = f"; whole tensors need at least {facts.arena_bytes + 1:,}"
     assert summary(make_report(facts), None).endswith(said)
@@ -138,7 +135,7 @@ def test_it_is_reported_as_a_bound() -> None:
 
 
 @pytest.mark.parametrize("above_arena", [0, -1])
-def test_a_bound_that_is_no_higher_than_the_arena_is_not_told(above_arena: int) -> None:
+def test_a_bound_that_is_no_higher_than_the_arena_is_not_told(above_arena):
     facts = facts_with_bound(above_arena)
     assert "whole tensors" not in summary(make_report(facts), None)
     assert "whole tensors" not in draw_memory_svg(facts)

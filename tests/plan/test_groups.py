@@ -1,7 +1,5 @@
 """Groups of steps: what is planned and checked for them holds for their steps one by one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -18,7 +16,7 @@ from aot.plan.planner import make_plan
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(requests(most_steps=5))
-def test_a_plan_of_groups_is_right_for_their_steps(request: PlanRequest) -> None:
+def test_a_plan_of_groups_is_right_for_their_steps(request):
     steps = sum(len(stage.steps) for stage in request.stages)
     grouped = group_steps(request, 0, steps // 3)
     plan = make_plan(grouped.request)
@@ -26,7 +24,7 @@ def test_a_plan_of_groups_is_right_for_their_steps(request: PlanRequest) -> None
     check_plan(request, one_by_one(plan, grouped))
 
 
-def test_few_steps_are_left_alone() -> None:
+def test_few_steps_are_left_alone():
     request = dscnn()
     grouped = group_steps(request)
     assert grouped.request is request
@@ -34,7 +32,7 @@ def test_few_steps_are_left_alone() -> None:
     assert one_by_one(plan, grouped) == plan
 
 
-def test_groups_are_the_smallest_that_are_few_enough() -> None:
+def test_groups_are_the_smallest_that_are_few_enough():
     net = Net()
     net.window(net.window(net.input("x", 12, 4), "y", 4, 3), "z", 4, 3, kind=Kind.OUTPUT)
     grouped = group_steps(net.request(), 17, 10)
@@ -50,17 +48,17 @@ def line(rows: int) -> PlanRequest:
     return net.request()
 
 
-def test_five_thousand_steps_are_planned_one_by_one_and_their_rings_stay_small() -> None:
+def test_five_thousand_steps_are_planned_one_by_one_and_their_rings_stay_small():
     assert not any(size > 1 for sizes in group_steps(line(2_500)).sizes for size in sizes)
 
 
 @pytest.mark.slow
-def test_thirty_thousand_steps_become_groups_of_twelve() -> None:
+def test_thirty_thousand_steps_become_groups_of_twelve():
     """Larger groups read and write more rows at once, and their rings take more memory."""
     assert {max(sizes) for sizes in group_steps(line(15_000)).sizes} == {12}
 
 
-def test_a_stage_that_does_not_write_row_after_row_is_not_grouped() -> None:
+def test_a_stage_that_does_not_write_row_after_row_is_not_grouped():
     net = Net()
     net.pointwise([net.input("x", 8, 4)], "y", kind=Kind.OUTPUT)
     (stage,) = net.request().stages

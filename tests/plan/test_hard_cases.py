@@ -1,7 +1,5 @@
 """Two stages that are more than one loop nest with one result: what fast kernels and accelerators ask for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from plan_requests import Net
@@ -24,7 +22,7 @@ def two_rows_at_a_time(height: int) -> PlanRequest:
     return replace(request, stages=stages)
 
 
-def test_tiles_of_two_rows_need_rings_of_four_rows_and_scratch_beside_them() -> None:
+def test_tiles_of_two_rows_need_rings_of_four_rows_and_scratch_beside_them():
     request = two_rows_at_a_time(16)
     plan = make_plan(request)
     check_plan(request, plan)
@@ -32,7 +30,7 @@ def test_tiles_of_two_rows_need_rings_of_four_rows_and_scratch_beside_them() -> 
     assert (held["padded"], held["tiles"], held["tiles.scratch"]) == (4, 4, 1)
 
 
-def test_an_odd_height_ends_with_a_step_of_one_row() -> None:
+def test_an_odd_height_ends_with_a_step_of_one_row():
     request = two_rows_at_a_time(9)
     stage = next(stage for stage in request.stages if stage.name == "tiles")
     assert stage.steps[-1].writes == (Rows(8, 9),)
@@ -60,7 +58,7 @@ def behind_a_device(pools: tuple[Pool, ...]) -> PlanRequest:
     return replace(request, tensors=tensors, stages=stages)
 
 
-def test_the_buffers_of_a_device_lie_in_the_memory_that_it_reaches() -> None:
+def test_the_buffers_of_a_device_lie_in_the_memory_that_it_reaches():
     request = behind_a_device((Pool("tcm", 1 << 16), Pool("sram", 1 << 16)))
     plan = make_plan(request)
     check_plan(request, plan)
@@ -73,7 +71,7 @@ def test_the_buffers_of_a_device_lie_in_the_memory_that_it_reaches() -> None:
     }
 
 
-def test_a_call_writes_both_its_results_before_either_is_read() -> None:
+def test_a_call_writes_both_its_results_before_either_is_read():
     request = behind_a_device((Pool("tcm", 1 << 16), Pool("sram", 1 << 16)))
     order = [request.stages[number].name for number in make_plan(request).order]
     assert order.index("device") > max(n for n, name in enumerate(order) if name == "before")

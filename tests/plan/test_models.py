@@ -1,15 +1,11 @@
 """Requests with the shapes of well-known models: how small the arena gets, and how fast."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable
 
 import pytest
 from plan_requests import MODELS
 
 from aot.plan.check import check_plan
-from aot.plan.model import PlanRequest
 from aot.plan.planner import make_plan
 from aot.plan.wholes import peak_lower_bound
 
@@ -26,7 +22,7 @@ SECONDS = 4.0  # on a busy machine; one second on an idle one
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPECTED_BYTES)
-def test_the_arena_by_rows_is_as_small_as_it_was(name: str) -> None:
+def test_the_arena_by_rows_is_as_small_as_it_was(name):
     by_rows, _, bound = EXPECTED_BYTES[name]
     request = MODELS[name]()
     plan = make_plan(request)
@@ -36,7 +32,7 @@ def test_the_arena_by_rows_is_as_small_as_it_was(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED_BYTES)
-def test_whole_tensors_overlap_row_by_row_below_their_bound(name: str) -> None:
+def test_whole_tensors_overlap_row_by_row_below_their_bound(name):
     _, whole, bound = EXPECTED_BYTES[name]
     request = MODELS[name](rows=False)
     plan = make_plan(request)
@@ -46,14 +42,14 @@ def test_whole_tensors_overlap_row_by_row_below_their_bound(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [MODELS["vww"], MODELS["mobilenet_v2"]], ids=["vww", "mobilenet_v2"])
-def test_planning_and_checking_are_quick(model: Callable[[], PlanRequest]) -> None:
+def test_planning_and_checking_are_quick(model):
     request = model()
     start = time.process_time()
     check_plan(request, make_plan(request))
     assert time.process_time() - start < SECONDS
 
 
-def test_a_dying_input_is_overlapped() -> None:
+def test_a_dying_input_is_overlapped():
     request = MODELS["vww"]()
     plan = make_plan(request)
     frame = plan.buffers["input"]
@@ -65,7 +61,7 @@ def test_a_dying_input_is_overlapped() -> None:
     assert len(on_it) > 10
 
 
-def test_the_peak_is_named_with_what_lives_there_largest_first() -> None:
+def test_the_peak_is_named_with_what_lives_there_largest_first():
     request = MODELS["dscnn"]()
     plan = make_plan(request)
     assert request.stages[plan.order[plan.peak_step]].name == "dw0"

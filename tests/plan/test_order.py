@@ -1,7 +1,5 @@
 """Orders: demand keeps rings short, whole stages come in the best order there is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
@@ -41,7 +39,7 @@ def chain(height: int, *kernels: int, pad: int = 0) -> Net:
     return net
 
 
-def test_images_before_the_heads_of_joined_lists_are_rings() -> None:
+def test_images_before_the_heads_of_joined_lists_are_rings():
     net = Net()
     x, heads = net.input("x", 32, 4), []
     for scale in range(3):
@@ -52,23 +50,23 @@ def test_images_before_the_heads_of_joined_lists_are_rings() -> None:
     assert [plan.buffers[f"image{scale}"].rows_held for scale in range(3)] == [2, 2, 1]
 
 
-def test_a_row_is_made_just_before_it_is_read() -> None:
+def test_a_row_is_made_just_before_it_is_read():
     assert names_by_demand(chain(6, 1, 3)) == list("aaababab" + "ab")
 
 
-def test_an_order_serves_again_step_by_step() -> None:
+def test_an_order_serves_again_step_by_step():
     request = chain(6, 1, 3).request()
     steps = number_steps(request)
     order = order_by_demand(steps, PLAIN)
     assert order_like(steps, request.stages, order) == order
 
 
-def test_padding_rows_come_as_late_as_their_neighbours() -> None:
+def test_padding_rows_come_as_late_as_their_neighbours():
     """The first row of b is padding: it waits until b's first real row can be made."""
     assert "".join(names_by_demand(chain(3, 1, 3, 3, pad=1))) == "aaabbabcabcbc"
 
 
-def test_the_branch_of_a_residual_keeps_rows_only_as_long_as_the_other_needs() -> None:
+def test_the_branch_of_a_residual_keeps_rows_only_as_long_as_the_other_needs():
     net = Net()
     x = net.window(net.input("in", 12, 8), "x", 8, pad=1)
     y = net.window(x, "y", 8, 3)
@@ -77,7 +75,7 @@ def test_the_branch_of_a_residual_keeps_rows_only_as_long_as_the_other_needs() -
     assert order == ["x", "x", "x", "y", "sum", *["x", "y", "sum"] * 11]
 
 
-def test_a_buffer_is_shown_from_the_step_that_first_touches_it_to_the_last_that_does() -> None:
+def test_a_buffer_is_shown_from_the_step_that_first_touches_it_to_the_last_that_does():
     net = Net()
     net.dense(net.dense(net.dense(net.input("x", 1, 8), "a", 8), "b", 8), "out", 8, Kind.OUTPUT)
     plan = make_plan(net.request())
@@ -85,7 +83,7 @@ def test_a_buffer_is_shown_from_the_step_that_first_touches_it_to_the_last_that_
     assert spans == {"x": (0, 0), "a": (0, 1), "b": (1, 2), "out": (2, 2)}
 
 
-def test_an_accumulating_stage_takes_each_row_as_it_is_made() -> None:
+def test_an_accumulating_stage_takes_each_row_as_it_is_made():
     net = Net()
     y = net.window(net.input("in", 4, 8), "y", 8)
     net.dense(net.pool(y, "pool", 4, state=8), "out", 4, Kind.OUTPUT)
@@ -100,15 +98,15 @@ def two_outputs() -> Net:
     return net
 
 
-def test_two_outputs_can_advance_in_step() -> None:
+def test_two_outputs_can_advance_in_step():
     assert names_by_demand(two_outputs(), OrderHints(in_step=True)) == ["y", "left", "right"] * 4
 
 
-def test_an_eager_stage_fires_as_soon_as_its_rows_are_there() -> None:
+def test_an_eager_stage_fires_as_soon_as_its_rows_are_there():
     assert names_by_demand(two_outputs(), OrderHints(eager=frozenset({2}))) == ["y", "right", "left"] * 4
 
 
-def test_a_state_is_there_once_from_its_first_step_to_its_last() -> None:
+def test_a_state_is_there_once_from_its_first_step_to_its_last():
     net = Net()
     net.pool(net.input("in", 4, 8), "pool", 4, state=8)
     steps = number_steps(net.request())
@@ -117,11 +115,11 @@ def test_a_state_is_there_once_from_its_first_step_to_its_last() -> None:
     assert (state.name, state.first.tolist(), state.last.tolist(), state.uses) == ("pool.state", [1], [4], 8)
 
 
-def test_a_cut_stage_makes_all_its_rows_first() -> None:
+def test_a_cut_stage_makes_all_its_rows_first():
     assert names_by_demand(chain(4, 1, 1, 1), OrderHints(cuts=frozenset({1}))) == list("abababab" + "cccc")
 
 
-def test_rows_that_nobody_reads_are_made_right_after_the_last_wanted_one_is_read() -> None:
+def test_rows_that_nobody_reads_are_made_right_after_the_last_wanted_one_is_read():
     """Stride 2 leaves x's last row; it must not keep the input alive to the end."""
     net = Net()
     x = net.window(net.input("in", 6, 8), "x", 8)
@@ -156,7 +154,7 @@ def peak_in_order(request: PlanRequest, stages: tuple[int, ...]) -> int | None:
         lambda r: len(r.stages) <= 6 and all(t.kind is not Kind.STATE for t in r.tensors)
     )
 )
-def test_small_graphs_get_the_best_order_of_whole_stages(request: PlanRequest) -> None:
+def test_small_graphs_get_the_best_order_of_whole_stages(request):
     found = order_whole_stages(request)
     peaks = [peak_in_order(request, stages) for stages in permutations(range(len(request.stages)))]
     assert found.is_exact
@@ -178,7 +176,7 @@ def wide_graph(branches: int) -> Net:
 
 
 @pytest.mark.slow
-def test_a_graph_too_wide_for_the_exact_search_says_so_and_keeps_an_honest_bound() -> None:
+def test_a_graph_too_wide_for_the_exact_search_says_so_and_keeps_an_honest_bound():
     request = wide_graph(14).request()
     found = order_whole_stages(request)
     assert not found.is_exact
@@ -193,9 +191,7 @@ def hungriest_stage(request: PlanRequest) -> int:
 
 
 @pytest.mark.parametrize("branches", [20, 200])
-def test_a_bound_alone_takes_little_work_for_each_stage(
-    branches: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bound_alone_takes_little_work_for_each_stage(branches, monkeypatch):
     looked_at: list[int] = []
     run = wholes._run
 
@@ -210,13 +206,13 @@ def test_a_bound_alone_takes_little_work_for_each_stage(
     assert len(looked_at) <= min(BOUND_LOOKS * stages, MOST_BOUND_LOOKS) + stages
 
 
-def test_a_graph_of_the_size_promised_is_exact() -> None:
+def test_a_graph_of_the_size_promised_is_exact():
     request = wide_graph(6).request()
     assert len(request.stages) == 13
     assert order_whole_stages(request).is_exact
 
 
-def test_any_graph_of_the_size_promised_is_exact() -> None:
+def test_any_graph_of_the_size_promised_is_exact():
     """All 4,096 sets of twelve branches that may come in any order may have to be visited."""
     net = Net()
     x = net.input("x", 1, 1)
@@ -225,7 +221,7 @@ def test_any_graph_of_the_size_promised_is_exact() -> None:
     assert order_whole_stages(net.request()).is_exact
 
 
-def test_layers_that_leave_as_much_as_they_free_do_not_widen_the_search() -> None:
+def test_layers_that_leave_as_much_as_they_free_do_not_widen_the_search():
     """With six lines of four such layers 15,625 sets could come next."""
     net = Net()
     x, ends = net.input("x", 1, 100), []
@@ -237,7 +233,7 @@ def test_layers_that_leave_as_much_as_they_free_do_not_widen_the_search() -> Non
     assert order_whole_stages(net.request()).is_exact
 
 
-def test_a_row_that_nobody_writes_is_named() -> None:
+def test_a_row_that_nobody_writes_is_named():
     tensors = (PlanTensor("x", 2, 4, Kind.INNER), PlanTensor("y", 1, 4, Kind.OUTPUT))
     stage = Stage("copy", ("x",), ("y",), (Step((Rows(0, 2),), (Rows(0, 1),)),))
     with pytest.raises(
@@ -246,7 +242,7 @@ def test_a_row_that_nobody_writes_is_named() -> None:
         make_plan(PlanRequest(tensors, (stage,)))
 
 
-def test_rows_that_two_stages_write_together_wait_for_both() -> None:
+def test_rows_that_two_stages_write_together_wait_for_both():
     """A concatenation without a copy: each writer fills its columns of the same rows."""
     net = Net()
     x = net.input("x", 4, 8)
@@ -265,7 +261,7 @@ def test_rows_that_two_stages_write_together_wait_for_both() -> None:
         check_plan(request, replace(plan, order=early))
 
 
-def test_padding_only_stages_and_stages_that_read_nothing_are_planned() -> None:
+def test_padding_only_stages_and_stages_that_read_nothing_are_planned():
     tensors = (PlanTensor("zeros", 3, 4, Kind.INNER), PlanTensor("y", 1, 4, Kind.OUTPUT))
     fill = Stage("fill", (), ("zeros",), tuple(Step((), (Rows(n, n + 1),)) for n in range(3)))
     read = Stage(
@@ -276,7 +272,7 @@ def test_padding_only_stages_and_stages_that_read_nothing_are_planned() -> None:
 
 
 @pytest.mark.slow
-def test_no_search_is_begun_that_cannot_come_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_search_is_begun_that_cannot_come_to_its_end(monkeypatch):
     """A search that may visit 400,000 / 900 sets never gets through 900 stages."""
     monkeypatch.setattr(wholes, "_search", None)
     request = wide_graph(450).request()
@@ -286,7 +282,7 @@ def test_no_search_is_begun_that_cannot_come_to_its_end(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_a_very_wide_graph_is_planned_with_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_wide_graph_is_planned_with_bounded_work(monkeypatch):
     """Four hundred stages, half of which may be next at any time: a beam alone would look a million times."""
     runs: list[int] = []
     run = wholes._run
@@ -314,7 +310,7 @@ def residual(height: int, *channels: int) -> PlanRequest:
     return net.request()
 
 
-def test_an_order_that_starts_worse_may_end_better() -> None:
+def test_an_order_that_starts_worse_may_end_better():
     """Branches that run as soon as possible are best at first, but a cut helps more without that."""
     request = residual(16, 128, 32, 16)
     best, *_ = search_orders(number_steps(request), order_whole_stages(request))

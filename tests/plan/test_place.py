@@ -1,7 +1,5 @@
 """Placement: close to the lower bound on random sets of intervals, right with pools, alignment, in place."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from itertools import permutations
@@ -45,7 +43,7 @@ def make_intervals(seed: int) -> list[Block]:
 
 
 @pytest.mark.slow
-def test_what_a_search_keeps_is_where_putting_everything_down_again_puts_it() -> None:
+def test_what_a_search_keeps_is_where_putting_everything_down_again_puts_it():
     """In one pool and in three that are too small."""
     for seed in range(20):
         blocks = make_intervals(seed)
@@ -60,7 +58,7 @@ def packing_of(seed: int) -> BlockPacking:
     return BlockPacking(blocks, forbidden_distances(blocks, NO_OVERLAPS, TIMES), (Pool("arena"),))
 
 
-def test_blocks_are_put_down_again_in_the_order_of_their_places_and_new_ones_last() -> None:
+def test_blocks_are_put_down_again_in_the_order_of_their_places_and_new_ones_last():
     packing = packing_of(0)
     offsets = {block.name: 1000 - number for number, block in enumerate(packing.blocks) if number % 3}
     before = [n for n in reversed(range(len(packing.blocks))) if n % 3]
@@ -70,7 +68,7 @@ def test_blocks_are_put_down_again_in_the_order_of_their_places_and_new_ones_las
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_blocks_that_did_not_change_stay_where_they_were(seed: int) -> None:
+def test_blocks_that_did_not_change_stay_where_they_were(seed):
     """Wherever that was: here there are gaps below most of them."""
     packing = packing_of(seed)
     least = place_in_sequences(packing)
@@ -82,7 +80,7 @@ def test_blocks_that_did_not_change_stay_where_they_were(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_blocks_of_the_same_size_keep_their_buffers_and_larger_ones_go_around_them(seed: int) -> None:
+def test_blocks_of_the_same_size_keep_their_buffers_and_larger_ones_go_around_them(seed):
     """In the sequence of earlier offsets, the larger one would push all the blocks after it."""
     packing = packing_of(seed)
     spread = packing.place_above(range(len(packing.blocks)), [40 * n for n in range(len(packing.blocks))])
@@ -99,7 +97,7 @@ def test_blocks_of_the_same_size_keep_their_buffers_and_larger_ones_go_around_th
     assert around.sequence[-1] == grown
 
 
-def test_of_few_blocks_no_sequence_is_better_and_none_behind_the_bound_is_tried() -> None:
+def test_of_few_blocks_no_sequence_is_better_and_none_behind_the_bound_is_tried():
     for seed in range(60):
         blocks = make_intervals(seed)[: 2 + seed % 4]
         for pools in ((Pool("arena"),), (Pool("a", 600), Pool("b", 900))):
@@ -112,7 +110,7 @@ def test_of_few_blocks_no_sequence_is_better_and_none_behind_the_bound_is_tried(
                 assert improve(packing, worst, worst.cost[2], trials=0) is worst
 
 
-def test_a_buffer_goes_to_a_pool_that_its_users_reach_though_a_faster_one_has_room() -> None:
+def test_a_buffer_goes_to_a_pool_that_its_users_reach_though_a_faster_one_has_room():
     net = Net()
     y = net.window(net.input("x", 6, 8), "y", 8, 3)
     net.window(y, "z", 8, 3, kind=Kind.OUTPUT)
@@ -131,7 +129,7 @@ def test_a_buffer_goes_to_a_pool_that_its_users_reach_though_a_faster_one_has_ro
     }
 
 
-def test_a_pool_that_a_buffer_must_lie_in_and_that_is_too_small_is_refused() -> None:
+def test_a_pool_that_a_buffer_must_lie_in_and_that_is_too_small_is_refused():
     net = Net()
     net.window(net.input("x", 6, 80), "y", 80, 3, kind=Kind.OUTPUT)
     request = net.request(pools=(Pool("tcm", 4096), Pool("sram", 100)))
@@ -140,7 +138,7 @@ def test_a_pool_that_a_buffer_must_lie_in_and_that_is_too_small_is_refused() -> 
         make_plan(replace(request, tensors=tensors))
 
 
-def test_scratch_of_stages_that_never_run_together_shares_its_bytes() -> None:
+def test_scratch_of_stages_that_never_run_together_shares_its_bytes():
     net = Net()
     y = net.window(net.input("x", 6, 8), "y", 8, 3)
     net.window(y, "z", 8, 3, kind=Kind.OUTPUT)
@@ -158,7 +156,7 @@ def bound_of(blocks: list[Block]) -> int:
 
 
 @pytest.mark.slow
-def test_random_intervals_are_placed_within_one_percent_of_the_bound() -> None:
+def test_random_intervals_are_placed_within_one_percent_of_the_bound():
     excess = []
     for seed in range(300):
         blocks = make_intervals(seed)
@@ -188,7 +186,7 @@ def line(*row_bytes: int, rows: int = 8, in_place: bool = False) -> Net:
 
 
 @pytest.mark.parametrize("rows", [True, False])
-def test_elementwise_layers_work_in_place_where_they_may(rows: bool) -> None:
+def test_elementwise_layers_work_in_place_where_they_may(rows):
     request = line(16, 16, 16, in_place=True).request(rows)
     plan = make_plan(request)
     check_plan(request, plan)
@@ -196,14 +194,14 @@ def test_elementwise_layers_work_in_place_where_they_may(rows: bool) -> None:
     assert plan.buffers["x"].offset == plan.buffers["y2"].offset == 0
 
 
-def test_without_leave_no_row_is_written_on_a_row_read_in_the_same_step() -> None:
+def test_without_leave_no_row_is_written_on_a_row_read_in_the_same_step():
     request = line(16, 16, 16).request()
     plan = make_plan(request)
     check_plan(request, plan)
     assert plan.arena_bytes > 8 * 16
 
 
-def test_the_checker_accepts_in_place_only_where_it_is_declared() -> None:
+def test_the_checker_accepts_in_place_only_where_it_is_declared():
     plan = make_plan(line(16, 16, in_place=True).request())
     with pytest.raises(
         PlanError, match=r"row 0 of tensor 'x' read by stage 'y1' .step 0. was overwritten by row 0 of"
@@ -211,19 +209,19 @@ def test_the_checker_accepts_in_place_only_where_it_is_declared() -> None:
         check_plan(line(16, 16).request(), plan)
 
 
-def test_rows_of_one_byte_are_written_in_place() -> None:
+def test_rows_of_one_byte_are_written_in_place():
     request = line(1, 1, rows=1, in_place=True).request()
     plan = make_plan(request)
     check_plan(request, plan)
     assert plan.arena_bytes == 1
 
 
-def test_rows_of_another_size_are_never_in_place() -> None:
+def test_rows_of_another_size_are_never_in_place():
     request = line(16, 12, in_place=True).request()
     check_plan(request, make_plan(request))
 
 
-def test_a_row_that_is_read_again_is_not_written_in_place() -> None:
+def test_a_row_that_is_read_again_is_not_written_in_place():
     net = Net()
     x = net.input("x", 6, 16)
     y = net.pointwise([x], "y", in_place=True)
@@ -234,7 +232,7 @@ def test_a_row_that_is_read_again_is_not_written_in_place() -> None:
     assert plan.buffers["y"].offset != plan.buffers["x"].offset
 
 
-def test_a_row_of_an_input_that_nobody_reads_lies_on_no_other_input() -> None:
+def test_a_row_of_an_input_that_nobody_reads_lies_on_no_other_input():
     """The application fills both before the run."""
     net = Net()
     y = net.strided(net.input("x", 5, 40), "y", 4, 2)
@@ -246,7 +244,7 @@ def test_a_row_of_an_input_that_nobody_reads_lies_on_no_other_input() -> None:
     assert x.offset + x.bytes <= other.offset or other.offset + other.bytes <= x.offset
 
 
-def test_blocks_that_meet_late_in_a_long_run_lie_apart() -> None:
+def test_blocks_that_meet_late_in_a_long_run_lie_apart():
     """Three of five thousand moments count as one."""
     lives = ((3_000, 4_000), (3_500, 4_500), (4_600, 4_700))
     each = [(np.asarray([first]), np.asarray([last])) for first, last in lives]
@@ -255,7 +253,7 @@ def test_blocks_that_meet_late_in_a_long_run_lie_apart() -> None:
     assert forbidden_distances(blocks, NO_OVERLAPS, 5_000) == [{1: apart}, {0: apart}, {}]
 
 
-def test_alignment_is_kept() -> None:
+def test_alignment_is_kept():
     request = line(3, 5, 7, 9).request()
     tensors = tuple(replace(t, align=16) for t in request.tensors)
     request = replace(request, tensors=tensors)
@@ -268,7 +266,7 @@ def in_pools(request: PlanRequest, *pools: Pool) -> PlanRequest:
     return replace(request, pools=pools)
 
 
-def test_the_fastest_pool_is_filled_first() -> None:
+def test_the_fastest_pool_is_filled_first():
     request = in_pools(line(16, 64, 16).request(), Pool("fast", 160), Pool("slow", 1000))
     plan = make_plan(request)
     check_plan(request, plan)
@@ -276,7 +274,7 @@ def test_the_fastest_pool_is_filled_first() -> None:
     assert {buffer.pool for buffer in plan.buffers.values()} == {"fast"} or plan.pool_bytes["slow"] > 0
 
 
-def test_what_is_used_most_for_its_size_comes_first() -> None:
+def test_what_is_used_most_for_its_size_comes_first():
     """Ten small buffers used 200 times each are worth more than one of their size used 1,000 times."""
     once = np.zeros(1, np.int64)
     sizes_and_uses = [(100, 1_000), *[(10, 200)] * 10]
@@ -286,7 +284,7 @@ def test_what_is_used_most_for_its_size_comes_first() -> None:
     assert place_in_sequences(packing).pools == (1, *[0] * 10)
 
 
-def test_what_does_not_fit_the_first_pool_goes_to_the_second() -> None:
+def test_what_does_not_fit_the_first_pool_goes_to_the_second():
     request = in_pools(line(16, 64, 16).request(), Pool("fast", 100), Pool("slow"))
     plan = make_plan(request)
     check_plan(request, plan)
@@ -294,13 +292,13 @@ def test_what_does_not_fit_the_first_pool_goes_to_the_second() -> None:
     assert plan.pool_bytes["fast"] <= 100
 
 
-def test_a_pool_of_exactly_the_size_is_enough() -> None:
+def test_a_pool_of_exactly_the_size_is_enough():
     request = line(16, 64, 16).request()
     needed = make_plan(request).arena_bytes
     make_plan(in_pools(request, Pool("ram", needed)))
 
 
-def test_one_byte_less_than_needed_says_how_much_is_missing_and_which_stage_is_at_the_peak() -> None:
+def test_one_byte_less_than_needed_says_how_much_is_missing_and_which_stage_is_at_the_peak():
     request = line(16, 64, 16).request()
     needed = make_plan(request).arena_bytes
     refused(
@@ -310,14 +308,14 @@ def test_one_byte_less_than_needed_says_how_much_is_missing_and_which_stage_is_a
     )
 
 
-def test_several_small_pools_are_all_named_when_nothing_fits() -> None:
+def test_several_small_pools_are_all_named_when_nothing_fits():
     request = in_pools(line(16, 64, 16).request(), Pool("fast", 100), Pool("slow", 100))
     with pytest.raises(FitError, match=r"28 more bytes needed, pool 'fast' has 100, pool 'slow' has 100"):
         make_plan(request)
 
 
 @pytest.mark.parametrize("rows", [True, False])
-def test_tensors_of_thousands_of_rows_are_placed_in_coarser_steps(rows: bool) -> None:
+def test_tensors_of_thousands_of_rows_are_placed_in_coarser_steps(rows):
     net = Net()
     x = net.window(net.input("sound", 6000, 2), "frames", 16, 40, 20)
     net.dense(net.pool(x, "pool", 4, state=16), "out", 4, Kind.OUTPUT)

@@ -1,7 +1,5 @@
 """Networks drawn at random: every plan passes the checker; less search means larger arenas."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 
@@ -32,7 +30,7 @@ def bytes_of_stages_in_turn(request: PlanRequest) -> int:
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(requests())
-def test_the_checker_accepts_plans_by_rows(request: PlanRequest) -> None:
+def test_the_checker_accepts_plans_by_rows(request):
     plan = make_plan(request)
     check_plan(request, plan)
     assert plan.bound_bytes <= plan.arena_bytes
@@ -42,7 +40,7 @@ def test_the_checker_accepts_plans_by_rows(request: PlanRequest) -> None:
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(requests(rows=False))
-def test_the_checker_accepts_plans_of_whole_tensors(request: PlanRequest) -> None:
+def test_the_checker_accepts_plans_of_whole_tensors(request):
     plan = make_plan(request)
     check_plan(request, plan)
     assert all(plan.buffers[tensor.name].rows_held == tensor.rows for tensor in request.tensors)
@@ -53,14 +51,14 @@ def test_the_checker_accepts_plans_of_whole_tensors(request: PlanRequest) -> Non
 @pytest.mark.slow
 @settings(max_examples=10)
 @given(requests(most_steps=5))
-def test_a_request_gives_the_same_plan_each_time(request: PlanRequest) -> None:
+def test_a_request_gives_the_same_plan_each_time(request):
     assert make_plan(request) == make_plan(request)
 
 
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(requests())
-def test_only_a_plan_that_needs_less_than_the_limit_is_found_below_it(request: PlanRequest) -> None:
+def test_only_a_plan_that_needs_less_than_the_limit_is_found_below_it(request):
     least = make_plan(request)
     assert find_plan_below(request, least.arena_bytes + 1) == least
     assert find_plan_below(request, least.arena_bytes) is None
@@ -69,7 +67,7 @@ def test_only_a_plan_that_needs_less_than_the_limit_is_found_below_it(request: P
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(requests())
-def test_the_order_of_a_plan_serves_again_within_its_limit(request: PlanRequest) -> None:
+def test_the_order_of_a_plan_serves_again_within_its_limit(request):
     """For the same rows, and for rows twice as long."""
     first = make_plan(request)
     again = plan_like(request, request, first, first.arena_bytes)
@@ -94,17 +92,17 @@ LEAST_PROVEN_BYTES = {118: 815}  # by counting of the twelve largest blocks only
 
 
 @pytest.mark.parametrize("seed", MOST_BYTES)
-def test_the_arena_is_as_small_as_it_was(seed: int) -> None:
+def test_the_arena_is_as_small_as_it_was(seed):
     assert make_plan(drawn_net(seed)).arena_bytes <= MOST_BYTES[seed]
 
 
 @pytest.mark.parametrize("seed", MOST_BYTES_OF_LARGE)
-def test_the_arena_of_a_large_net_is_as_small_as_it_was(seed: int) -> None:
+def test_the_arena_of_a_large_net_is_as_small_as_it_was(seed):
     assert make_plan(drawn_net(seed, layers=(22, 30))).arena_bytes <= MOST_BYTES_OF_LARGE[seed]
 
 
 @pytest.mark.parametrize("seed", LEAST_PROVEN_BYTES)
-def test_as_much_is_proven_to_be_needed_as_it_was(seed: int) -> None:
+def test_as_much_is_proven_to_be_needed_as_it_was(seed):
     plan = make_plan(drawn_net(seed))
     assert LEAST_PROVEN_BYTES[seed] <= plan.bound_bytes <= plan.arena_bytes
 

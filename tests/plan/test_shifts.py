@@ -1,7 +1,5 @@
 """A buffer moved anywhere: the checker, which replays runs, and the lives of rows say the same."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -48,9 +46,7 @@ def is_free(request: PlanRequest, plan: Plan, moved: str) -> bool:
 @pytest.mark.slow
 @settings(max_examples=80)
 @given(requests(), st.data())
-def test_a_shifted_buffer_is_accepted_exactly_where_it_is_free(
-    request: PlanRequest, data: st.DataObject
-) -> None:
+def test_a_shifted_buffer_is_accepted_exactly_where_it_is_free(request, data):
     plan = make_plan(request)
     moved = data.draw(st.sampled_from(sorted(plan.buffers)))
     buffer = plan.buffers[moved]

@@ -1,8 +1,6 @@
 """The hand-written model that the platform tests build projects of: y = x + 1 on four int8."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -10,7 +8,7 @@ from cartridge_press import tiny_source
 
 from platforms.base import BuildChoices, Firmware, platform_of
 from platforms.board_files import load_board
-from platforms.project import App, ProjectSource
+from platforms.project import App
 
 # What the model does instead when its first input is 1 to 5.
 _CRASHES = """
@@ -48,23 +46,20 @@ int32_t tiny_run("""
 
 
 @pytest.fixture(scope="session")
-def tiny() -> ProjectSource:
+def tiny():
     return tiny_source()
 
 
 @pytest.fixture(scope="session")
-def crashing(tiny: ProjectSource) -> ProjectSource:
+def crashing(tiny):
     """The model with a bug: it crashes in the way that its first input says."""
     text = tiny.sources["tiny.c"].replace("int32_t tiny_run(", _CRASHES, 1)
     text = text.replace("(void)arena;", "(void)arena;\n    crash(in->x[0]);")
     return replace(tiny, sources={**tiny.sources, "tiny.c": text}, c_flags=("-O1",))
 
 
-BareBuild = Callable[..., Firmware]
-
-
 @pytest.fixture(scope="session")
-def bare_firmware(tiny: ProjectSource, tmp_path_factory: pytest.TempPathFactory) -> BareBuild:
+def bare_firmware(tiny, tmp_path_factory):
     """bare_firmware(board, app, more): built by gcc, with more files of the user's own."""
     made: dict[object, Firmware] = {}
 

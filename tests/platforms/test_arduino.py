@@ -1,14 +1,10 @@
 """The Arduino platform: a library and its sketches, built by Debian's tools and run on AVRs in simavr."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,22 +20,21 @@ from platforms.arduino_tools import builder_commands, cli_commands, find_arduino
 from platforms.base import compiler_platform_of
 from platforms.board_files import load_board
 from platforms.elf import place_at
-from platforms.project import App, ProjectSource
+from platforms.project import App
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
 from platforms.rpc.session import Session
 
-Run = Callable[..., Any]
 UNO = load_board("arduino-uno")
 BOARDS = [board for board in EVERY_BOARD if "arduino" in board.platforms]
 
 
 @pytest.fixture
-def avr_tools(require_tool: Callable[..., None]) -> None:
+def avr_tools(require_tool):
     require_tool("arduino-builder", "avr-gcc", "simavr", "gcc")
 
 
-def test_a_project_is_a_library_as_the_arduino_tools_know_it(tiny: ProjectSource) -> None:
+def test_a_project_is_a_library_as_the_arduino_tools_know_it(tiny):
     files = PLATFORM.files(tiny, UNO, App.RPC)
     properties = dict(line.split("=", 1) for line in files["library.properties"].splitlines())
     assert properties["name"] == "tiny"
@@ -57,9 +52,7 @@ CATEGORIES = (
 
 
 @pytest.mark.parametrize("app", [App.RPC, App.STANDALONE])
-def test_a_library_keeps_the_rules_of_the_arduino_library_specification(
-    tiny: ProjectSource, app: App
-) -> None:
+def test_a_library_keeps_the_rules_of_the_arduino_library_specification(tiny, app):
     files = PLATFORM.files(tiny, UNO, app)
     properties = dict(line.split("=", 1) for line in files["library.properties"].splitlines())
     asked = {
@@ -88,7 +81,7 @@ def test_a_library_keeps_the_rules_of_the_arduino_library_specification(
 
 
 @pytest.mark.parametrize("app", [App.RPC, App.STANDALONE])
-def test_a_library_says_whose_each_part_is(tiny: ProjectSource, app: App) -> None:
+def test_a_library_says_whose_each_part_is(tiny, app):
     files = PLATFORM.files(tiny, UNO, app)
     text = files["LICENSE"]
     assert text.startswith("Choose the licence of this library")
@@ -98,7 +91,7 @@ def test_a_library_says_whose_each_part_is(tiny: ProjectSource, app: App) -> Non
     assert tiny.model_hash in text
 
 
-def test_a_library_without_the_server_holds_the_model_and_nothing_else(tiny: ProjectSource) -> None:
+def test_a_library_without_the_server_holds_the_model_and_nothing_else(tiny):
     files = PLATFORM.files(tiny, UNO, App.STANDALONE)
     assert {name for name in files if name.startswith(("src/", "examples/"))} == {
         *("src/tiny.c", "src/tiny.h", "src/tiny.hpp", "src/tiny_weights.c", "src/tiny_weights.h"),
@@ -108,7 +101,7 @@ def test_a_library_without_the_server_holds_the_model_and_nothing_else(tiny: Pro
 
 @pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_every_arduino_board_has_a_port(board: Any, tiny: ProjectSource) -> None:
+def test_every_arduino_board_has_a_port(board, tiny):
     files = PLATFORM.files(tiny, board, App.RPC)
     own = {"arm": "src/port_cortex_m.c", "avr": "src/port_avr.c", "xtensa": "src/port_xtensa.c"}
     chip = own[board.core.machine]
@@ -116,7 +109,7 @@ def test_every_arduino_board_has_a_port(board: Any, tiny: ProjectSource) -> None
     assert board.platforms["arduino"]["fqbn"] in files["README.md"]
 
 
-def test_constants_beyond_16_bits_of_address_are_refused(tiny: ProjectSource) -> None:
+def test_constants_beyond_16_bits_of_address_are_refused(tiny):
     with pytest.raises(FitError) as caught:
         PLATFORM.files(replace(tiny, constants_bytes=70_000), UNO, App.RPC)
     require_facts(
@@ -124,7 +117,7 @@ def test_constants_beyond_16_bits_of_address_are_refused(tiny: ProjectSource) ->
     )
 
 
-def test_arduino_cli_builds_the_sketch_with_this_library() -> None:
+def test_arduino_cli_builds_the_sketch_with_this_library():
     (argv,) = cli_commands("kws", "arduino:avr:uno", "examples/server", "/p/build", profile=True).all
     assert " ".join(argv) == (
         "arduino-cli compile --fqbn arduino:avr:uno --library . --build-path /p/build "
@@ -132,7 +125,7 @@ def test_arduino_cli_builds_the_sketch_with_this_library() -> None:
     )
 
 
-def test_arduino_builder_finds_this_library_among_libraries() -> None:
+def test_arduino_builder_finds_this_library_among_libraries():
     folders, link, build = builder_commands("kws", "arduino:avr:uno", "examples/once", "/p/build", False).all
     assert folders == ("mkdir", "-p", "build/sketchbook", "/p/build")
     assert link == ("ln", "-sfn", "../..", "build/sketchbook/kws")
@@ -144,7 +137,7 @@ def test_arduino_builder_finds_this_library_among_libraries() -> None:
     )
 
 
-def test_no_tool_at_all_is_reported_with_the_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_tool_at_all_is_reported_with_the_way_to_get_one(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _program: None)
     with pytest.raises(ToolError) as caught:
         find_arduino_tool("arduino:avr")
@@ -155,9 +148,7 @@ def test_no_tool_at_all_is_reported_with_the_way_to_get_one(monkeypatch: pytest.
     )
 
 
-def test_a_core_that_is_not_installed_is_reported_and_its_board_is_not_ready(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_core_that_is_not_installed_is_reported_and_its_board_is_not_ready(monkeypatch, tmp_path):
     monkeypatch.setattr("shutil.which", lambda name: name if name == "arduino-builder" else None)
     monkeypatch.setattr("platforms.arduino_tools.HARDWARE", str(tmp_path))
     (tmp_path / "arduino/avr").mkdir(parents=True)
@@ -170,14 +161,14 @@ def test_a_core_that_is_not_installed_is_reported_and_its_board_is_not_ready(
     )
 
 
-def test_installed_cores_are_the_first_words_that_arduino_cli_lists() -> None:
+def test_installed_cores_are_the_first_words_that_arduino_cli_lists():
     assert listed_cores(
         "ID              Installed Latest Name\narduino:avr     1.8.6     1.8.6  Arduino AVR Boards\n"
         "adafruit:samd   1.7.16    1.7.16 Adafruit SAMD\n\n"
     ) == {"arduino:avr", "adafruit:samd"}
 
 
-def test_tuning_on_an_arduino_is_refused_with_the_way_out() -> None:
+def test_tuning_on_an_arduino_is_refused_with_the_way_out():
     with pytest.raises(BoardError) as caught:
         compiler_platform_of(UNO)
     require_facts(caught.value, "arduino-uno kernels tuned platforms arduino emulated board")
@@ -188,9 +179,7 @@ def test_tuning_on_an_arduino_is_refused_with_the_way_out() -> None:
 @pytest.mark.parametrize(
     ("board", "model", "ram_bytes"), [("arduino-uno", "dense", 2048), ("arduino-mega", "classifier", 8192)]
 )
-def test_a_model_runs_on_an_avr_bit_for_bit(
-    board: str, model: str, ram_bytes: int, tmp_path: Path, run_deploy: Run, avr_tools: None
-) -> None:
+def test_a_model_runs_on_an_avr_bit_for_bit(board, model, ram_bytes, tmp_path, run_deploy, avr_tools):
     file = tmp_path / f"{model}.tflite"
     file.write_bytes(TINY[model]())
     graph = load_model(file)
@@ -214,9 +203,7 @@ def test_a_model_runs_on_an_avr_bit_for_bit(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_firmware_that_leaves_an_avr_no_stack_is_refused(
-    repo_root: Path, tmp_path: Path, run_deploy: Run, avr_tools: None
-) -> None:
+def test_firmware_that_leaves_an_avr_no_stack_is_refused(repo_root, tmp_path, run_deploy, avr_tools):
     model, out = repo_root / "deploy" / "demo" / "digits.tflite", tmp_path / "digits.tar"
     assert run_deploy("compile", model, "--board", "arduino-uno", "-o", out).status == 0
     for app in ("rpc", "standalone"):
@@ -235,9 +222,7 @@ def test_firmware_that_leaves_an_avr_no_stack_is_refused(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_a_run_that_goes_wrong_on_an_avr_comes_back_as_a_named_fault(
-    crashing: ProjectSource, tmp_path: Path, avr_tools: None
-) -> None:
+def test_a_run_that_goes_wrong_on_an_avr_comes_back_as_a_named_fault(crashing, tmp_path, avr_tools):
     """Nothing guards its memory: the watchdog ends what hangs, and a full stack is noticed after the run."""
     PLATFORM.generate(crashing, tmp_path / "p", UNO, App.RPC)
     firmware = PLATFORM.build(tmp_path / "p", UNO)
@@ -258,7 +243,7 @@ def test_a_run_that_goes_wrong_on_an_avr_comes_back_as_a_named_fault(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_the_sketch_prints_the_outputs(tmp_path: Path, run_deploy: Run, avr_tools: None) -> None:
+def test_the_sketch_prints_the_outputs(tmp_path, run_deploy, avr_tools):
     """The example for people, once around its loop."""
     from platforms.runners import simavr
 
@@ -296,9 +281,7 @@ void loop() {}
 
 
 @pytest.mark.slow
-def test_two_libraries_with_a_server_each_are_linked_into_one_sketch(
-    tmp_path: Path, run_deploy: Run, avr_tools: None
-) -> None:
+def test_two_libraries_with_a_server_each_are_linked_into_one_sketch(tmp_path, run_deploy, avr_tools):
     """Their servers have the same names: what a sketch does not use is left in a library's archive."""
     board, libraries = load_board("arduino-mega"), tmp_path / "build" / "sketchbook"
     for name in ("dense", "classifier"):

@@ -1,12 +1,8 @@
 """Arenas and constants in the memories of a board: each lies in its region, the bits there are right."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from error_facts import require_facts
@@ -42,9 +38,7 @@ def digits_source(board: Board, options: CompileOptions) -> ProjectSource:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("stream", [(), ("--stream",)], ids=["whole", "streamed"])
-def test_a_model_in_two_memories_of_a_board_gives_the_reference_in_every_bit(
-    stream: tuple[str, ...], run_deploy: Callable[..., Any]
-) -> None:
+def test_a_model_in_two_memories_of_a_board_gives_the_reference_in_every_bit(stream, run_deploy):
     outcome = run_deploy("verify", DIGITS, "--board", "mps3-an547", *SPREAD, *stream)
     assert outcome.status == 0, outcome.err
     assert "outputs equal to the reference in every bit" in outcome.out
@@ -52,9 +46,7 @@ def test_a_model_in_two_memories_of_a_board_gives_the_reference_in_every_bit(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_an_arena_too_large_for_the_fastest_memory_is_spread_without_being_asked(
-    tmp_path: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_an_arena_too_large_for_the_fastest_memory_is_spread_without_being_asked(tmp_path, run_deploy):
     small = tmp_path / "small.toml"
     text = (Path(boards.__file__).parent / "mps3-an547.toml").read_text()
     small.write_text(text.replace('bytes = 0x8_0000\nrole = "ram"', 'bytes = 0x3100\nrole = "ram"'))
@@ -69,7 +61,7 @@ def test_an_arena_too_large_for_the_fastest_memory_is_spread_without_being_asked
 
 @pytest.mark.arm
 @pytest.mark.parametrize("app", [App.RPC, App.STANDALONE], ids=lambda app: app.value)
-def test_each_part_lies_in_its_region(app: App, tmp_path: Path) -> None:
+def test_each_part_lies_in_its_region(app, tmp_path):
     source, platform = digits(Pool("RAM", 300), Pool("SRAM")), platform_of(AN547)
     platform.generate(source, tmp_path / "p", AN547, app)
     firmware = platform.build(tmp_path / "p", AN547, BuildChoices("arm-none-eabi-gcc"))
@@ -91,7 +83,7 @@ speed = 1
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_constants_lie_in_ram_and_in_a_second_flash(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
+def test_constants_lie_in_ram_and_in_a_second_flash(tmp_path, run_deploy):
     file = tmp_path / "two.toml"
     text = (Path(boards.__file__).parent / "mps3-an547.toml").read_text()
     file.write_text(text.replace('0x8_0000\nrole = "flash"', '0x4_0000\nrole = "flash"') + TWO_FLASHES)
@@ -112,9 +104,7 @@ def test_constants_lie_in_ram_and_in_a_second_flash(tmp_path: Path, run_deploy: 
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_placed_constants_lie_in_ram_and_the_outputs_stay(
-    tmp_path: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_placed_constants_lie_in_ram_and_the_outputs_stay(tmp_path, run_deploy):
     """The emulated board with a flash that waits: the dense layer's constants are named by the user."""
     file = tmp_path / "slow.toml"
     text = (Path(boards.__file__).parent / "mps3-an547.toml").read_text()
@@ -134,13 +124,13 @@ def test_placed_constants_lie_in_ram_and_the_outputs_stay(
     assert lie_in.count("FLASH") == 1, "the dense layer alone"
 
 
-def test_a_region_named_alone_is_where_the_arena_lies() -> None:
+def test_a_region_named_alone_is_where_the_arena_lies():
     source = digits(Pool("SRAM"))
     script = platform_of(AN547).files(source, AN547, App.RPC)["board.ld"]
     assert script.split("*(.bss.solder_arena)")[1].split("} > ")[1].split()[0] == "SRAM"
 
 
-def test_a_board_without_the_region_is_reported() -> None:
+def test_a_board_without_the_region_is_reported():
     other = load_board("mps2-an386")
     with pytest.raises(BoardError) as refused:
         platform_of(other).files(digits(Pool("SRAM")), other, App.RPC)
@@ -148,14 +138,14 @@ def test_a_board_without_the_region_is_reported() -> None:
 
 
 @pytest.mark.slow
-def test_models_share_each_memory(tiny: ProjectSource) -> None:
+def test_models_share_each_memory(tiny):
     spread = digits(Pool("RAM", 300), Pool("SRAM"))
     large = replace(tiny, c_flags=spread.c_flags, arenas=(Arena("arena", "", 5000),))
     fast, slow = share_firmware(large, [spread]).arenas
     assert (fast.bytes, slow) == (5000, spread.arenas[1])
 
 
-def test_models_in_different_memories_cannot_share(tiny: ProjectSource) -> None:
+def test_models_in_different_memories_cannot_share(tiny):
     spread = digits(Pool("RAM", 300), Pool("SRAM"))
     other = replace(tiny, c_flags=spread.c_flags, arenas=(Arena("arena", "SRAM", 8),))
     with pytest.raises(InputError) as refused:

@@ -1,13 +1,10 @@
 """Bare metal on real chips: clocks, pins, UARTs and starts as manuals and boot ROMs have them."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from every_board import EVERY_BOARD
@@ -38,13 +35,10 @@ REPRESENTATIVES = (
 BAUD_MOST_OFF = 0.005  # of the rate: half of what a receiver bears when the oscillator is 1 % off
 
 
-def test_there_is_a_board_of_each_family_and_of_each_chip(repo_root: Path) -> None:
+def test_there_is_a_board_of_each_family_and_of_each_chip(repo_root):
     chips = {path.stem for path in (repo_root / "boards" / "chip").glob("*.toml")}
     assert {bare_board(load_board(name)).chip.name for name in BARE} == chips
     assert {bare_board(load_board(name)).chip.family for name in REPRESENTATIVES} == set(FAMILIES)
-
-
-Build = Callable[..., Firmware]
 
 
 @pytest.mark.arm
@@ -52,8 +46,8 @@ Build = Callable[..., Firmware]
 @pytest.mark.parametrize("app", [App.RPC, App.STANDALONE])
 @pytest.mark.parametrize("name", BARE)
 def test_firmware_is_built_for_each_board_without_a_word_of_the_compiler(
-    name: str, app: App, bare_firmware: Build, require_tool: Callable[[str], None]
-) -> None:
+    name, app, bare_firmware, require_tool
+):
     require_tool(GCC)
     program = bare_firmware(name, app).elf
     vectors = next(symbol for symbol in symbols(program) if symbol.name == "vectors")
@@ -191,11 +185,8 @@ def started(firmware: Firmware, board: Board, oscillators_start: bool) -> Starte
 @pytest.mark.arm
 @pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_a_chip_runs_at_its_boards_clock_as_its_manual_reads_the_registers(
-    name: str,
-    bare_firmware: Build,
-    require_tool: Callable[[str], None],
-    require_package: Callable[[str], None],
-) -> None:
+    name, bare_firmware, require_tool, require_package
+):
     require_tool(GCC)
     require_package("unicorn")
     board = load_board(name)
@@ -209,11 +200,8 @@ def test_a_chip_runs_at_its_boards_clock_as_its_manual_reads_the_registers(
 @pytest.mark.arm
 @pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_a_chip_whose_oscillator_does_not_start_runs_on_and_knows_at_how_much(
-    name: str,
-    bare_firmware: Build,
-    require_tool: Callable[[str], None],
-    require_package: Callable[[str], None],
-) -> None:
+    name, bare_firmware, require_tool, require_package
+):
     require_tool(GCC)
     require_package("unicorn")
     begun = started(bare_firmware(name), load_board(name), oscillators_start=False)
@@ -221,9 +209,7 @@ def test_a_chip_whose_oscillator_does_not_start_runs_on_and_knows_at_how_much(
 
 
 @pytest.mark.arm
-def test_pins_have_the_uarts_function(
-    bare_firmware: Build, require_tool: Callable[[str], None], require_package: Callable[[str], None]
-) -> None:
+def test_pins_have_the_uarts_function(bare_firmware, require_tool, require_package):
     require_tool(GCC)
     require_package("unicorn")
     read = started(bare_firmware("nucleo-f446re"), load_board("nucleo-f446re"), oscillators_start=True).read
@@ -237,9 +223,7 @@ def test_pins_have_the_uarts_function(
     assert (read(0x4001_4004), read(0x4001_400C)) == (2, 2)
 
 
-def test_the_boot_code_of_the_rp2040_is_what_its_comments_say(
-    repo_root: Path, tmp_path: Path, require_tool: Callable[[str], None]
-) -> None:
+def test_the_boot_code_of_the_rp2040_is_what_its_comments_say(repo_root, tmp_path, require_tool):
     require_tool("arm-none-eabi-as")
     text = (repo_root / "project_templates" / "chips" / "boot_rp2040.c").read_text()
     said = re.findall(r"^ {8}((?:0x[0-9A-F]{4}u, ?)+) */\* (.*?)(?: -- .*)? \*/$", text, re.MULTILINE)
@@ -271,9 +255,7 @@ def _crc32_highest_first(data: bytes) -> int:
 
 
 @pytest.mark.arm
-def test_what_the_boot_roms_look_for_lies_where_they_look(
-    bare_firmware: Build, require_tool: Callable[[str], None]
-) -> None:
+def test_what_the_boot_roms_look_for_lies_where_they_look(bare_firmware, require_tool):
     require_tool(GCC)
     pico = bare_firmware("rpi-pico").elf
     image = pico.with_suffix(".uf2").read_bytes()
@@ -289,7 +271,7 @@ def test_what_the_boot_roms_look_for_lies_where_they_look(
     assert pico2["image"] < 0x1000_1000
 
 
-def test_a_uf2_file_is_made_of_whole_pages() -> None:
+def test_a_uf2_file_is_made_of_whole_pages():
     (first, second) = uf2_blocks(0x1000_0000, bytes(range(256)) + b"\xaa", 7)
     assert struct.unpack_from("<8I", second) == (
         *(0x0A32_4655, 0x9E5D_5157, 0x2000, 0x1000_0100, 256, 1, 2, 7),

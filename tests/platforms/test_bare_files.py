@@ -1,11 +1,7 @@
 """Bare-metal projects: what is refused, makers' headers, programs that run without end."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from error_facts import refused, require_facts
@@ -16,7 +12,7 @@ from platforms.bare_board import chip_words
 from platforms.base import BuildChoices, Firmware, platform_of
 from platforms.board_files import load_board
 from platforms.elf import symbols
-from platforms.project import App, ProjectSource
+from platforms.project import App
 from platforms.runners.runner import choose_dry
 from platforms.transport.base import LineClosedError
 
@@ -37,9 +33,7 @@ PACK_HEADER = """
 
 
 @pytest.mark.arm
-def test_a_makers_header_is_used_where_its_pack_is(
-    tiny: ProjectSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, require_tool: Callable[[str], None]
-) -> None:
+def test_a_makers_header_is_used_where_its_pack_is(tiny, tmp_path, monkeypatch, require_tool):
     require_tool(GCC)
     board = load_board("nucleo-f446re")
     platform = platform_of(board, "baremetal")
@@ -66,7 +60,7 @@ def test_a_makers_header_is_used_where_its_pack_is(
     platform.build(tmp_path / "with", board, BuildChoices(GCC))
 
 
-def test_a_runner_of_another_platforms_firmware_is_not_chosen() -> None:
+def test_a_runner_of_another_platforms_firmware_is_not_chosen():
     assert choose_dry(load_board("nucleo-f446re"), None, "baremetal") != "west"
     with pytest.raises(BoardError) as caught:
         choose_dry(load_board("nucleo-f446re"), "west", "baremetal")
@@ -128,9 +122,7 @@ REFUSED = (
 
 
 @pytest.mark.parametrize(("table", "lack"), REFUSED)
-def test_a_board_that_lacks_something_for_its_chip_is_refused_with_words(
-    table: str, lack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_board_that_lacks_something_for_its_chip_is_refused_with_words(table, lack, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "boards" / "chip").mkdir(parents=True)
     (tmp_path / "boards" / "chip" / "some.toml").write_text(CHIP)
@@ -140,7 +132,7 @@ def test_a_board_that_lacks_something_for_its_chip_is_refused_with_words(
     assert str(caught.value).splitlines()[0] == f"error: the platform baremetal needs {lack}"
 
 
-def test_an_unknown_chip_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_chip_is_refused_with_the_known_ones(tmp_path):
     with pytest.raises(BoardError, match='chip "stm32f447" not found - did you mean "stm32f4') as caught:
         load_chip("stm32f447", "mine.toml")
     assert caught.value.hint.startswith("known: nrf51822, nrf52832, ")
@@ -169,7 +161,7 @@ CLOCKS_REFUSED = (
 
 
 @pytest.mark.parametrize(("name", "hz", "said"), CLOCKS_REFUSED)
-def test_a_clock_that_a_chip_cannot_have_is_refused_with_words(name: str, hz: int, said: str) -> None:
+def test_a_clock_that_a_chip_cannot_have_is_refused_with_words(name, hz, said):
     with pytest.raises(BoardError) as caught:
         chip_words(replace(load_board(name), clock_hz=hz))
     assert caught.value.what == said
@@ -179,12 +171,12 @@ def test_a_clock_that_a_chip_cannot_have_is_refused_with_words(name: str, hz: in
 @pytest.mark.parametrize(
     ("app", "says"), [(App.RPC, "Serves the model"), (App.STANDALONE, "sleeps in between")]
 )
-def test_a_projects_readme_says_what_its_program_does(tiny: ProjectSource, app: App, says: str) -> None:
+def test_a_projects_readme_says_what_its_program_does(tiny, app, says):
     board = load_board("nrf52840dk")
     assert says in platform_of(board, "baremetal").files(tiny, board, app)["README.md"]
 
 
-def test_a_streamed_models_program_asks_for_rows(tiny: ProjectSource) -> None:
+def test_a_streamed_models_program_asks_for_rows(tiny):
     board = load_board("nrf52840dk")
     platform = platform_of(board, "baremetal")
     main = platform.files(replace(tiny, is_streamed=True), board, App.STANDALONE)["src/main.c"]
@@ -193,7 +185,6 @@ def test_a_streamed_models_program_asks_for_rows(tiny: ProjectSource) -> None:
 
 
 EMULATED = "qemu-netduinoplus2"
-Build = Callable[..., Firmware]
 
 
 def _lines(build: Firmware, count: int) -> list[str]:
@@ -212,9 +203,7 @@ def _lines(build: Firmware, count: int) -> list[str]:
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_standalone_program_runs_without_end(
-    bare_firmware: Build, require_tool: Callable[[str], None]
-) -> None:
+def test_a_standalone_program_runs_without_end(bare_firmware, require_tool):
     require_tool(GCC)
     assert _lines(bare_firmware(EMULATED, App.STANDALONE), 3) == ["y: 1 1 1 1"] * 3
 
@@ -242,9 +231,7 @@ void board_interrupt(uint32_t number) { tell(number == 38u ? 'i' : '?'); }
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_hooks_of_the_users_own_take_the_place_of_the_weak_ones(
-    bare_firmware: Build, require_tool: Callable[[str], None]
-) -> None:
+def test_hooks_of_the_users_own_take_the_place_of_the_weak_ones(bare_firmware, require_tool):
     require_tool(GCC)
     program = bare_firmware(EMULATED, App.STANDALONE, {"src/mine.c": HOOKS})
     assert _lines(program, 6) == ["s", "5", "i", "s", "5", "i"]
@@ -259,9 +246,7 @@ int app_inputs(int8_t *x) { (void)x; return *(volatile int *)0xF0000000; }
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_fault_without_a_debugger_is_reported_and_the_board_starts_anew(
-    bare_firmware: Build, require_tool: Callable[[str], None]
-) -> None:
+def test_a_fault_without_a_debugger_is_reported_and_the_board_starts_anew(bare_firmware, require_tool):
     require_tool(GCC)
     program = bare_firmware(EMULATED, App.STANDALONE, {"src/mine.c": FAULTS})
     told = _lines(program, 3)

@@ -1,13 +1,10 @@
 """The commands of a build, compilers' complaints, and folders with spaces, umlauts and long paths."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +17,7 @@ ZIG = Toolchain("zig", "zig", ("python", "-m", "ziglang", "cc"), "1.0")
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path):
     for name in ("src/main.c", "src/model/tiny.c", "src/runtime/solder.c", "src/notes.txt", "flags/model"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
@@ -36,7 +33,7 @@ def script(text: str) -> Toolchain:
 WORKS = "out.write_text('built')"
 
 
-def test_every_source_is_compiled_with_the_options_of_its_purpose(project: Path) -> None:
+def test_every_source_is_compiled_with_the_options_of_its_purpose(project):
     commands = build_commands(project, GCC, "firmware", profile=False)
     assert [" ".join(argv) for argv in commands.compile] == [
         "gcc @flags/gcc/cpu @flags/compile @flags/rest -c src/main.c -o build/main.o",
@@ -49,7 +46,7 @@ def test_every_source_is_compiled_with_the_options_of_its_purpose(project: Path)
     )
 
 
-def test_a_profile_build_has_the_hook_and_a_folder_of_its_own(project: Path) -> None:
+def test_a_profile_build_has_the_hook_and_a_folder_of_its_own(project):
     commands = build_commands(project, ZIG, "firmware", profile=True)
     assert " ".join(commands.compile[0]) == (
         "python -m ziglang cc @flags/zig/cpu @flags/compile -DSOLDER_LAYER_HOOK @flags/rest "
@@ -58,7 +55,7 @@ def test_a_profile_build_has_the_hook_and_a_folder_of_its_own(project: Path) -> 
     assert commands.finish[0][-1] == "build/profile/firmware"
 
 
-def test_nothing_is_built_twice_until_something_changes(project: Path) -> None:
+def test_nothing_is_built_twice_until_something_changes(project):
     shown: list[Sequence[str]] = []
 
     def build() -> int:
@@ -71,14 +68,14 @@ def test_nothing_is_built_twice_until_something_changes(project: Path) -> None:
     assert [build(), build()] == [4, 0]
 
 
-def test_an_interrupted_build_is_done_again(project: Path) -> None:
+def test_an_interrupted_build_is_done_again(project):
     chain = script("sys.exit(0 if '-c' in words else 1)")
     with pytest.raises(ToolError):
         build_project(project, chain, "firmware", profile=False)
     assert build_project(project, script(WORKS), "firmware", profile=False).read_text() == "built"
 
 
-def test_a_compilers_complaint_is_shown_with_its_command(project: Path) -> None:
+def test_a_compilers_complaint_is_shown_with_its_command(project):
     with pytest.raises(ToolError) as caught:
         build_project(project, script("sys.exit('src/main.c:1: no such thing')"), "firmware", profile=False)
     what, command, *rest = str(caught.value).splitlines()
@@ -94,7 +91,7 @@ LINKERS = (
 
 
 @pytest.mark.parametrize("complaint", LINKERS)
-def test_a_linker_out_of_memory_says_by_how_much_in_our_words(project: Path, complaint: str) -> None:
+def test_a_linker_out_of_memory_says_by_how_much_in_our_words(project, complaint):
     chain = script(f"out.write_text('') if '-c' in words else sys.exit({complaint!r})")
     with pytest.raises(FitError) as caught:
         build_project(project, chain, "firmware", profile=False)
@@ -103,12 +100,11 @@ def test_a_linker_out_of_memory_says_by_how_much_in_our_words(project: Path, com
     assert caught.value.hint.startswith("deploy boards list --fits MODEL")
 
 
-Run = Callable[..., Any]
 LEAST_LETTERS = 260  # what Windows takes unless it is told otherwise
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     place = tmp_path / "Über uns & Größe 100 % (neu)"
     while len(str(place)) < LEAST_LETTERS:
         place /= "ein Ordner mit vielen Buchstaben"
@@ -117,7 +113,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def model(folder: Path, repo_root: Path) -> Path:
+def model(folder, repo_root):
     return Path(shutil.copy(repo_root / "deploy/demo/digits.tflite", folder / "Ziffern öäü.tflite"))
 
 
@@ -131,9 +127,7 @@ def model(folder: Path, repo_root: Path) -> Path:
     ids=lambda words: words[0] if isinstance(words, tuple) else "",
 )
 @pytest.mark.slow
-def test_files_are_read_and_written_there(
-    words: tuple[str, ...], made: str, folder: Path, model: Path, run_deploy: Run
-) -> None:
+def test_files_are_read_and_written_there(words, made, folder, model, run_deploy):
     places = (word.replace("MODEL", str(model)).replace("FOLDER", str(folder)) for word in words)
     said = run_deploy(*places)
     assert said.status == 0, said.err
@@ -142,9 +136,7 @@ def test_files_are_read_and_written_there(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_a_project_is_built_there_by_us_and_by_make_and_runs(
-    folder: Path, model: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
+def test_a_project_is_built_there_by_us_and_by_make_and_runs(folder, model, run_deploy, require_tool):
     require_tool("make")
     archive, project = folder / "a b.tar", folder / "mein Projekt ß"
     for words in (
@@ -162,9 +154,7 @@ def test_a_project_is_built_there_by_us_and_by_make_and_runs(
 
 @pytest.mark.arm
 @pytest.mark.slow
-def test_firmware_for_an_emulated_board_is_built_and_runs_there(
-    folder: Path, model: Path, run_deploy: Run, require_package: Callable[..., None]
-) -> None:
+def test_firmware_for_an_emulated_board_is_built_and_runs_there(folder, model, run_deploy, require_package):
     require_package("unicorn")
     project = folder / "Firmware ü"
     for words in (

@@ -1,8 +1,5 @@
 """Firmware of several models, with layers that are calls, and from archives."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +12,7 @@ from aot.errors import InputError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from artifact.archive import read_archive, write_archive
-from artifact.artifact import Artifact, artifact_of
+from artifact.artifact import artifact_of
 from boards.board import Board
 from codegen.c.arenas import Arena
 from codegen.compile import compile_job
@@ -52,9 +49,7 @@ def called_behind_another(board: Board) -> ProjectSource:
         pytest.param("mps2-an386", marks=(pytest.mark.arm, pytest.mark.qemu)),
     ],
 )
-def test_models_of_loops_and_of_calls_give_the_reference_s_bits(
-    name: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_models_of_loops_and_of_calls_give_the_reference_s_bits(name, require_tool, tmp_path):
     require_tool(*TOOLS[name])
     board = load_board(name)
     platform = platform_of(board)
@@ -75,7 +70,7 @@ def test_models_of_loops_and_of_calls_give_the_reference_s_bits(
         session.close()
 
 
-def test_the_arena_of_several_models_begins_where_each_of_them_demands() -> None:
+def test_the_arena_of_several_models_begins_where_each_of_them_demands():
     board = load_board("mps2-an386")
     files = platform_of(board).files(called_behind_another(board), board, App.RPC)
     (line,) = (
@@ -106,9 +101,7 @@ def output_of(session: Session, model: RemoteModel, data: bytes) -> bytes:
         pytest.param("mps2-an386", marks=(pytest.mark.arm, pytest.mark.qemu)),
     ],
 )
-def test_two_models_take_turns_in_one_arena(
-    name: str, tiny: ProjectSource, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_two_models_take_turns_in_one_arena(name, tiny, require_tool, tmp_path):
     require_tool(*BOARDS[name])
     digits, board = digits_source(name), load_board(name)
     both = share_firmware(digits, [replace(tiny, c_flags=digits.c_flags)])
@@ -132,25 +125,25 @@ def test_two_models_take_turns_in_one_arena(
         session.close()
 
 
-def test_the_shared_arena_of_a_standalone_program_is_the_largest(tiny: ProjectSource) -> None:
+def test_the_shared_arena_of_a_standalone_program_is_the_largest(tiny):
     other = replace(tiny, name="other", arenas=(Arena("arena", "", 96),), sources={}, headers={})
     board = load_board("mps2-an386")
     files = platform_of(board).files(share_firmware(tiny, [other]), board, App.STANDALONE)
     assert "uint8_t solder_arena[96] TINY_ALIGN;" in files["src/main.c"]
 
 
-def test_two_models_of_one_name_are_refused(tiny: ProjectSource) -> None:
+def test_two_models_of_one_name_are_refused(tiny):
     with pytest.raises(InputError, match='two of the models are named "tiny"'):
         share_firmware(tiny, [tiny])
 
 
-def test_models_that_want_other_compiler_options_are_refused(tiny: ProjectSource) -> None:
+def test_models_that_want_other_compiler_options_are_refused(tiny):
     other = replace(tiny, name="other", c_flags=("-Os",))
     with pytest.raises(InputError, match="tiny must be compiled with -O2, other with -Os"):
         share_firmware(tiny, [other])
 
 
-def test_the_server_tells_counters_where_any_of_the_models_counts(tiny: ProjectSource) -> None:
+def test_the_server_tells_counters_where_any_of_the_models_counts(tiny):
     other, board = (
         replace(tiny, name="other", sources={}, headers={}, observes=True),
         load_board("mps2-an386"),
@@ -171,7 +164,7 @@ AN386 = load_board("mps2-an386")
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
+def archive(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     (folder / "classifier.tflite").write_bytes(TINY["classifier"]())
     compiled = compile_job(read_job(folder / "classifier.tflite", AN386.target, CompileOptions()))
@@ -179,7 +172,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
     return read_archive(folder / "classifier.tar")
 
 
-def test_a_project_holds_what_its_archive_says(archive: Artifact) -> None:
+def test_a_project_holds_what_its_archive_says(archive):
     source = project_source(archive)
     assert {"classifier.c", "classifier_weights.c", "classifier_describe.c"} <= source.sources.keys()
     assert "classifier.h" in source.headers
@@ -190,9 +183,7 @@ def test_a_project_holds_what_its_archive_says(archive: Artifact) -> None:
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_firmware_of_an_archive_computes_what_the_reference_computes(
-    archive: Artifact, tmp_path: Path
-) -> None:
+def test_firmware_of_an_archive_computes_what_the_reference_computes(archive, tmp_path):
     platform = platform_of(AN386)
     platform.generate(project_source(archive), tmp_path / "p", AN386, App.RPC)
     firmware = platform.build(tmp_path / "p", AN386, BuildChoices("arm-none-eabi-gcc"))
@@ -211,7 +202,7 @@ def test_firmware_of_an_archive_computes_what_the_reference_computes(
 
 
 @pytest.mark.arm
-def test_firmware_has_as_many_bytes_of_constants_as_its_artifact_says(tmp_path: Path) -> None:
+def test_firmware_has_as_many_bytes_of_constants_as_its_artifact_says(tmp_path):
     """So what is left of read-only memory is code."""
     (tmp_path / "classifier.tflite").write_bytes(TINY["classifier"]())
     model = compile_job(read_job(tmp_path / "classifier.tflite", AN386.target, CompileOptions()))

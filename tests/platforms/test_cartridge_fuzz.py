@@ -1,9 +1,6 @@
 """The loader of cartridges against a model of its rules: as it is, and with one of its guards taken out."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,14 +30,14 @@ pytestmark = [pytest.mark.cc, pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)
-def _tools(require_tool: Callable[..., None], require_package: Callable[..., None]) -> None:
+def _tools(require_tool, require_package):
     require_package("cryptography")
     if not Path("/usr/include/sodium.h").is_file():
         require_tool("libsodium-dev")  # says so by its name
 
 
 @pytest.mark.parametrize("kind", PRESSES)
-def test_the_running_slot_is_what_the_rules_say(kind: str, tmp_path: Path) -> None:
+def test_the_running_slot_is_what_the_rules_say(kind, tmp_path):
     done = outcome(PRESSES[kind](tiny_source(), tmp_path), 1, REQUESTS)
     assert (done.stderr, done.returncode) == ("", 0), done.stdout
     requests, taken, refused, returned, starts, losses = (
@@ -53,7 +50,7 @@ def test_the_running_slot_is_what_the_rules_say(kind: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("guard", GUARDS)
-def test_a_loader_without_one_of_its_guards_is_found(guard: str, tmp_path: Path) -> None:
+def test_a_loader_without_one_of_its_guards_is_found(guard, tmp_path):
     runtime = tmp_path / "runtime"
     runtime.mkdir()
     for path in RUNTIME.glob("*.[ch]"):

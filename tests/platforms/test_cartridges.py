@@ -1,12 +1,10 @@
 """Cartridges in the loader's own code: taken, refused by name, and power lost at any byte of an update."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +18,6 @@ from cartridge_press import (
     TABLES,
     VERIFY,
     Press,
-    TablePress,
     key_flags,
     public_pem,
     write_key,
@@ -42,16 +39,13 @@ from platforms.cartridge.header import (
     structure_text,
 )
 from platforms.cartridge.signing import public_key, sign
-from platforms.project import ProjectSource
 from platforms.rpc.protocol import Status
 
 pytestmark = pytest.mark.cc
 
 
 @pytest.fixture(scope="module", params=list(PRESSES.values()), ids=list(PRESSES))
-def press(
-    request: pytest.FixtureRequest, tiny: ProjectSource, tmp_path_factory: pytest.TempPathFactory
-) -> Press:
+def press(request, tiny, tmp_path_factory):
     made: Press = request.param(tiny, tmp_path_factory.mktemp("press"))
     return made
 
@@ -69,12 +63,12 @@ def only(kind: str) -> pytest.MarkDecorator:
 
 
 @pytest.fixture(scope="module")
-def loader(press: Press) -> Path:
+def loader(press):
     return press.program()
 
 
 @pytest.fixture(scope="module")
-def old(press: Press) -> Path:
+def old(press):
     return press.write("old.cart", press.made(1))
 
 
@@ -84,7 +78,7 @@ def again_hashed(cartridge: bytes, word: int, value: int) -> bytes:
     return body + hashlib.sha256(body).digest()
 
 
-def test_power_lost_at_any_byte_leaves_a_model_that_runs(press: Press, loader: Path, old: Path) -> None:
+def test_power_lost_at_any_byte_leaves_a_model_that_runs(press, loader, old):
     """The first cartridge is written over what is built in, the second over the first."""
     first, second = press.said(loader, "power", old, press.write("new.cart", press.made(2)))
     for line in (first, second):
@@ -94,9 +88,7 @@ def test_power_lost_at_any_byte_leaves_a_model_that_runs(press: Press, loader: P
         assert swapped >= 1
 
 
-def test_every_flipped_bit_is_refused_by_name_and_the_old_model_runs_on(
-    press: Press, loader: Path, old: Path
-) -> None:
+def test_every_flipped_bit_is_refused_by_name_and_the_old_model_runs_on(press, loader, old):
     data = press.made(2)
     lines = press.said(loader, "flip", old, press.write("new.cart", data))
     counts = {Status(int(status)): int(count) for status, count in (line.split(": ") for line in lines)}
@@ -105,21 +97,19 @@ def test_every_flipped_bit_is_refused_by_name_and_the_old_model_runs_on(
     assert sum(counts.values()) == 8 * len(data)
 
 
-def test_memory_that_fails_to_be_written_is_reported_and_a_model_runs(
-    press: Press, loader: Path, old: Path
-) -> None:
+def test_memory_that_fails_to_be_written_is_reported_and_a_model_runs(press, loader, old):
     (line,) = press.said(loader, "fail", old, press.write("new.cart", press.made(2)))
     count, _, told = line.partition(" ")
     assert told == "failures, each told, and a model runs"
     assert int(count) > 5  # erasing, each piece, and the three records
 
 
-def test_no_byte_is_taken_outside_an_update(press: Press, loader: Path, old: Path) -> None:
+def test_no_byte_is_taken_outside_an_update(press, loader, old):
     """Nor while a request is being carried out; and what runs is never written to."""
     assert press.said(loader, "gate", old, press.write("new.cart", press.made(2))) == ["refused"]
 
 
-def test_the_page_shows_the_table_that_the_loader_follows(repo_root: Path) -> None:
+def test_the_page_shows_the_table_that_the_loader_follows(repo_root):
     loader = (repo_root / "project_templates" / "common" / "solder_cartridge.c").read_text(encoding="utf-8")
     table = loader.partition("static const uint8_t next[REQUESTS][STATES] = {")[2].partition("};")[0]
     (states,) = re.findall(r"/\* +(.*?) \*/", table)
@@ -134,16 +124,14 @@ def test_the_page_shows_the_table_that_the_loader_follows(repo_root: Path) -> No
     assert len(rows) > 3
 
 
-def test_slots_that_lose_the_active_model_take_a_version_from_before(
-    press: Press, loader: Path, old: Path
-) -> None:
+def test_slots_that_lose_the_active_model_take_a_version_from_before(press, loader, old):
     """In RAM they lose it with the power: then the built-in model's version counts again."""
     newer, older = (press.made(2, model=Identity("tiny", version)) for version in (9, 3))
     assert taken(press, loader, old, [newer, older]) == [(Status.OK, 2), (Status.CARTRIDGE_OLDER, 2)]
     assert taken(press, loader, old, [older]) == [(Status.OK, 2)]
 
 
-def test_other_products_and_older_versions_are_refused(press: Press, loader: Path, old: Path) -> None:
+def test_other_products_and_older_versions_are_refused(press, loader, old):
     """What counts is the version that runs; equal ones take each other's place."""
 
     def of(added: int, version: int, product: str = "tiny") -> bytes:
@@ -180,7 +168,7 @@ def test_other_products_and_older_versions_are_refused(press: Press, loader: Pat
     ]
 
 
-def test_the_way_back_is_to_the_cartridge_before(press: Press, loader: Path, old: Path) -> None:
+def test_the_way_back_is_to_the_cartridge_before(press, loader, old):
     """And stays so after a reset. A smaller version runs again only where firmware allows it."""
     equal, later = (
         press.write(f"back{version}.cart", press.made(2, model=Identity("tiny", version)))
@@ -193,14 +181,12 @@ def test_the_way_back_is_to_the_cartridge_before(press: Press, loader: Path, old
     assert press.said(back, "back", old, later) == [f"{Status.OK:d} 1 1 {Status.NO_PREVIOUS:d}"]
 
 
-def test_what_ran_before_is_checked_before_it_runs_again(press: Press, loader: Path, old: Path) -> None:
+def test_what_ran_before_is_checked_before_it_runs_again(press, loader, old):
     bad = press.write("bad.cart", press.made(2, test_crc=1))
     assert press.said(loader, "rot", old, bad) == ["built in"]
 
 
-def test_every_cut_is_refused_by_name_and_the_old_model_runs_on(
-    press: Press, loader: Path, old: Path
-) -> None:
+def test_every_cut_is_refused_by_name_and_the_old_model_runs_on(press, loader, old):
     data = press.made(2)
     lines = press.said(loader, "cut", old, press.write("new.cart", data))
     counts = {Status(int(status)): int(count) for status, count in (line.split(": ") for line in lines)}
@@ -209,9 +195,7 @@ def test_every_cut_is_refused_by_name_and_the_old_model_runs_on(
 
 
 @only("weights")
-def test_weights_of_another_structure_are_refused_and_so_is_code(
-    press: Press, loader: Path, old: Path
-) -> None:
+def test_weights_of_another_structure_are_refused_and_so_is_code(press, loader, old):
     new = press.made(2)
     cases = {
         "another structure": (press.made(2, core=structure_text("ac" * 11)), Status.CARTRIDGE_STRUCTURE),
@@ -234,14 +218,14 @@ def test_weights_of_another_structure_are_refused_and_so_is_code(
 
 
 @only("code")
-def test_code_firmware_refuses_weights_and_tables(press: Press, loader: Path, old: Path) -> None:
+def test_code_firmware_refuses_weights_and_tables(press, loader, old):
     for other in (Needs(STRUCTURE, (), 1, 0, 0), Needs(TABLES, (8,), 16, 64, 0)):
         cartridge = packed(Image(bytes([2] * 40)), other, is_signed=False, model=MODEL)
         assert taken(press, loader, old, [cartridge]) == [(Status.CARTRIDGE_CORE, 1)]
 
 
 @only("tables")
-def test_each_reason_against_a_table_has_its_name(press: TablePress, loader: Path, old: Path) -> None:
+def test_each_reason_against_a_table_has_its_name(press, loader, old):
     right = press.table(2)
     ((action,),) = right.layers
 
@@ -299,7 +283,7 @@ def test_each_reason_against_a_table_has_its_name(press: TablePress, loader: Pat
 
 
 @only("code")
-def test_each_reason_has_its_name(press: Press, loader: Path, old: Path) -> None:
+def test_each_reason_has_its_name(press, loader, old):
     new = press.made(2)
     cases = {
         "another core": (press.made(2, core="cortex-m4"), Status.CARTRIDGE_CORE),
@@ -328,8 +312,8 @@ def test_each_reason_has_its_name(press: Press, loader: Path, old: Path) -> None
 
 
 def test_firmware_with_a_key_takes_what_was_signed_with_it_only(
-    press: Press, require_package: Callable[..., None], tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+    press, require_package, tmp_path, require_tool
+):
     require_package("cryptography")
     if not Path("/usr/include/sodium.h").is_file():
         require_tool("libsodium-dev")  # says so by its name
@@ -381,9 +365,7 @@ LIBRARIES = {
 
 @only("weights")
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_each_body_that_projects_get_verifies_or_refuses(
-    library: str, press: Press, require_package: Callable[..., None], require_tool: Callable[..., None]
-) -> None:
+def test_each_body_that_projects_get_verifies_or_refuses(library, press, require_package, require_tool):
     require_package("cryptography")
     for header in ("sodium.h", "psa/crypto.h"):
         if not (Path("/usr/include") / header).is_file():
@@ -411,7 +393,7 @@ def test_each_body_that_projects_get_verifies_or_refuses(
     assert found == [f"{status:d}" for _, status in cases]
 
 
-def test_no_code_of_a_library_means_valid(repo_root: Path) -> None:
+def test_no_code_of_a_library_means_valid(repo_root):
     """Bodies that hand on 0, 1, -1 or whatever else a library returns accept nothing."""
     text = (repo_root / "project_templates" / "common" / "solder_cartridge.h").read_text(encoding="utf-8")
     values = [int(value, 16) for value in re.findall(r"SOLDER_SIGNATURE_\w+ = (0x[0-9A-F]+)", text)]
@@ -420,9 +402,7 @@ def test_no_code_of_a_library_means_valid(repo_root: Path) -> None:
     assert all(bin(a ^ b).count("1") >= 4 for a in values for b in values if a != b)
 
 
-def test_a_public_key_is_read_without_the_package(
-    require_package: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_public_key_is_read_without_the_package(require_package, tmp_path, monkeypatch):
     require_package("cryptography")
     for kind, size in (("ed25519", 32), ("p256", 65)):
         private = write_key(tmp_path / f"{kind}.pem", kind)
@@ -438,7 +418,7 @@ def test_a_public_key_is_read_without_the_package(
                 public_key(private)
 
 
-def test_a_file_that_holds_no_key_is_named(require_package: Callable[..., None], tmp_path: Path) -> None:
+def test_a_file_that_holds_no_key_is_named(require_package, tmp_path):
     require_package("cryptography")
     path = tmp_path / "key.pem"
     path.write_text("-----BEGIN NONSENSE-----")
@@ -451,9 +431,7 @@ def test_a_file_that_holds_no_key_is_named(require_package: Callable[..., None],
 
 
 @only("code")
-def test_code_that_needs_a_fixed_place_is_refused_by_the_name_of_its_part(
-    press: Press, tmp_path: Path
-) -> None:
+def test_code_that_needs_a_fixed_place_is_refused_by_the_name_of_its_part(press, tmp_path):
     extra = (
         "\nstatic int counted;\nint32_t tiny_count(void);\nint32_t tiny_count(void) { return ++counted; }\n"
     )
@@ -465,7 +443,7 @@ def test_code_that_needs_a_fixed_place_is_refused_by_the_name_of_its_part(
     require_facts(str(caught.value).splitlines()[0], "tiny cartridge variables")
 
 
-def test_a_header_has_the_layout_of_the_loaders(press: Press) -> None:
+def test_a_header_has_the_layout_of_the_loaders(press):
     data = press.made(1)
     assert HEADER.size == 128
     assert data[:4] == b"CART"
@@ -474,9 +452,7 @@ def test_a_header_has_the_layout_of_the_loaders(press: Press) -> None:
 
 
 @only("code")
-def test_a_compiler_without_that_linker_is_named(
-    press: Press, tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_a_compiler_without_that_linker_is_named(press, tmp_path, require_package):
     require_package("ziglang")
     with pytest.raises(DeployError, match="position-independent code needs the GNU linker"):
         cartridge_image(press.tiny, HOST, tmp_path, "zig")

@@ -1,7 +1,5 @@
 """Clocks come out the same whatever a bootloader left in the registers, and no PLL changes while it runs."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Mapping
@@ -12,7 +10,7 @@ import pytest
 
 from platforms.base import platform_of
 from platforms.board_files import load_board
-from platforms.project import App, ProjectSource
+from platforms.project import App
 
 # Hardware that does what it is told at once: oscillators get ready, the core runs on the source chosen.
 _HARDWARE = """\
@@ -105,7 +103,7 @@ def program(clock: Path, family: Mapping[str, Any]) -> str:
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", FAMILIES)
-def test_what_a_bootloader_left_changes_no_clock(name: str, tiny: ProjectSource, tmp_path: Path) -> None:
+def test_what_a_bootloader_left_changes_no_clock(name, tiny, tmp_path):
     board = load_board(name)
     platform_of(board, "baremetal").generate(tiny, tmp_path / "app", board, App.STANDALONE)
     folder = tmp_path / "app" / "src" / "board"

@@ -1,12 +1,8 @@
 """Firmware for cores without boards, for Helium without an FPU, and with link-time optimization."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from every_board import EVERY_BOARD
@@ -14,7 +10,7 @@ from tiny_models import TINY
 
 from aot.target import Feature
 from boards.board import BoardStatus
-from boards.cores import Core, core_names, load_core
+from boards.cores import core_names, load_core
 from codegen.job import import_model
 from codegen.options import CompileOptions
 from deploy.compiler.compile_model import compile_for
@@ -25,7 +21,7 @@ from deploy.verification.verify_model import verify_model
 from platforms.base import BuildChoices, platform_of
 from platforms.board_files import load_board
 from platforms.elf import sizes
-from platforms.project import App, ProjectSource
+from platforms.project import App
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.session import Session
 
@@ -37,14 +33,7 @@ CORES = tuple(load_core(name) for name in core_names() if name not in EMULATED)
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
 @pytest.mark.parametrize("core", [c for c in CORES if c.machine == "arm"], ids=lambda core: core.name)
-def test_firmware_is_built_for_a_core(
-    core: Core,
-    compiler: str,
-    tiny: ProjectSource,
-    tmp_path: Path,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-) -> None:
+def test_firmware_is_built_for_a_core(core, compiler, tiny, tmp_path, require_tool, require_package):
     require_package("ziglang") if compiler == "zig" else require_tool(compiler)
     board = replace(load_board("mps2-an385"), core=core, features=core.has | core.can_have)
     platform = platform_of(board, "baremetal")
@@ -61,11 +50,8 @@ WITHOUT_FPU = replace(BOARD, features=BOARD.features - {Feature.FPU})
 @pytest.mark.qemu
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
 def test_helium_without_an_fpu_computes_the_references_bits(
-    compiler: str,
-    tmp_path: Path,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-) -> None:
+    compiler, tmp_path, require_tool, require_package
+):
     if compiler == "zig":
         require_package("ziglang")
     else:
@@ -94,9 +80,7 @@ RUNNERS = {"qemu-riscv32": "qemu-riscv32", "mps2-an386": "qemu"}
 @pytest.mark.qemu
 @pytest.mark.parametrize("app", [App.RPC, App.STANDALONE], ids=lambda app: app.value)
 @pytest.mark.parametrize("name", ["mps2-an386", "qemu-microbit", "qemu-riscv32", "nucleo-f446re", "rpi-pico"])
-def test_firmware_links_with_link_time_optimization(
-    name: str, app: App, tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_firmware_links_with_link_time_optimization(name, app, tiny, tmp_path, require_tool):
     compiler = GCC.get(name, "arm-none-eabi-gcc")
     for tool in (compiler, *(["qemu-system-arm", "qemu-system-riscv32"] if name in RUNNERS else [])):
         require_tool(tool)
@@ -133,7 +117,7 @@ void wait(void)
 
 
 @pytest.mark.arm
-def test_a_loop_that_waits_for_an_interrupt_reads_what_it_writes(repo_root: Path, tmp_path: Path) -> None:
+def test_a_loop_that_waits_for_an_interrupt_reads_what_it_writes(repo_root, tmp_path):
     templates = repo_root / "project_templates"
     (tmp_path / "wait.c").write_text(WAITING)
     (tmp_path / "board.h").write_text(

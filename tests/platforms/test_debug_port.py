@@ -1,12 +1,9 @@
 """QEMU's debug port, and inputs that reach a board past its slow line."""
 
-from __future__ import annotations
-
 import socket
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +12,7 @@ import pytest
 import deploy
 from platforms.base import platform_of
 from platforms.board_files import load_board
-from platforms.project import App, ProjectSource
+from platforms.project import App
 from platforms.rpc.frame import Decoder, Packet
 from platforms.rpc.protocol import Message
 from platforms.runners.gdb_stub import DebugAddress, DebugPort, debug_address, packet
@@ -51,14 +48,14 @@ class Qemu(threading.Thread):
 
 
 @pytest.fixture(params=["a file", "a number"])
-def address(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[DebugAddress]:
+def address(request, monkeypatch):
     with tempfile.TemporaryDirectory() as folder:  # short: a socket's path has at most 107 characters
         if request.param == "a number":
             monkeypatch.delattr(socket, "AF_UNIX", raising=False)
         yield debug_address(Path(folder))
 
 
-def test_bytes_are_written_in_pieces_and_the_board_runs_on(address: DebugAddress) -> None:
+def test_bytes_are_written_in_pieces_and_the_board_runs_on(address):
     qemu, port = Qemu(address), DebugPort(address)
     qemu.start()
     port.write(0x20000000, bytes(2001))
@@ -68,13 +65,13 @@ def test_bytes_are_written_in_pieces_and_the_board_runs_on(address: DebugAddress
     assert qemu.commands[1].endswith(":00")
 
 
-def test_a_port_that_was_never_used_is_let_go_without_a_word(address: DebugAddress) -> None:
+def test_a_port_that_was_never_used_is_let_go_without_a_word(address):
     port = DebugPort(address)
     port.go()
     port.close()
 
 
-def test_memory_that_cannot_be_written_is_named(address: DebugAddress) -> None:
+def test_memory_that_cannot_be_written_is_named(address):
     Qemu(address, refused="E14").start()
     port = DebugPort(address)
     with pytest.raises(LineClosedError, match="QEMU's debug port refused M0,1: E14"):
@@ -82,7 +79,7 @@ def test_memory_that_cannot_be_written_is_named(address: DebugAddress) -> None:
     port.close()
 
 
-def test_an_emulator_that_is_gone_is_an_error_of_the_device(address: DebugAddress) -> None:
+def test_an_emulator_that_is_gone_is_an_error_of_the_device(address):
     with pytest.raises(
         LineClosedError, match=r"QEMU's debug port does not answer: (No such file|Connection refused)"
     ) as caught:
@@ -98,7 +95,7 @@ TOOLS = {
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
+def asked(monkeypatch):
     """How often each kind of request went over QEMU's line."""
     kinds, decoder, write = Counter[int](), Decoder(), QemuLine.write
 
@@ -113,9 +110,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", TOOLS)
-def test_inputs_are_written_past_the_line(
-    board: str, asked: Counter[int], require_tool: Callable[..., None]
-) -> None:
+def test_inputs_are_written_past_the_line(board, asked, require_tool):
     require_tool(*TOOLS[board])
     samples = np.random.default_rng(5).integers(-128, 128, (SAMPLES, 1, 8, 8, 1), np.int8)
     found = deploy.run(digits(), samples, board=board).outputs
@@ -127,9 +122,7 @@ def test_inputs_are_written_past_the_line(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_with_a_trace_they_go_over_the_line_and_are_in_it(
-    tmp_path: Path, run_deploy: Callable[..., object], require_tool: Callable[..., None]
-) -> None:
+def test_with_a_trace_they_go_over_the_line_and_are_in_it(tmp_path, run_deploy, require_tool):
     require_tool(*TOOLS["mps2-an386"])
     trace = tmp_path / "trace"
     run_deploy("run", digits(), "--board", "mps2-an386", "--fill", "random", "--trace", trace)
@@ -147,9 +140,7 @@ def test_with_a_trace_they_go_over_the_line_and_are_in_it(
         ("nrf52840dk", "zephyr", "CMakeLists.txt", False),
     ],
 )
-def test_only_firmware_for_such_boards_tells_where_its_inputs_lie(
-    board: str, platform: str, file: str, does: bool, tiny: ProjectSource
-) -> None:
+def test_only_firmware_for_such_boards_tells_where_its_inputs_lie(board, platform, file, does, tiny):
     found = load_board(board)
     assert ("SOLDER_INPUT_ADDRESS" in platform_of(found, platform).files(tiny, found, App.RPC)[file]) == does
 

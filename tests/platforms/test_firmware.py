@@ -1,10 +1,8 @@
 """Firmware really built and really run: on every board, with every compiler, in every emulator."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,11 +45,10 @@ NEEDS = {
     "qemu-riscv32": ("tool", "qemu-system-riscv32"),
     "unicorn": ("package", "unicorn"),
 }
-Need = Callable[..., None]
 
 
 @pytest.fixture
-def need(require_tool: Need, require_package: Need) -> Need:
+def need(require_tool, require_package):
     """need("zig", "qemu"): skips by name where one is missing."""
 
     def check(*names: str) -> None:
@@ -79,7 +76,7 @@ class Builder:
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Builder:
+def build(tmp_path_factory):
     return Builder(tmp_path_factory.mktemp("projects"))
 
 
@@ -114,7 +111,7 @@ def instructions(firmware: Firmware, board: Board, runner: str) -> set[int]:
 
 @pytest.mark.cc
 @pytest.mark.parametrize("compiler", ["gcc", "clang", "zig"])
-def test_the_host_serves_the_model(tiny: ProjectSource, build: Builder, need: Need, compiler: str) -> None:
+def test_the_host_serves_the_model(tiny, build, need, compiler):
     need(compiler)
     board = load_board("host")
     assert run_once(build(tiny, board, compiler), board) == bytes([2, 3, 128, 0])
@@ -124,9 +121,7 @@ def test_the_host_serves_the_model(tiny: ProjectSource, build: Builder, need: Ne
 @pytest.mark.qemu
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
 @pytest.mark.parametrize("name", [*ARM_BOARDS, WITHOUT_CAUSES])
-def test_a_board_in_qemu_serves_the_model(
-    tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str
-) -> None:
+def test_a_board_in_qemu_serves_the_model(tiny, build, need, name, compiler):
     need(compiler, "qemu")
     board = load_board(name)
     assert run_once(build(tiny, board, compiler), board, "qemu") == bytes([2, 3, 128, 0])
@@ -135,9 +130,7 @@ def test_a_board_in_qemu_serves_the_model(
 @pytest.mark.arm
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
 @pytest.mark.parametrize("name", UNICORN_BOARDS)
-def test_a_board_in_unicorn_serves_the_model(
-    tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str
-) -> None:
+def test_a_board_in_unicorn_serves_the_model(tiny, build, need, name, compiler):
     need(compiler, "unicorn")
     board = load_board(name)
     assert run_once(build(tiny, board, compiler), board, "unicorn") == bytes([2, 3, 128, 0])
@@ -146,9 +139,7 @@ def test_a_board_in_unicorn_serves_the_model(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("compiler", ["riscv64-unknown-elf-gcc", "zig"])
-def test_a_risc_v_board_serves_the_model_and_counts_instructions(
-    tiny: ProjectSource, build: Builder, need: Need, compiler: str
-) -> None:
+def test_a_risc_v_board_serves_the_model_and_counts_instructions(tiny, build, need, compiler):
     need(compiler, "qemu-riscv32")
     board = load_board("qemu-riscv32")
     firmware = build(tiny, board, compiler)
@@ -162,9 +153,7 @@ def test_a_risc_v_board_serves_the_model_and_counts_instructions(
 @pytest.mark.qemu
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
 @pytest.mark.parametrize("name", ["mps2-an386", "mps2-an505"])
-def test_both_emulators_count_the_same_instructions(
-    tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str
-) -> None:
+def test_both_emulators_count_the_same_instructions(tiny, build, need, name, compiler):
     need(compiler, "qemu", "unicorn")
     board = load_board(name)
     firmware = build(tiny, board, compiler)
@@ -176,7 +165,7 @@ def test_both_emulators_count_the_same_instructions(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_profile_build_measures_layers(tiny: ProjectSource, build: Builder, need: Need) -> None:
+def test_a_profile_build_measures_layers(tiny, build, need):
     need("arm-none-eabi-gcc", "qemu")
     board = load_board("mps2-an386")
     with session(build(tiny, board, "arm-none-eabi-gcc", profile=True), board, "qemu") as device:
@@ -196,9 +185,7 @@ _SPIN = '{\n    for (uint32_t left = (uint32_t)in->x[0] << 23; left > 0; left--)
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize(("name", "compiler", "runner"), LONG_RUNS)
-def test_a_run_longer_than_its_counters_period_is_counted_whole(
-    tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str, runner: str
-) -> None:
+def test_a_run_longer_than_its_counters_period_is_counted_whole(tiny, build, need, name, compiler, runner):
     need(compiler, runner)
     board = load_board(name)
     text = tiny.sources["tiny.c"].replace("{", _SPIN, 1)
@@ -260,9 +247,7 @@ def crash(firmware: Firmware, board: Board, runner: str | None, how: int, cause:
 @pytest.mark.arm
 @pytest.mark.parametrize(("how", "cause"), CRASHES)
 @pytest.mark.parametrize(("name", "runner"), CRASH_BOARDS)
-def test_a_crash_on_a_board_comes_back_as_a_named_fault(
-    crashing: ProjectSource, build: Builder, need: Need, name: str, runner: str, how: int, cause: str
-) -> None:
+def test_a_crash_on_a_board_comes_back_as_a_named_fault(crashing, build, need, name, runner, how, cause):
     compiler = "riscv64-unknown-elf-gcc" if runner == "qemu-riscv32" else "arm-none-eabi-gcc"
     need(compiler, runner)
     board = load_board(name)
@@ -274,9 +259,7 @@ def test_a_crash_on_a_board_comes_back_as_a_named_fault(
 @pytest.mark.parametrize(
     ("how", "cause"), [(2, "stack overflow"), (3, "hard fault"), (4, "watchdog reset")]
 )  # and not 1: QEMU's nRF51 has something at that address
-def test_a_crash_without_a_cause_is_a_hard_fault_with_its_place(
-    crashing: ProjectSource, build: Builder, need: Need, how: int, cause: str
-) -> None:
+def test_a_crash_without_a_cause_is_a_hard_fault_with_its_place(crashing, build, need, how, cause):
     need("arm-none-eabi-gcc", "qemu")
     board = load_board(WITHOUT_CAUSES)
     crash(build(crashing, board, "arm-none-eabi-gcc"), board, "qemu", how, cause)
@@ -284,9 +267,7 @@ def test_a_crash_without_a_cause_is_a_hard_fault_with_its_place(
 
 @pytest.mark.cc
 @pytest.mark.parametrize(("how", "cause"), HOST_CRASHES)
-def test_a_crash_of_the_host_process_comes_back_as_a_named_fault(
-    crashing: ProjectSource, build: Builder, need: Need, how: int, cause: str
-) -> None:
+def test_a_crash_of_the_host_process_comes_back_as_a_named_fault(crashing, build, need, how, cause):
     need("gcc")
     board = load_board("host")
     crash(build(crashing, board, "gcc"), board, None, how, cause)
@@ -304,9 +285,7 @@ int32_t tiny_run("""
 
 
 @pytest.mark.cc
-def test_a_deadline_of_milliseconds_is_kept_on_the_host(
-    tiny: ProjectSource, build: Builder, need: Need
-) -> None:
+def test_a_deadline_of_milliseconds_is_kept_on_the_host(tiny, build, need):
     """By time that the process computes, so that no other program makes a run late."""
     need("gcc")
     text = tiny.sources["tiny.c"].replace("int32_t tiny_run(", _COMPUTES, 1)
@@ -350,9 +329,7 @@ STANDALONE = (
 @pytest.mark.cc
 @pytest.mark.arm
 @pytest.mark.parametrize(("name", "compiler", "runner"), STANDALONE)
-def test_a_standalone_program_prints_its_outputs_and_ends(
-    tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str, runner: str
-) -> None:
+def test_a_standalone_program_prints_its_outputs_and_ends(tiny, build, need, name, compiler, runner):
     need(compiler, *({runner} & NEEDS.keys()))
     board = load_board(name)
     out, end = printed(build(tiny, board, compiler, App.STANDALONE), board, runner)
@@ -361,9 +338,7 @@ def test_a_standalone_program_prints_its_outputs_and_ends(
 
 
 @pytest.mark.arm
-def test_a_standalone_program_reads_nothing_from_its_line(
-    tiny: ProjectSource, build: Builder, need: Need
-) -> None:
+def test_a_standalone_program_reads_nothing_from_its_line(tiny, build, need):
     need("arm-none-eabi-gcc")
     reading = {"solder_port_read", "solder_server_run", "solder_session_receive"}
     for app, expected in ((App.RPC, reading), (App.STANDALONE, set[str]())):
@@ -395,9 +370,7 @@ def renamed(tiny: ProjectSource, x: str, y: str) -> ProjectSource:
 @pytest.mark.parametrize(
     ("x", "y"), [("in", "out"), ("i", "error"), ("out", "i"), ("memset", "print_text"), ("row", "stream")]
 )
-def test_tensors_may_have_the_names_that_main_uses_itself(
-    tiny: ProjectSource, tmp_path: Path, need: Need, x: str, y: str
-) -> None:
+def test_tensors_may_have_the_names_that_main_uses_itself(tiny, tmp_path, need, x, y):
     need("gcc")
     board = load_board("host")
     firmware = Builder(tmp_path)(renamed(tiny, x, y), board, "gcc", App.STANDALONE)
@@ -406,9 +379,7 @@ def test_tensors_may_have_the_names_that_main_uses_itself(
 
 @pytest.mark.arm
 @pytest.mark.parametrize("runner", ["qemu", "unicorn"])
-def test_a_standalone_program_that_crashes_ends_with_status_70(
-    crashing: ProjectSource, build: Builder, need: Need, runner: str
-) -> None:
+def test_a_standalone_program_that_crashes_ends_with_status_70(crashing, build, need, runner):
     need("arm-none-eabi-gcc", runner)
     board = load_board("mps2-an386")
     firmware = build(crashing, board, "arm-none-eabi-gcc", App.STANDALONE)
@@ -428,9 +399,7 @@ WARNINGS += [("qemu-riscv32", name) for name in ("riscv64-unknown-elf-gcc", "zig
 @pytest.mark.arm
 @pytest.mark.parametrize("app", [App.RPC, App.STANDALONE])
 @pytest.mark.parametrize(("name", "compiler"), WARNINGS)
-def test_every_file_of_a_project_compiles_without_a_warning(
-    tiny: ProjectSource, tmp_path: Path, need: Need, name: str, compiler: str, app: App
-) -> None:
+def test_every_file_of_a_project_compiles_without_a_warning(tiny, tmp_path, need, name, compiler, app):
     need(compiler)
     board = load_board(name)
     platform_of(board).generate(tiny, tmp_path / "p", board, app)
@@ -445,9 +414,7 @@ def test_every_file_of_a_project_compiles_without_a_warning(
 @pytest.mark.cc
 @pytest.mark.arm
 @pytest.mark.parametrize(("name", "compiler"), [("host", "gcc"), ("mps2-an386", "arm-none-eabi-gcc")])
-def test_make_builds_the_same_program_without_solder(
-    tiny: ProjectSource, tmp_path: Path, need: Need, require_tool: Need, name: str, compiler: str
-) -> None:
+def test_make_builds_the_same_program_without_solder(tiny, tmp_path, need, require_tool, name, compiler):
     need(compiler)
     require_tool("make")
     board = load_board(name)
@@ -466,9 +433,7 @@ def test_make_builds_the_same_program_without_solder(
 
 @pytest.mark.arm
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
-def test_sizes_are_those_of_the_sections(
-    tiny: ProjectSource, build: Builder, need: Need, compiler: str
-) -> None:
+def test_sizes_are_those_of_the_sections(tiny, build, need, compiler):
     need(compiler)
     firmware = build(tiny, load_board("mps2-an386"), compiler)
     found = sizes(firmware.elf)
@@ -479,7 +444,7 @@ def test_sizes_are_those_of_the_sections(
 
 
 @pytest.mark.arm
-def test_gcc_reports_the_stack_of_each_function(tiny: ProjectSource, build: Builder, need: Need) -> None:
+def test_gcc_reports_the_stack_of_each_function(tiny, build, need):
     need("arm-none-eabi-gcc")
     firmware = build(tiny, load_board("mps2-an386"), "arm-none-eabi-gcc")
     usage = stack_usage(firmware.elf.parent)
@@ -487,7 +452,7 @@ def test_gcc_reports_the_stack_of_each_function(tiny: ProjectSource, build: Buil
 
 
 @pytest.mark.arm
-def test_an_address_outside_the_program_has_no_name(tiny: ProjectSource, build: Builder, need: Need) -> None:
+def test_an_address_outside_the_program_has_no_name(tiny, build, need):
     need("arm-none-eabi-gcc")
     firmware = build(tiny, load_board("mps2-an386"), "arm-none-eabi-gcc")
     assert function_at(firmware.elf, 0x9000_0000) == line_at(firmware.elf, 0x9000_0000) == ""

@@ -1,7 +1,5 @@
 """The exact command lines that write firmware to real boards; nothing is started and no board is needed."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -94,24 +92,22 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize(("name", "board", "settings", "where", "wanted"), COMMANDS)
-def test_a_runner_writes_with_this_command_line(
-    name: str, board: str, settings: dict[str, object], where: BoardSelector, wanted: str
-) -> None:
+def test_a_runner_writes_with_this_command_line(name, board, settings, where, wanted):
     (argv,) = flash_commands(name, ELF, with_runner(name, load_board(board), **settings), where)
     assert " ".join(argv) == wanted
 
 
-def test_every_flasher_but_the_copy_is_in_the_table_above() -> None:
+def test_every_flasher_but_the_copy_is_in_the_table_above():
     assert {name for name, *_ in COMMANDS} == set(FLASHERS) - {"uf2"}
 
 
-def test_a_target_in_a_pack_is_installed_before_it_is_used() -> None:
+def test_a_target_in_a_pack_is_installed_before_it_is_used():
     board = with_runner("pyocd", load_board("nrf54l15dk"), target="nrf54l", pack=True)
     install, _ = flash_commands("pyocd", ELF, board)
     assert install == ("pyocd", "pack", "install", "nrf54l")
 
 
-def test_uf2_is_copied_to_the_drive_of_the_boards_bootloader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uf2_is_copied_to_the_drive_of_the_boards_bootloader(monkeypatch):
     drives = [(Path("/media/A"), "RPI-RP2"), (Path("/media/B"), "nRF52840-SeeedXiao-v1")]
     monkeypatch.setattr("platforms.runners.uf2.drives", lambda: drives)
     (argv,) = flash_commands("uf2", ELF, with_runner("uf2", UNO, board_id="nRF52840-SeeedXiao"))
@@ -119,7 +115,7 @@ def test_uf2_is_copied_to_the_drive_of_the_boards_bootloader(monkeypatch: pytest
     assert argv[4:] == ("/p/build/zephyr/zephyr.uf2", "/media/B/NEW.UF2")
 
 
-def test_a_drive_that_is_not_there_is_reported_with_those_that_are() -> None:
+def test_a_drive_that_is_not_there_is_reported_with_those_that_are():
     refused(
         lambda: find_drive("RPI-RP2", [(Path("/media/B"), "SAMD51J19A")]),
         "RPI-RP2 bootloader drive mounted /media/B SAMD51J19A BOOTSEL start press",
@@ -127,7 +123,7 @@ def test_a_drive_that_is_not_there_is_reported_with_those_that_are() -> None:
     )
 
 
-def test_a_drives_board_id_is_read_from_its_info() -> None:
+def test_a_drives_board_id_is_read_from_its_info():
     assert board_id_of("UF2 Bootloader v3.0\nModel: Raspberry Pi RP2\nBoard-ID: RPI-RP2\n") == "RPI-RP2"
     assert board_id_of("") == ""
 
@@ -137,19 +133,19 @@ TWO = UsbPort("/dev/ttyACM1", 0x2341, 0x0043, "B2")
 OTHER = UsbPort("/dev/ttyUSB0", 0x0403, 0x6001, "C3")
 
 
-def test_the_only_board_with_the_boards_ids_is_taken() -> None:
+def test_the_only_board_with_the_boards_ids_is_taken():
     assert port_of(UNO, [OTHER, ONE], None) == "/dev/ttyACM0"
 
 
-def test_the_serial_number_chooses_among_equal_boards() -> None:
+def test_the_serial_number_chooses_among_equal_boards():
     assert port_of(UNO, [ONE, TWO], "B2") == "/dev/ttyACM1"
 
 
-def test_a_serial_number_is_enough_for_a_board_behind_another_adapter() -> None:
+def test_a_serial_number_is_enough_for_a_board_behind_another_adapter():
     assert port_of(UNO, [ONE, OTHER], "C3") == "/dev/ttyUSB0"
 
 
-def test_equal_boards_without_a_choice_are_listed() -> None:
+def test_equal_boards_without_a_choice_are_listed():
     refused(
         lambda: port_of(UNO, [ONE, TWO], None),
         "2 arduino-uno connected boards match /dev/ttyACM0 A1 serial number /dev/ttyACM1 B2 --serial "
@@ -158,7 +154,7 @@ def test_equal_boards_without_a_choice_are_listed() -> None:
     )
 
 
-def test_a_board_that_is_not_there_is_reported_with_the_ports_that_are() -> None:
+def test_a_board_that_is_not_there_is_reported_with_the_ports_that_are():
     refused(
         lambda: port_of(UNO, [OTHER], "Z9"),
         "arduino-uno Z9 serial port serial /dev/ttyUSB0 0403:6001 C3 number --port PORT",
@@ -167,13 +163,13 @@ def test_a_board_that_is_not_there_is_reported_with_the_ports_that_are() -> None
 
 
 @pytest.mark.parametrize("name", [*FLASHERS])
-def test_a_missing_program_says_where_to_get_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_program_says_where_to_get_it(name, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _program: None)
     said = runner_named(name).missing()
     assert name == "uf2" or (said.startswith("needs ") and said.endswith(")")) or "a Zephyr tree" in said
 
 
-def test_a_dry_run_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_needs_no_program(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _program: None)
     board = load_board("nucleo-f446re")
     with pytest.raises(ToolError):
@@ -185,6 +181,6 @@ def test_a_dry_run_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "board", [b for b in EVERY_BOARD if "arduino-cli" in b.runners], ids=lambda b: b.name
 )
-def test_every_arduino_board_has_an_upload_command(board: Board) -> None:
+def test_every_arduino_board_has_an_upload_command(board):
     (argv,) = flash_commands("arduino-cli", ELF, board, BoardSelector(port="P"))
     assert argv[3] == board.platforms["arduino"]["fqbn"]

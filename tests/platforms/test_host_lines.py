@@ -1,11 +1,9 @@
 """Firmware of this computer over everything that can be its line, and built by make in every way."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,7 +39,7 @@ def make(folder: Path, *words: str) -> str:
 
 
 @pytest.fixture
-def firmware(crashing: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]) -> Path:
+def firmware(crashing, tmp_path, require_tool):
     require_tool("make")
     make(project(crashing, tmp_path / "p"), "CC=gcc")
     return tmp_path / "p/build/firmware"
@@ -78,18 +76,18 @@ def assert_serves(line: Transport) -> None:
         session.close()
 
 
-def test_a_pipe_is_a_line(firmware: Path) -> None:
+def test_a_pipe_is_a_line(firmware):
     assert_serves(PipeTransport([str(firmware)]))
 
 
 @pytest.mark.usefixtures("pseudo_terminals")
-def test_a_pseudo_terminal_is_a_line_and_outlives_who_uses_it(firmware: Path) -> None:
+def test_a_pseudo_terminal_is_a_line_and_outlives_who_uses_it(firmware):
     with started(str(firmware), "--pty") as name:
         assert_serves(PtyTransport(Path(name)))
         assert_serves(PtyTransport(Path(name)))
 
 
-def test_tcp_is_a_line(firmware: Path) -> None:
+def test_tcp_is_a_line(firmware):
     with started(str(firmware), "--tcp", "0") as name:
         host, port = name.split(":")
         assert_serves(SocketTransport(host, int(port)))
@@ -111,7 +109,7 @@ class Interrupted(PtyTransport):
 
 
 @pytest.mark.usefixtures("pseudo_terminals")
-def test_ctrl_c_at_any_request_leaves_the_device_usable(firmware: Path) -> None:
+def test_ctrl_c_at_any_request_leaves_the_device_usable(firmware):
     with started(str(firmware), "--pty") as name:
         for request in range(1, 8):  # hello, describe three times, write, run, read
             session = Session(Interrupted(Path(name), request), DEADLINES)
@@ -123,12 +121,12 @@ def test_ctrl_c_at_any_request_leaves_the_device_usable(firmware: Path) -> None:
         session.close()
 
 
-def test_other_words_are_told_what_there_is(firmware: Path) -> None:
+def test_other_words_are_told_what_there_is(firmware):
     ended = subprocess.run((str(firmware), "--usb"), capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (2, f"usage: {firmware} [--pty | --tcp PORT]\n")
 
 
-def test_a_port_that_is_taken_is_reported(firmware: Path) -> None:
+def test_a_port_that_is_taken_is_reported(firmware):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         words = (str(firmware), "--tcp", port)
@@ -136,9 +134,7 @@ def test_a_port_that_is_taken_is_reported(firmware: Path) -> None:
     assert (ended.returncode, ended.stderr) == (1, f"cannot listen on port {port}: Address already in use\n")
 
 
-def test_make_with_another_compiler_builds_everything_again(
-    tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_make_with_another_compiler_builds_everything_again(tiny, tmp_path, require_tool):
     require_tool("clang", "make")
     folder = project(tiny, tmp_path / "p")
     assert "gcc" in make(folder, "CC=gcc")
@@ -148,9 +144,7 @@ def test_make_with_another_compiler_builds_everything_again(
     assert "@flags" not in make(folder, "CC=clang")
 
 
-def test_make_with_sanitizers_builds_firmware_that_serves(
-    tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_make_with_sanitizers_builds_firmware_that_serves(tiny, tmp_path, require_tool):
     require_tool("make")
     folder = project(tiny, tmp_path / "p")
     make(folder, "SANITIZE=1", "CC=gcc")
@@ -163,7 +157,7 @@ def test_make_with_sanitizers_builds_firmware_that_serves(
         session.close()
 
 
-def test_without_posix_the_host_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_posix_the_host_is_refused_with_the_way_out(monkeypatch):
     monkeypatch.delattr(os, "fork", raising=False)
     with pytest.raises(MissingToolError) as caught:
         PLATFORM.toolchain(load_board("host"))

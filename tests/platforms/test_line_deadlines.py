@@ -1,7 +1,5 @@
 """How long is waited for what: a program of this computer has as long as this computer needs."""
 
-from __future__ import annotations
-
 import pytest
 from fake_line import FakeTransport
 
@@ -18,13 +16,13 @@ def line(is_program: bool) -> FakeTransport:
     return fake
 
 
-def test_a_board_ends_a_run_itself_before_the_host_gives_up() -> None:
+def test_a_board_ends_a_run_itself_before_the_host_gives_up():
     deadlines = deadlines_for(line(is_program=False), load_board("nrf52840dk"), run_s=10.0)
     assert (deadlines.hello_s, deadlines.answer_s) == (10.0, 5.0)
     assert deadlines.device_run_s < deadlines.kept_run_s == deadlines.run_s == 10.0
 
 
-def test_a_program_is_waited_for_while_the_computer_is_busy() -> None:
+def test_a_program_is_waited_for_while_the_computer_is_busy():
     deadlines = deadlines_for(line(is_program=True), load_board("host"), run_s=10.0)
     assert min(deadlines.hello_s, deadlines.answer_s) >= 60.0
     assert deadlines.device_run_s == 10.0
@@ -59,7 +57,7 @@ class Busy(FakeTransport):
 _STATS = bytes(12)
 
 
-def test_a_program_that_is_slow_is_not_flooded_with_repetitions() -> None:
+def test_a_program_that_is_slow_is_not_flooded_with_repetitions():
     line = Busy()
     exchange = Exchange(line, deadlines_for(line, load_board("host")), line.clock, lambda _log: None)
     for sequence in range(1, 21):
@@ -68,7 +66,7 @@ def test_a_program_that_is_slow_is_not_flooded_with_repetitions() -> None:
     assert line.now_s == pytest.approx(60.0)
 
 
-def test_an_emulator_that_counts_instructions_has_a_clock_of_its_own() -> None:
+def test_an_emulator_that_counts_instructions_has_a_clock_of_its_own():
     board = load_board("mps2-an386")
     deadlines = deadlines_for(line(is_program=True), board, run_s=10.0)
     instructions = board.counter.instructions(round(deadlines.device_run_s * board.counter.hz))

@@ -1,10 +1,8 @@
 """Code loaded into running firmware: results, time, caches, and every way it can go wrong."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 from platforms.base import Firmware, platform_of
 from platforms.board_files import load_board
 from platforms.elf import image, symbols
-from platforms.project import App, ProjectSource
+from platforms.project import App
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError, RequestRefusedError
 from platforms.rpc.messages import Call, Code, Slot
@@ -83,7 +81,7 @@ def link(slot: Slot, board_name: str, folder: Path, factor: int = 2) -> tuple[by
 
 
 @pytest.fixture(scope="module")
-def firmware(tiny: ProjectSource, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Firmware]:
+def firmware(tiny, tmp_path_factory):
     root = tmp_path_factory.mktemp("projects")
 
     def build(name: str) -> Firmware:
@@ -108,13 +106,7 @@ def opened(name: str, runner: str | None, firmware: Firmware) -> Iterator[Sessio
 
 
 @pytest.fixture(params=BOARDS, ids="-".join)
-def bench(
-    request: pytest.FixtureRequest,
-    firmware: Callable[[str], Firmware],
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-    tmp_path: Path,
-) -> Iterator[Bench]:
+def bench(request, firmware, require_tool, require_package, tmp_path):
     name, runner = request.param
     require_tool(COMPILERS.get(name, "arm-none-eabi-gcc"))
     if runner in EMULATORS:
@@ -138,18 +130,18 @@ def assert_usable(bench: Bench) -> None:
     assert bench.result() == bytes(2 * x for x in X)
 
 
-def test_loaded_code_runs_and_is_timed(bench: Bench) -> None:
+def test_loaded_code_runs_and_is_timed(bench):
     assert bench.session.hello().capabilities & Capability.SLOT
     assert bench.slot.bytes > 100_000
     assert bench.slot.address % bench.slot.alignment == 0
     timing = bench.call("multiplies", number=10, repeat=40)
     assert bench.result() == bytes(2 * x for x in X)
-    assert len(timing.ticks) == 40  # type: ignore[attr-defined]
+    assert len(timing.ticks) == 40
     one = bench.call("multiplies", number=1, repeat=1)
-    assert 8 * one.net_ticks[0] < timing.net_ticks[0] < 12 * one.net_ticks[0]  # type: ignore[attr-defined]
+    assert 8 * one.net_ticks[0] < timing.net_ticks[0] < 12 * one.net_ticks[0]
 
 
-def test_the_next_code_in_the_same_place_is_what_runs_then(bench: Bench, tmp_path: Path) -> None:
+def test_the_next_code_in_the_same_place_is_what_runs_then(bench, tmp_path):
     board = load_board(bench.board)
     for factor in (2, 3, 7):
         data, entries = link(bench.slot, bench.board, tmp_path, factor)
@@ -169,7 +161,7 @@ FAULTS = (
 )
 
 
-def test_whatever_goes_wrong_is_named_and_the_board_is_back(bench: Bench) -> None:
+def test_whatever_goes_wrong_is_named_and_the_board_is_back(bench):
     variable = next(s.address for s in symbols(bench.firmware.elf) if s.name == "solder_arena")
     for name, fault in FAULTS:
         bench.place(variable)
@@ -181,7 +173,7 @@ def test_whatever_goes_wrong_is_named_and_the_board_is_back(bench: Bench) -> Non
         assert_usable(bench)
 
 
-def test_code_that_returns_an_error_or_destroys_itself_is_refused(bench: Bench) -> None:
+def test_code_that_returns_an_error_or_destroys_itself_is_refused(bench):
     with pytest.raises(RequestRefusedError, match="loaded code returned an error") as failed:
         bench.call("fails")
     assert failed.value.where.endswith("CODE_FAILED -7")
@@ -191,7 +183,7 @@ def test_code_that_returns_an_error_or_destroys_itself_is_refused(bench: Bench) 
     assert_usable(bench)
 
 
-def test_places_outside_the_slot_are_refused(bench: Bench) -> None:
+def test_places_outside_the_slot_are_refused(bench):
     size = bench.slot.bytes
     code = bench.session.place_code(bench.slot, bench.image)
     for talk in (
@@ -211,8 +203,8 @@ REFUSED = "the firmware takes no code over the line: it was not made to, or has 
 
 @pytest.mark.parametrize(("name", "compiler"), [("host", "gcc"), ("mps2-an386", "arm-none-eabi-gcc")])
 def test_firmware_takes_code_only_where_that_was_asked_for_when_it_was_made(
-    tiny: ProjectSource, name: str, compiler: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+    tiny, name, compiler, require_tool, tmp_path
+):
     """Anyone who reaches the line could run any program on the board."""
     require_tool(compiler, *(["qemu-system-arm"] if name != "host" else []))
     board = load_board(name)
@@ -242,12 +234,8 @@ RETURN = 0x20020000
     ("board_name", "has_caches"), [("mps2-an500", True), ("mps2-an500", False), ("mps2-an386", False)]
 )
 def test_every_line_of_the_code_is_cleaned_before_the_instructions_are_forgotten(
-    board_name: str,
-    has_caches: bool,
-    tiny: ProjectSource,
-    require_package: Callable[..., None],
-    tmp_path: Path,
-) -> None:
+    board_name, has_caches, tiny, require_package, tmp_path
+):
     require_package("unicorn")
     board = load_board(board_name)
     platform = platform_of(board)

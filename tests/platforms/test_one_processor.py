@@ -1,7 +1,5 @@
 """An emulator that counts is kept on one processor: its threads hand every byte to one another."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator
@@ -18,7 +16,7 @@ ALL = os.sched_getaffinity(0) if sys.platform == "linux" else set()
 
 
 @pytest.fixture(autouse=True)
-def _no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_others(monkeypatch):
     """Lines that other tests have open count for no test here."""
     monkeypatch.setattr(one_processor, "_kept", {})
 
@@ -33,7 +31,7 @@ def emulator(*more: str) -> Iterator[set[int]]:
         line.close()
 
 
-def test_each_is_on_a_processor_of_its_own_as_far_as_there_are_any() -> None:
+def test_each_is_on_a_processor_of_its_own_as_far_as_there_are_any():
     with emulator("-icount", "shift=3") as one, emulator("-icount", "shift=3") as other:
         assert len(one) == len(other) == 1
         assert len(one | other) == min(len(ALL), 2)
@@ -41,12 +39,12 @@ def test_each_is_on_a_processor_of_its_own_as_far_as_there_are_any() -> None:
             assert third <= ALL
 
 
-def test_one_that_has_ended_leaves_its_processor_to_others() -> None:
+def test_one_that_has_ended_leaves_its_processor_to_others():
     with emulator("-icount", "shift=3") as first, emulator("-icount", "shift=3"):
         assert set(one_processor._kept.values()) >= first
     assert one_processor._kept == {}
 
 
-def test_one_that_does_not_count_has_a_thread_for_each_core_and_stays_free() -> None:
+def test_one_that_does_not_count_has_a_thread_for_each_core_and_stays_free():
     with emulator() as processors:
         assert processors == ALL

@@ -1,23 +1,18 @@
 """deploy compile -o FOLDER: plain sources that build without Solder, with a test program that is right."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from error_facts import require_facts
 from tiny_models import TINY
 
-Run = Callable[..., Any]
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 SHARED = ("tflm_hello_world_f32", "mww_vad_v2_int8", "ml_text_class_f32", "coral_split_concat_uint8")
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     path = tmp_path / "tiny.tflite"
     path.write_bytes(TINY["classifier"]())
     return path
@@ -34,9 +29,7 @@ def right_there(folder: Path, name: str) -> None:
 
 @pytest.mark.cc
 @pytest.mark.parametrize("more", [(), ("--stream",), ("--io", "caller"), ("--optimize", "ram")])
-def test_the_folder_builds_without_solder(
-    more: tuple[str, ...], model: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_the_folder_builds_without_solder(more, model, tmp_path, run_deploy):
     outcome = run_deploy("compile", model, "--board", "host", "-o", tmp_path / "mine", *more)
     assert outcome.status == 0, outcome.err
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {
@@ -53,9 +46,7 @@ def test_the_folder_builds_without_solder(
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", SHARED)
-def test_floats_states_and_several_outputs(
-    name: str, shared_dir: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_floats_states_and_several_outputs(name, shared_dir, tmp_path, run_deploy):
     path = tmp_path / "m.tflite"
     path.write_bytes((shared_dir / "models" / name / "model.tflite").read_bytes())
     outcome = run_deploy("compile", path, "--board", "host", "-o", tmp_path / "mine")
@@ -64,7 +55,7 @@ def test_floats_states_and_several_outputs(
 
 
 @pytest.mark.cc
-def test_a_wrong_output_is_noticed(model: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_a_wrong_output_is_noticed(model, tmp_path, run_deploy):
     run_deploy("compile", model, "--board", "host", "-o", tmp_path / "mine")
     test = tmp_path / "mine" / "test_tiny.c"
     test.write_text(test.read_text().replace("made_up() >> 24", "made_up() >> 25"))
@@ -74,9 +65,7 @@ def test_a_wrong_output_is_noticed(model: Path, tmp_path: Path, run_deploy: Run)
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_cmake_builds_and_tests_it(
-    model: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
+def test_cmake_builds_and_tests_it(model, tmp_path, run_deploy, require_tool):
     require_tool("cmake", "ctest")
     run_deploy("compile", model, "--board", "host", "-o", tmp_path / "mine")
     for argv in (
@@ -88,7 +77,7 @@ def test_cmake_builds_and_tests_it(
 
 
 @pytest.mark.arm
-def test_the_readme_has_the_options_of_the_board(model: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_the_readme_has_the_options_of_the_board(model, tmp_path, run_deploy):
     folder = tmp_path / "mine"
     run_deploy("compile", model, "--board", "mps2-an386", "-o", folder)
     readme = (folder / "README.md").read_text()
@@ -98,9 +87,7 @@ def test_the_readme_has_the_options_of_the_board(model: Path, tmp_path: Path, ru
     assert max(map(len, readme.splitlines())) <= 120
 
 
-def test_a_folder_is_written_again_but_nothing_of_others_is_lost(
-    model: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_a_folder_is_written_again_but_nothing_of_others_is_lost(model, tmp_path, run_deploy):
     words = ("compile", model, "--board", "host", "-o")
     assert run_deploy(*words, tmp_path / "mine").status == 0
     (tmp_path / "mine" / "notes.txt").write_text("mine")
@@ -114,7 +101,7 @@ def test_a_folder_is_written_again_but_nothing_of_others_is_lost(
     assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["main.c"]
 
 
-def test_a_name_of_something_else_is_refused(model: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_a_name_of_something_else_is_refused(model, tmp_path, run_deploy):
     """It would be a tar under the name of a zip."""
     outcome = run_deploy("compile", model, "--board", "host", "-o", tmp_path / "a.zip")
     require_facts(outcome.err, f"compiled model written {tmp_path}/a.zip {tmp_path}/a.tar {tmp_path}/a")

@@ -1,9 +1,7 @@
 """A model as a library of this process: run, refused inputs, memory that is not the model's."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +31,7 @@ def built(require_tool: Callable[..., None], directory: Path, **changes: str) ->
 
 
 @pytest.mark.cc
-def test_a_model_runs_in_this_process(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_a_model_runs_in_this_process(require_tool, tmp_path):
     model = built(require_tool, tmp_path)
     made = model.run({"x": X})
     assert {name: y.tolist() for name, y in made.items()} == {"y": [[2, -127, 127, 1]]}
@@ -42,7 +40,7 @@ def test_a_model_runs_in_this_process(require_tool: Callable[..., None], tmp_pat
 
 
 @pytest.mark.cc
-def test_outputs_are_the_callers_own(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_outputs_are_the_callers_own(require_tool, tmp_path):
     model = built(require_tool, tmp_path)
     first = model.run({"x": X})["y"]
     model.run({"x": X * 0})
@@ -50,7 +48,7 @@ def test_outputs_are_the_callers_own(require_tool: Callable[..., None], tmp_path
 
 
 @pytest.mark.cc
-def test_the_arena_may_hold_anything_before_a_run(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_the_arena_may_hold_anything_before_a_run(require_tool, tmp_path):
     model = built(require_tool, tmp_path)
     model.arenas[0][:] = 0xA5
     assert model.run({"x": X})["y"].tolist() == [[2, -127, 127, 1]]
@@ -58,9 +56,7 @@ def test_the_arena_may_hold_anything_before_a_run(require_tool: Callable[..., No
 
 
 @pytest.mark.cc
-def test_a_library_built_again_in_its_folder_is_the_new_one(
-    require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_a_library_built_again_in_its_folder_is_the_new_one(require_tool, tmp_path):
     built(require_tool, tmp_path)
     other = tiny_files()["tiny.c"].replace("tiny_add[i])", "tiny_add[i] + 1)")
     assert built(require_tool, tmp_path, tiny_dot_c=other).run({"x": X // 2})["y"].tolist() == [
@@ -78,9 +74,7 @@ def test_a_library_built_again_in_its_folder_is_the_new_one(
         ({"x": X.astype(np.int16)}, 'error: input "x" is int16[1, 4], the model needs int8[1, 4]'),
     ],
 )
-def test_wrong_inputs_are_refused(
-    inputs: Mapping[str, np.ndarray], says: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_wrong_inputs_are_refused(inputs, says, require_tool, tmp_path):
     model = built(require_tool, tmp_path)
     with pytest.raises(InputError) as refused:
         model.run(inputs)
@@ -89,9 +83,7 @@ def test_wrong_inputs_are_refused(
 
 @pytest.mark.cc
 @pytest.mark.parametrize("place", ["-1", "TINY_ARENA_BYTES"])
-def test_writing_outside_the_arena_is_noticed(
-    place: str, require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_writing_outside_the_arena_is_noticed(place, require_tool, tmp_path):
     source = tiny_files()["tiny.c"]
     stray = re.sub(r"return 0;", f"((uint8_t *)arena)[{place}] = 0; return 0;", source)
     assert stray != source
@@ -101,16 +93,14 @@ def test_writing_outside_the_arena_is_noticed(
 
 
 @pytest.mark.cc
-def test_an_error_of_the_model_is_raised(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_an_error_of_the_model_is_raised(require_tool, tmp_path):
     failing = re.sub(r"return 0;", "return 2;", tiny_files()["tiny.c"])
     with pytest.raises(RuntimeError, match=r"^tiny_run failed with error 2$"):
         built(require_tool, tmp_path, tiny_dot_c=failing).run({"x": X})
 
 
 @pytest.mark.cc
-def test_c_that_does_not_compile_is_shown_with_the_command(
-    require_tool: Callable[..., None], tmp_path: Path
-) -> None:
+def test_c_that_does_not_compile_is_shown_with_the_command(require_tool, tmp_path):
     with pytest.raises(ToolError) as failed:
         built(require_tool, tmp_path, tiny_dot_c="#error no good\n")
     assert str(failed.value).startswith("error: the compiler failed with exit status 1\n")
@@ -118,7 +108,7 @@ def test_c_that_does_not_compile_is_shown_with_the_command(
     assert "#error no good" in str(failed.value)
 
 
-def test_the_compilers_arguments() -> None:
+def test_the_compilers_arguments():
     gcc = Toolchain("gcc", "gcc", ("gcc",), "gcc 12")
     zig = Toolchain("zig", "zig", ("python", "-m", "ziglang", "cc"), "zig 0.14")
     common = ("-std=c99", "-O2", "-fPIC")
@@ -134,11 +124,11 @@ def test_the_compilers_arguments() -> None:
     ]
 
 
-def test_the_model_is_named_by_its_files() -> None:
+def test_the_model_is_named_by_its_files():
     assert model_name({"kws.c": "", "kws.h": "", "kws_describe.c": "", "kws_weights.c": ""}) == "kws"
 
 
-def test_element_types_have_the_numbers_of_the_header(repo_root: Path) -> None:
+def test_element_types_have_the_numbers_of_the_header(repo_root):
     header = (repo_root / "project_templates" / "common" / "solder_model.h").read_text()
     numbers = {DType[name]: int(value) for name, value in re.findall(r"SOLDER_(\w+) = (\d+)", header)}
     assert numbers == {dtype: number for number, dtype in ELEMENT_TYPES.items()}

@@ -1,9 +1,7 @@
 """Flash, RAM and stack of firmware: what is said of fitting is what a build takes."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,18 +52,14 @@ def float_classifier() -> onnx.ModelProto:
 @pytest.mark.slow
 @pytest.mark.arm
 @pytest.mark.parametrize("name", BOARDS)
-def test_what_is_stated_of_a_board_is_what_a_build_makes(
-    name: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_what_is_stated_of_a_board_is_what_a_build_makes(name, tmp_path, require_tool):
     require_tool(*COMPILERS)
     require_near(stated_and_built(BOARDS[name], DIGITS, tmp_path / "p"))
 
 
 @pytest.mark.arm
 @pytest.mark.parametrize("name", ["nucleo-f446re", "qemu-microbit", "qemu-riscv32-vectors"])
-def test_the_c_library_of_a_float_model_takes_what_is_stated(
-    name: str, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_the_c_library_of_a_float_model_takes_what_is_stated(name, tmp_path, require_tool):
     """Without the library's state for files and streams, which functions of floats would bring along."""
     require_tool(*COMPILERS)
     model = tmp_path / "float.onnx"
@@ -75,14 +69,14 @@ def test_the_c_library_of_a_float_model_takes_what_is_stated(
 
 
 @pytest.mark.arm
-def test_firmware_for_16_kib_is_built_where_it_is_said_to_fit(tmp_path: Path) -> None:
+def test_firmware_for_16_kib_is_built_where_it_is_said_to_fit(tmp_path):
     board = BOARDS["qemu-microbit"]
     found = stated_and_built(board, DIGITS, tmp_path / "p")
     assert found["ram"].built <= board.target.ram_bytes
     require_near(found)
 
 
-def test_memory_is_left_for_the_firmware() -> None:
+def test_memory_is_left_for_the_firmware():
     """The model alone would fit; with the server it does not, and each part is named."""
     board = load_board("qemu-microbit")
     regions = tuple(replace(r, bytes=3800) if r.role == "ram" else r for r in board.regions)
@@ -101,9 +95,7 @@ STACK_BYTES = 40_000
 
 
 @pytest.mark.cc
-def test_more_stack_is_more_ram_and_no_more_flash(
-    tiny: ProjectSource, tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_more_stack_is_more_ram_and_no_more_flash(tiny, tmp_path, require_package):
     require_package("ziglang")
     board = load_board("mps2-an386")
 
@@ -156,7 +148,7 @@ FLAGS = ("-O1", "-ffunction-sections", "-fdata-sections", "-fstack-usage", "-fno
 
 
 @pytest.fixture(scope="module")
-def objects(require_tool: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def objects(require_tool, tmp_path_factory):
     require_tool("gcc")
     folder = tmp_path_factory.mktemp("objects")
     (folder / "p.c").write_text(PROGRAM)
@@ -171,7 +163,7 @@ def depth(objects: Path, entry: str) -> StackDepth:
 
 
 @pytest.mark.cc
-def test_the_depth_is_that_of_the_deepest_calls(objects: Path) -> None:
+def test_the_depth_is_that_of_the_deepest_calls(objects):
     usage = stack_usage(objects)
     found = depth(objects, "entry")
     assert found == StackDepth(usage["entry"] + usage["thick"], ("entry", "thick"), ())
@@ -179,25 +171,25 @@ def test_the_depth_is_that_of_the_deepest_calls(objects: Path) -> None:
 
 
 @pytest.mark.cc
-def test_a_function_whose_address_is_taken_counts_as_called(objects: Path) -> None:
+def test_a_function_whose_address_is_taken_counts_as_called(objects):
     assert depth(objects, "calls_pick").calls == ("calls_pick", "pick", "thick")
 
 
 @pytest.mark.cc
-def test_a_library_function_is_named_and_reckoned(objects: Path) -> None:
+def test_a_library_function_is_named_and_reckoned(objects):
     found = depth(objects, "clears")
     assert found.library == ("memset",)
     assert found.bytes == stack_usage(objects)["clears"] + LIBRARY_BYTES
 
 
 @pytest.mark.cc
-def test_functions_that_call_each_other_have_no_bound(objects: Path) -> None:
+def test_functions_that_call_each_other_have_no_bound(objects):
     with pytest.raises(ToolError, match="parity > even > odd > even is recursive"):
         stack_depth(objects, "parity")
 
 
 @pytest.mark.cc
-def test_functions_of_equal_names_in_two_models_are_told_apart(tmp_path: Path) -> None:
+def test_functions_of_equal_names_in_two_models_are_told_apart(tmp_path):
     """Each model of a firmware has a layer_0; the deeper one is not a concern of the other model."""
     for model, room in (("thin", 10), ("thick", 200)):
         text = PROGRAM_OF_TWO.replace("MODEL", model).replace("ROOM", str(room))
@@ -208,7 +200,7 @@ def test_functions_of_equal_names_in_two_models_are_told_apart(tmp_path: Path) -
     assert thick.bytes - thin.bytes >= 680
 
 
-def test_nothing_is_known_of_a_function_that_no_compiler_reported(tmp_path: Path) -> None:
+def test_nothing_is_known_of_a_function_that_no_compiler_reported(tmp_path):
     assert stack_depth(tmp_path, "entry") is None
 
 
@@ -216,9 +208,7 @@ def test_nothing_is_known_of_a_function_that_no_compiler_reported(tmp_path: Path
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEVEN)
-def test_a_run_on_a_cortex_m4_takes_less_than_a_kilobyte_and_no_more_than_said(
-    name: str, shared_dir: Path
-) -> None:
+def test_a_run_on_a_cortex_m4_takes_less_than_a_kilobyte_and_no_more_than_said(name, shared_dir):
     board = load_board("mps2-an386")
     path = shared_dir / "models" / name / "model.tflite"
     model = compile_job(read_job(path, board.target, CompileOptions(Optimize.RAM)))

@@ -1,7 +1,5 @@
 """C as others compile it: --dialect strict with any flags, runtime headers in C++ programs."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable, Sequence
@@ -52,23 +50,21 @@ def built(folder: Path, argv: Sequence[str]) -> Path:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHARED)
-def test_any_flags_of_any_compiler_give_the_same_bits(
-    name: str, shared_dir: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
-) -> None:
+def test_any_flags_of_any_compiler_give_the_same_bits(name, shared_dir, tmp_path, run_deploy, require_tool):
     require_tool("clang")
     model = (shared_dir / "models" / name / "model.tflite").read_bytes()
     require_same(made_folder(name, model, tmp_path, run_deploy), name)
 
 
 @pytest.mark.parametrize("name", ["classifier", "depthwise", "residual"])
-def test_nothing_beyond_the_standard_is_left(name: str, tmp_path: Path, run_deploy: Run) -> None:
+def test_nothing_beyond_the_standard_is_left(name, tmp_path, run_deploy):
     folder = made_folder(name, TINY[name](), tmp_path, run_deploy)
     for path in (path for path in folder.iterdir() if path.suffix in (".c", ".h")):
         assert BEYOND.search(GUARDED.sub("", path.read_text())) is None, path.name
 
 
 @pytest.mark.cc
-def test_constants_without_end_are_macros_of_the_standard_library() -> None:
+def test_constants_without_end_are_macros_of_the_standard_library():
     g = deploy.graph("endless")
     weights = np.asarray([np.inf, -np.inf, np.nan, 1], np.float32)
     g.output(g.input("x", (4,)) + weights, "sum")
@@ -93,9 +89,7 @@ def test_constants_without_end_are_macros_of_the_standard_library() -> None:
         ),
     ],
 )
-def test_what_standard_c_cannot_say_is_refused(
-    more: tuple[str, ...], says: str, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_what_standard_c_cannot_say_is_refused(more, says, tmp_path, run_deploy):
     path = tmp_path / "tiny.tflite"
     path.write_bytes(TINY["dense"]())
     outcome = run_deploy("compile", path, *more, "--dialect", "strict", "-o", tmp_path / "tiny.tar")
@@ -121,7 +115,7 @@ def runtime_headers(repo_root: Path) -> list[Path]:
     return [header for folder in folders for header in sorted(folder.glob("*.h")) if functions(header)]
 
 
-def test_the_headers_with_functions_are_found(repo_root: Path) -> None:
+def test_the_headers_with_functions_are_found(repo_root):
     names = {header.name: functions(header) for header in runtime_headers(repo_root)}
     assert "solder_port_read" in names["solder_port.h"]
     assert "solder_server_run" in names["solder_server.h"]
@@ -129,9 +123,7 @@ def test_the_headers_with_functions_are_found(repo_root: Path) -> None:
 
 
 @pytest.mark.cc
-def test_functions_have_the_names_that_c_gives_them(
-    repo_root: Path, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_functions_have_the_names_that_c_gives_them(repo_root, tmp_path, require_tool):
     require_tool("g++")
     (tmp_path / "app.h").write_text(
         "#include <stddef.h>\n#include <stdint.h>\ntypedef int8_t app_element;\n"

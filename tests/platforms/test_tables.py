@@ -42,12 +42,12 @@ pytestmark = pytest.mark.cc
 
 
 @pytest.fixture(scope="module")
-def digits() -> Compiled:
+def digits():
     return deploy.compile(DIGITS, board="host", tables=True)
 
 
 @pytest.fixture(scope="module")
-def fuzz(digits: Compiled, repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+def fuzz(digits, repo_root, tmp_path_factory):
     """fuzz(...) runs that many tables, changed from a seed on, and gives what was counted."""
     folder, runtime = tmp_path_factory.mktemp("fuzz"), repo_root / "project_templates" / "common"
     for name, text in digits.model.sources.items():
@@ -81,18 +81,14 @@ def table_of(compiled: Compiled) -> bytes:
     return table.data
 
 
-def test_no_number_of_a_table_makes_a_run_leave_its_memory(
-    digits: Compiled, fuzz: Callable[..., str]
-) -> None:
+def test_no_number_of_a_table_makes_a_run_leave_its_memory(digits, fuzz):
     counts = re.findall(r"\d+", fuzz(table_of(digits), TABLES, 1))
     ran, lacked, refused, _ = map(int, counts)
     assert ran + lacked + refused == TABLES
     assert min(ran, lacked, refused) > TABLES // 20  # each of them is met often
 
 
-def test_a_table_is_taken_as_it_was_made_and_refused_with_another_kernel(
-    digits: Compiled, fuzz: Callable[..., str]
-) -> None:
+def test_a_table_is_taken_as_it_was_made_and_refused_with_another_kernel(digits, fuzz):
     table = table_of(digits)
     assert fuzz(table, 1, 1).startswith("1 ran, 0 lacked a kernel, 0 were refused")
     other = bytearray(table)
@@ -100,7 +96,7 @@ def test_a_table_is_taken_as_it_was_made_and_refused_with_another_kernel(
     assert fuzz(bytes(other), 1, 1).startswith("0 ran, 1 lacked a kernel, 0 were refused")
 
 
-def test_what_a_kernel_may_reach_is_held_to_the_byte(digits: Compiled, fuzz: Callable[..., str]) -> None:
+def test_what_a_kernel_may_reach_is_held_to_the_byte(digits, fuzz):
     """Each offset into the arena is moved to its very end: the kernels there no longer fit."""
     table, (arena,) = table_of(digits), digits.artifact.facts.line_arenas
     head = struct.unpack_from("<8s9HH3I", table)
@@ -120,15 +116,13 @@ def test_what_a_kernel_may_reach_is_held_to_the_byte(digits: Compiled, fuzz: Cal
 
 @pytest.mark.parametrize("goal", [Optimize.SPEED, Optimize.RAM], ids=["speed", "ram"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_table_computes_what_the_reference_does(
-    name: str, goal: Optimize, repo_root: Path, tmp_path: Path
-) -> None:
+def test_a_table_computes_what_the_reference_does(name, goal, repo_root, tmp_path):
     graph = read_tflite(MODELS[name](), f"{name}.tflite", "tflm")
     _equals_the_reference(graph, goal, repo_root, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["planes", "planes_of_odd_rows", "shown_twice"])
-def test_a_table_fills_planes_and_shows_views(name: str, repo_root: Path, tmp_path: Path) -> None:
+def test_a_table_fills_planes_and_shows_views(name, repo_root, tmp_path):
     model = _equals_the_reference(SHOWN[name](), Optimize.RAM, repo_root, tmp_path)
     assert any(layer.kernel == "spread" for layer in model.layers) == (name in IN_PLANES)
 

@@ -1,8 +1,5 @@
 """Choosing a platform, a compiler and a runner, and their command lines; nothing is started."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -41,7 +38,7 @@ FLAGS = (
 
 
 @pytest.fixture
-def machine_with(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def machine_with(monkeypatch):
     """machine_with("gcc", ...): only these compilers are there."""
     monkeypatch.delenv(toolchains.PREFER_VARIABLE, raising=False)
 
@@ -56,59 +53,54 @@ def machine_with(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize(("board", "family", "flags"), FLAGS)
-def test_options_for_a_core_are_spelled_as_the_compiler_wants(board: str, family: str, flags: str) -> None:
+def test_options_for_a_core_are_spelled_as_the_compiler_wants(board, family, flags):
     assert " ".join(cpu_flags(load_board(board).target, family)) == flags
 
 
-def test_a_core_without_dsp_is_compiled_without_it() -> None:
+def test_a_core_without_dsp_is_compiled_without_it():
     target = Target("cortex-m33", frozenset({Feature.UNALIGNED}))
     assert cpu_flags(target, "gcc") == ("-mthumb", "-mcpu=cortex-m33+nodsp", "-mfloat-abi=soft")
     assert cpu_flags(target, "zig") == ("-target", "thumb-freestanding-eabi", "-mcpu=cortex_m33")
 
 
-def test_a_core_without_options_of_a_compiler_is_reported() -> None:
+def test_a_core_without_options_of_a_compiler_is_reported():
     refused(
         lambda: cpu_flags(Target("avr"), "clang"), "options known compilers boards/core/avr.toml", ToolError
     )
 
 
 @pytest.mark.parametrize("core", ["avr", "xtensa-lx7"])
-def test_no_compiler_of_another_machine_is_taken_for_a_core(
-    core: str, machine_with: Callable[..., None]
-) -> None:
+def test_no_compiler_of_another_machine_is_taken_for_a_core(core, machine_with):
     machine_with("arm-none-eabi-gcc", "zig", "gcc", "clang", "riscv64-unknown-elf-gcc")
     refused(
         lambda: find_toolchain(Target(core)), f"C {core} compiler called directly board platform", ToolError
     )
 
 
-def test_the_systems_compiler_goes_before_zig(machine_with: Callable[..., None]) -> None:
+def test_the_systems_compiler_goes_before_zig(machine_with):
     machine_with("arm-none-eabi-gcc", "zig", "gcc")
     assert find_toolchain(M4).name == "arm-none-eabi-gcc"
     assert find_toolchain(HOST).name == "gcc"
 
 
-def test_zig_serves_where_nothing_else_is(machine_with: Callable[..., None]) -> None:
+def test_zig_serves_where_nothing_else_is(machine_with):
     machine_with("zig")
     assert find_toolchain(M4).name == find_toolchain(HOST).name == "zig"
 
 
-def test_the_preferred_compiler_goes_before_all(machine_with: Callable[..., None]) -> None:
+def test_the_preferred_compiler_goes_before_all(machine_with):
     machine_with("arm-none-eabi-gcc", "zig")
     assert find_toolchain(M4, prefer="zig").name == "zig"
 
 
-def test_the_environment_names_a_preference_where_it_fits(
-    machine_with: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_environment_names_a_preference_where_it_fits(machine_with, monkeypatch):
     machine_with("arm-none-eabi-gcc", "zig", "gcc", "clang")
     monkeypatch.setenv("SOLDER_TOOLCHAIN", "clang")
     assert find_toolchain(HOST).name == "clang"
     assert find_toolchain(M4).name == "arm-none-eabi-gcc"
 
 
-def test_no_compiler_at_all_is_reported_with_the_way_out(machine_with: Callable[..., None]) -> None:
+def test_no_compiler_at_all_is_reported_with_the_way_out(machine_with):
     machine_with("gcc")
     refused(
         lambda: find_toolchain(M4),
@@ -118,7 +110,7 @@ def test_no_compiler_at_all_is_reported_with_the_way_out(machine_with: Callable[
     )
 
 
-def test_an_unknown_preference_is_reported(machine_with: Callable[..., None]) -> None:
+def test_an_unknown_preference_is_reported(machine_with):
     machine_with("zig")
     refused(
         lambda: find_toolchain(M4, prefer="arm-none-eabi-gc"),
@@ -127,9 +119,7 @@ def test_an_unknown_preference_is_reported(machine_with: Callable[..., None]) ->
     )
 
 
-def test_zig_of_a_package_is_started_without_a_python_each_time(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_zig_of_a_package_is_started_without_a_python_each_time(monkeypatch, tmp_path):
     zig = next(known for known in toolchains._CANDIDATES if known.name == "zig")
     package = ModuleSpec("ziglang", None, origin=str(tmp_path / "__init__.py"))
     monkeypatch.setattr(toolchains, "find_spec", lambda name: package)
@@ -140,7 +130,7 @@ def test_zig_of_a_package_is_started_without_a_python_each_time(
     assert toolchains._start(zig) is None
 
 
-def test_gcc_is_not_asked_for_what_its_header_lacks() -> None:
+def test_gcc_is_not_asked_for_what_its_header_lacks():
     target = load_board("qemu-riscv32-vectors").target
     assert [name for name, _ in compilers_of(target)] == ["zig"]
     with pytest.raises(ToolError, match="known for rv32imac-zve32x: zig"):
@@ -152,25 +142,25 @@ AN386 = load_board("mps2-an386")
 
 
 @pytest.fixture
-def without(monkeypatch: pytest.MonkeyPatch) -> None:
+def without(monkeypatch):
     """A machine with neither emulator."""
     monkeypatch.setattr(qemu, "missing", lambda: "needs qemu-system-arm")
     monkeypatch.setattr(unicorn_runner, "missing", lambda: "needs unicorn")
 
 
-def test_qemu_counts_instructions_and_has_the_uart_on_its_stdio() -> None:
+def test_qemu_counts_instructions_and_has_the_uart_on_its_stdio():
     assert " ".join(qemu.argv(ELF, AN386)) == (
         "qemu-system-arm -M mps2-an386 -nographic -monitor none -serial stdio "
         "-semihosting-config enable=on,target=native -icount shift=8 -kernel /p/build/firmware.elf"
     )
 
 
-def test_qemu_runs_freely_where_no_time_per_instruction_is_given() -> None:
+def test_qemu_runs_freely_where_no_time_per_instruction_is_given():
     board = replace(AN386, own_counter=replace(AN386.counter, instruction_ns=None))
     assert "-icount" not in qemu.argv(ELF, board)
 
 
-def test_the_unicorn_process_is_told_the_boards_facts() -> None:
+def test_the_unicorn_process_is_told_the_boards_facts():
     assert unicorn_runner.argv(ELF, AN386) == (
         *module_argv("platforms.runners.unicorn_machine"),
         str(ELF.resolve()),
@@ -184,16 +174,16 @@ def test_the_unicorn_process_is_told_the_boards_facts() -> None:
     )
 
 
-def test_the_host_runs_its_program_by_its_whole_path() -> None:
+def test_the_host_runs_its_program_by_its_whole_path():
     assert exec.argv(Path("build/firmware"), load_board("host")) == (str(Path.cwd() / "build/firmware"),)
 
 
 @pytest.mark.parametrize("name", EMULATORS)
-def test_nothing_is_flashed_where_the_program_is_loaded_at_its_start(name: str) -> None:
+def test_nothing_is_flashed_where_the_program_is_loaded_at_its_start(name):
     assert flash_commands(name, ELF, AN386) == ()
 
 
-def test_simavr_is_told_the_chip_and_its_clock() -> None:
+def test_simavr_is_told_the_chip_and_its_clock():
     assert simavr.argv(ELF, load_board("arduino-mega")) == (
         "/p/build/simavr_machine",
         "atmega2560",
@@ -202,23 +192,23 @@ def test_simavr_is_told_the_chip_and_its_clock() -> None:
     )
 
 
-def test_qemu_goes_before_unicorn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_qemu_goes_before_unicorn(monkeypatch):
     monkeypatch.setattr(qemu, "missing", lambda: "")
     assert choose_runner(AN386) == "qemu"
 
 
-def test_unicorn_serves_where_qemu_is_missing(without: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unicorn_serves_where_qemu_is_missing(without, monkeypatch):
     monkeypatch.setattr(unicorn_runner, "missing", lambda: "")
     assert choose_runner(AN386) == "unicorn"
 
 
-def test_the_wanted_runner_goes_before_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wanted_runner_goes_before_all(monkeypatch):
     monkeypatch.setattr(qemu, "missing", lambda: "")
     monkeypatch.setattr(unicorn_runner, "missing", lambda: "")
     assert choose_runner(AN386, "unicorn") == "unicorn"
 
 
-def test_no_emulator_at_all_is_reported_with_both(without: None) -> None:
+def test_no_emulator_at_all_is_reported_with_both(without):
     refused(
         lambda: choose_runner(AN386),
         "mps2-an386 Install program machine runs qemu-system-arm needs unicorn",
@@ -226,14 +216,14 @@ def test_no_emulator_at_all_is_reported_with_both(without: None) -> None:
     )
 
 
-def test_without_a_probe_the_emulator_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_probe_the_emulator_is_named(monkeypatch):
     for runner in ("pyocd", "openocd", "west"):
         monkeypatch.setattr(f"platforms.runners.{runner}.missing", lambda: "needs a tool")
     with pytest.raises(ToolError, match="emulate its core with --emulated"):
         choose_runner(load_board("nucleo-f446re"))
 
 
-def test_a_runner_that_the_board_does_not_have_is_reported() -> None:
+def test_a_runner_that_the_board_does_not_have_is_reported():
     refused(
         lambda: choose_runner(AN386, "qemuu"),
         '"mps2-an386" "qemuu" "qemu"? board runner mean mps2-an386 runners unicorn',
@@ -246,7 +236,7 @@ def no_zephyr(*_: object, **__: object) -> None:
 
 
 @pytest.mark.arm
-def test_a_board_with_gcc_alone_is_built_for_bare_metal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_board_with_gcc_alone_is_built_for_bare_metal(monkeypatch):
     monkeypatch.setattr(zephyr.PLATFORM.__class__, "toolchain", no_zephyr)
     board = load_board("nucleo-f446re")
     assert next(iter(board.platforms)) == "zephyr"
@@ -255,9 +245,7 @@ def test_a_board_with_gcc_alone_is_built_for_bare_metal(monkeypatch: pytest.Monk
     assert (found.platform, found.compiler) == ("baremetal", "arm-none-eabi-gcc")
 
 
-def test_a_board_that_cannot_be_built_says_what_its_first_platform_lacks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_board_that_cannot_be_built_says_what_its_first_platform_lacks(monkeypatch):
     monkeypatch.setattr(zephyr.PLATFORM.__class__, "toolchain", no_zephyr)
     board = replace(load_board("nucleo-f446re"), platforms={"zephyr": {"board": "nucleo_f446re"}})
     found = ability(board)
@@ -265,7 +253,7 @@ def test_a_board_that_cannot_be_built_says_what_its_first_platform_lacks(
     assert found.lacks[0] == "pip install west"
 
 
-def test_an_esp32_board_without_firmware_is_shown_the_way_of_its_own_tools() -> None:
+def test_an_esp32_board_without_firmware_is_shown_the_way_of_its_own_tools():
     with pytest.raises(BoardError) as caught:
         platform_here(load_board("esp32-devkitc"))
     assert "--as esp-idf" in caught.value.hint

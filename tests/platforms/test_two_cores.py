@@ -1,7 +1,5 @@
 """Firmware on both cores of mps2-an521 in QEMU: the reference's bits, in turn and at once, and counts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -28,12 +26,12 @@ HANDED_OVER = range(80, 250)  # instructions that a hand-over takes, all in all
 
 
 @pytest.fixture
-def tools(require_tool: Callable[..., None]) -> None:
+def tools(require_tool):
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
 
 
 @pytest.fixture
-def network(tmp_path: Path) -> Path:
+def network(tmp_path):
     """A convolution with halves of one size, and a dense layer of 3 and 2 pairs of results."""
     build = ModelBuilder("network")
     x = build.input("image", (1, 8, 8, 8), scale=0.05, zero_point=3)
@@ -73,7 +71,7 @@ def outputs(run_deploy: Deploy, what: Path, folder: Path, *words: str) -> list[A
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_the_longer_of_a_steps_halves_is_counted(network: Path, run_deploy: Deploy, tools: None) -> None:
+def test_the_longer_of_a_steps_halves_is_counted(network, run_deploy, tools):
     """A layer's share of what it takes on one core: 1/2 of each of 8 rows, 3/5 of the dense layer."""
     one, two = ({each.layer.op: each.count for each in cost(network, n, layers=True).layers} for n in (1, 2))
     assert round((two["conv2d"] - one["conv2d"] / 2) / 8) in HANDED_OVER
@@ -82,9 +80,7 @@ def test_the_longer_of_a_steps_halves_is_counted(network: Path, run_deploy: Depl
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_both_cores_compute_the_same_in_turn_and_at_once(
-    network: Path, tmp_path: Path, run_deploy: Deploy, tools: None
-) -> None:
+def test_both_cores_compute_the_same_in_turn_and_at_once(network, tmp_path, run_deploy, tools):
     made = project(run_deploy, network, tmp_path)
     wanted = outputs(run_deploy, network, tmp_path, "--board", "mps2-an521")
     assert outputs(run_deploy, made, tmp_path) == wanted
@@ -98,9 +94,7 @@ def test_both_cores_compute_the_same_in_turn_and_at_once(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("half", [0, 1])
-def test_a_fault_of_either_core_is_reported_with_its_place(
-    half: int, network: Path, tmp_path: Path, run_deploy: Deploy, tools: None
-) -> None:
+def test_a_fault_of_either_core_is_reported_with_its_place(half, network, tmp_path, run_deploy, tools):
     made = project(run_deploy, network, tmp_path)
     source = made / "src" / "model" / "network.c"
     begins = "    const struct run *run = context;\n"
@@ -114,9 +108,7 @@ def test_a_fault_of_either_core_is_reported_with_its_place(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_image_classification_gives_the_references_bits_in_at_most_five_ninths(
-    shared_dir: Path, run_deploy: Deploy, tools: None
-) -> None:
+def test_image_classification_gives_the_references_bits_in_at_most_five_ninths(shared_dir, run_deploy, tools):
     model = shared_dir / "models" / "tiny_ic_resnet8_int8" / "model.tflite"
     ran = run_deploy("verify", model, "--board", "mps2-an521", "--cores", 2)
     assert ran.status == 0, ran.err
@@ -131,15 +123,13 @@ def test_image_classification_gives_the_references_bits_in_at_most_five_ninths(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_the_page_says_what_is_counted(network: Path, run_deploy: Deploy, tools: None) -> None:
+def test_the_page_says_what_is_counted(network, run_deploy, tools):
     ran = run_deploy("bench", network, "--board", "mps2-an521", "--cores", 2, "--median-of", 1)
     assert f"cycles on mps2-an521: {COUNTED}\n" in ran.out
 
 
 @pytest.mark.arm
-def test_an_emulator_of_one_core_refuses_firmware_for_two(
-    network: Path, run_deploy: Deploy, require_package: Callable[..., None]
-) -> None:
+def test_an_emulator_of_one_core_refuses_firmware_for_two(network, run_deploy, require_package):
     require_package("unicorn")
     asked = ("run", network, "--board", "mps2-an521", "--cores", 2, "--runner", "unicorn", "--fill", "random")
     ran = run_deploy(*asked)
@@ -148,7 +138,7 @@ def test_an_emulator_of_one_core_refuses_firmware_for_two(
     assert "use --runner qemu, or compile with --cores 1" in ran.err
 
 
-def test_other_platforms_use_one_core(network: Path, tmp_path: Path, run_deploy: Deploy) -> None:
+def test_other_platforms_use_one_core(network, tmp_path, run_deploy):
     archive = tmp_path / "model.tar"
     assert run_deploy("compile", network, "--board", "mps2-an521", "--cores", 2, "-o", archive).status == 0
     ran = run_deploy("new", archive, tmp_path / "zephyr", "--board", "mps2-an521", "--platform", "zephyr")
@@ -157,7 +147,7 @@ def test_other_platforms_use_one_core(network: Path, tmp_path: Path, run_deploy:
     assert "compile with --cores 1, or use" in ran.err
 
 
-def test_a_board_with_one_core_takes_no_firmware_for_two(network: Path, tmp_path: Path) -> None:
+def test_a_board_with_one_core_takes_no_firmware_for_two(network, tmp_path):
     source = project_source(deploy.compile(network, "mps2-an521", cores=2).artifact)
     with pytest.raises(BoardError) as caught:
         PLATFORM.files(source, load_board("mps2-an505"), App.RPC)
@@ -165,9 +155,7 @@ def test_a_board_with_one_core_takes_no_firmware_for_two(network: Path, tmp_path
     assert caught.value.hint == "compile again with --cores 1"
 
 
-def test_the_project_has_a_stack_for_the_second_core(
-    network: Path, tmp_path: Path, run_deploy: Deploy
-) -> None:
+def test_the_project_has_a_stack_for_the_second_core(network, tmp_path, run_deploy):
     made = project(run_deploy, network, tmp_path)
     script = (made / "board.ld").read_text()
     assert ".second_stack" in script

@@ -1,9 +1,6 @@
 """The parts of the unicorn board that need no emulator: UART, counter, decoding lengths."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Iterator
 
 import pytest
 
@@ -25,7 +22,7 @@ class Ends:
 
 
 @pytest.fixture
-def ends() -> Iterator[Ends]:
+def ends():
     made = Ends()
     yield made
     made.close()
@@ -36,13 +33,13 @@ def wait_for_byte(uart: EmulatedUart) -> None:
         pass
 
 
-def test_bytes_come_in_the_order_they_were_sent(ends: Ends) -> None:
+def test_bytes_come_in_the_order_they_were_sent(ends):
     os.write(ends.to_board, b"abc")
     wait_for_byte(ends.uart)
     assert [ends.uart.read(DATA) for _ in range(3)] == list(b"abc")
 
 
-def test_a_sender_that_looks_at_the_state_does_not_wait_for_input(ends: Ends) -> None:
+def test_a_sender_that_looks_at_the_state_does_not_wait_for_input(ends):
     for byte in b"hello" * 3:
         assert ends.uart.read(STATE) == 0  # would wait for ever if it were taken for a receiver
         ends.uart.write(DATA, byte)
@@ -50,14 +47,14 @@ def test_a_sender_that_looks_at_the_state_does_not_wait_for_input(ends: Ends) ->
     assert os.read(ends.from_board, 100) == b"hello" * 3
 
 
-def test_what_was_sent_goes_out_before_the_board_waits(ends: Ends) -> None:
+def test_what_was_sent_goes_out_before_the_board_waits(ends):
     ends.uart.write(DATA, ord("x"))
     os.write(ends.to_board, b"y")
     wait_for_byte(ends.uart)
     assert os.read(ends.from_board, 100) == b"x"
 
 
-def test_a_closed_line_ends_the_board() -> None:
+def test_a_closed_line_ends_the_board():
     rx, to_board = os.pipe()
     os.close(to_board)
     uart = EmulatedUart(rx, 1)
@@ -77,12 +74,12 @@ CODE = (
 
 
 @pytest.mark.parametrize(("code", "count"), [case[1:] for case in CODE], ids=[case[0] for case in CODE])
-def test_thumb_instructions_are_counted_by_their_length(code: str, count: int) -> None:
+def test_thumb_instructions_are_counted_by_their_length(code, count):
     machine = pytest.importorskip("platforms.runners.unicorn_machine", exc_type=ImportError)
     assert machine.thumb_instructions(bytes.fromhex(code)) == count
 
 
-def test_the_counter_runs_at_its_rate_and_wraps() -> None:
+def test_the_counter_runs_at_its_rate_and_wraps():
     machine = pytest.importorskip("platforms.runners.unicorn_machine", exc_type=ImportError)
     counter = machine.EmulatedCounter(address=0, hz=25_000_000, bits=32, instruction_ns=1024)
     assert [counter.ticks(n) for n in (0, 1, 1000, 2**32)] == [0, 25, 25_600, (2**32 * 256 // 10) % 2**32]
@@ -96,7 +93,7 @@ IT_BLOCK = bytes.fromhex(
 )
 
 
-def test_no_instruction_is_skipped_after_a_conditional_one() -> None:
+def test_no_instruction_is_skipped_after_a_conditional_one():
     machine = pytest.importorskip("platforms.runners.unicorn_machine", exc_type=ImportError)
     board = machine.Machine("ARM_CORTEX_M3", [(0x2000_0000, 0x1000)], [(0, 0x1000)])
     board._uc.mem_write(0, IT_BLOCK)
@@ -111,7 +108,7 @@ def test_no_instruction_is_skipped_after_a_conditional_one() -> None:
     os.close(rx)
 
 
-def test_a_version_that_skips_instructions_is_refused_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_that_skips_instructions_is_refused_with_words(monkeypatch):
     pytest.importorskip("unicorn")
     monkeypatch.setattr(unicorn_runner, "version", lambda _: "2.1.4")
     assert "than 2.1.4, which skips Arm" in unicorn_runner.missing()

@@ -1,13 +1,10 @@
 """A program that was started for a line ends with the process that started it, even by kill -9."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,7 +33,7 @@ def is_running(pid: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("path", ["", "/nowhere"], ids=["shell", "no shell"])
-def test_killing_us_ends_the_program(repo_root: Path, path: str, require_tool: Callable[..., None]) -> None:
+def test_killing_us_ends_the_program(repo_root, path, require_tool):
     """By a shell, and as on Windows by Python."""
     require_tool("sh")
     environment = {**os.environ, **({"PATH": path} if path else {})}
@@ -60,7 +57,7 @@ def test_killing_us_ends_the_program(repo_root: Path, path: str, require_tool: C
     assert not still_there
 
 
-def test_a_program_that_ends_by_itself_leaves_no_watchdog(require_tool: Callable[..., None]) -> None:
+def test_a_program_that_ends_by_itself_leaves_no_watchdog(require_tool):
     require_tool("sh")
     line = PipeTransport((sys.executable, "-c", "input()"))
     watchdog = line._watchdog._process

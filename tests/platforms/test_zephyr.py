@@ -1,14 +1,10 @@
 """The Zephyr platform: an application and a module; built and run where a Zephyr tree is at hand."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +16,7 @@ import deploy
 from aot.errors import ToolError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
-from boards.board import Board, BoardStatus
+from boards.board import BoardStatus
 from platforms.board_files import load_board
 from platforms.elf import place_at, symbols
 from platforms.project import App, ProjectSource
@@ -29,8 +25,6 @@ from platforms.rpc.failures import DeviceCrashedError
 from platforms.rpc.session import Session
 from platforms.zephyr import PLATFORM, find_west, tree_version, west_build
 
-Run = Callable[..., Any]
-Golden = Callable[[str, str], None]
 BOARDS = [board for board in EVERY_BOARD if "zephyr" in board.platforms]
 AN385, AN521 = load_board("mps2-an385"), load_board("mps2-an521")
 # Made from the templates alone; the rest of a project is the runtime and the model.
@@ -49,14 +43,14 @@ MODULE_FILES = ("CMakeLists.txt", "Kconfig", "zephyr/module.yml")
 
 
 @pytest.fixture
-def zephyr_tree() -> None:
+def zephyr_tree():
     """A tree is in no package registry: these tests run where somebody has one, in CI too."""
     if not os.environ.get("ZEPHYR_BASE"):
         pytest.skip("needs Zephyr's tree: ZEPHYR_BASE is not set")
 
 
 @pytest.mark.parametrize("name", [*OWN_FILES, *(f"model/{name}" for name in MODULE_FILES)])
-def test_a_project_is_as_a_person_would_write_it(tiny: ProjectSource, golden: Golden, name: str) -> None:
+def test_a_project_is_as_a_person_would_write_it(tiny, golden, name):
     golden(name.replace("/", "_"), PLATFORM.files(tiny, load_board("nrf52840dk"), App.RPC)[name])
 
 
@@ -67,7 +61,7 @@ def with_functions(source: ProjectSource) -> ProjectSource:
     return replace(source, functions={GADGET.name: GADGET.read_text(encoding="utf-8")})
 
 
-def test_functions_are_files_and_a_table_of_the_linker_s(tiny: ProjectSource, golden: Golden) -> None:
+def test_functions_are_files_and_a_table_of_the_linker_s(tiny, golden):
     board = load_board("nrf52840dk")
     files = PLATFORM.files(with_functions(tiny), board, App.RPC)
     golden("CMakeLists_functions.txt", files["CMakeLists.txt"])
@@ -99,7 +93,7 @@ int main(void) { return fast[0] + elsewhere + variable; }
 """
 
 
-def test_constants_in_ram_are_a_file_and_a_line_of_the_build(tiny: ProjectSource) -> None:
+def test_constants_in_ram_are_a_file_and_a_line_of_the_build(tiny):
     board = load_board("nrf52840dk")
     plain = PLATFORM.files(tiny, board, App.RPC)
     files = PLATFORM.files(replace(tiny, constants_in={"RAM": 8, "FLASH": 4}), board, App.RPC)
@@ -111,9 +105,7 @@ def test_constants_in_ram_are_a_file_and_a_line_of_the_build(tiny: ProjectSource
 
 
 @pytest.mark.arm
-def test_the_linker_puts_them_among_the_variables_and_a_copy_into_flash(
-    tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_the_linker_puts_them_among_the_variables_and_a_copy_into_flash(tiny, tmp_path, require_tool):
     require_tool("arm-none-eabi-nm")
     files = PLATFORM.files(replace(tiny, constants_in={"RAM": 8}), load_board("nrf52840dk"), App.RPC)
     (tmp_path / "constants.ld").write_text(files["constants.ld"])
@@ -150,9 +142,7 @@ int main(void) { return solder_find_function("peak", "f32(f32[600])") != 0; }
 
 
 @pytest.mark.arm
-def test_the_linker_keeps_every_function_in_that_table(
-    tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_the_linker_keeps_every_function_in_that_table(tiny, tmp_path, require_tool):
     require_tool("arm-none-eabi-nm")
     files = PLATFORM.files(with_functions(tiny), load_board("nrf52840dk"), App.RPC)
     wanted = (
@@ -183,9 +173,7 @@ def test_the_linker_keeps_every_function_in_that_table(
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mps2-an385", "native-sim"])
-def test_functions_are_called_by_name_under_zephyr(
-    name: str, tmp_path: Path, zephyr_tree: None, require_tool: Callable[..., None]
-) -> None:
+def test_functions_are_called_by_name_under_zephyr(name, tmp_path, zephyr_tree, require_tool):
     require_tool("west", "ninja")
     digits = Path(deploy.__file__).parent / "demo" / "digits.tflite"
     compiled = deploy.compile(digits, board=name)
@@ -197,7 +185,7 @@ def test_functions_are_called_by_name_under_zephyr(
         assert device.call("peak", samples) == 2.0
 
 
-def test_the_module_holds_the_model_and_nothing_of_the_server(tiny: ProjectSource) -> None:
+def test_the_module_holds_the_model_and_nothing_of_the_server(tiny):
     files = PLATFORM.files(tiny, AN385, App.RPC)
     assert {name for name in files if name.startswith("model/")} == {
         *("model/CMakeLists.txt", "model/Kconfig", "model/zephyr/module.yml"),
@@ -207,21 +195,21 @@ def test_the_module_holds_the_model_and_nothing_of_the_server(tiny: ProjectSourc
     assert "src/tiny_describe.c" in files
 
 
-def test_a_standalone_application_holds_no_server(tiny: ProjectSource) -> None:
+def test_a_standalone_application_holds_no_server(tiny):
     files = PLATFORM.files(tiny, AN385, App.STANDALONE)
     assert {name for name in files if name.startswith("src/")} == {
         *("src/main.c", "src/port.c", "src/port.h", "src/runtime/solder_port.h"),
     }
 
 
-def test_the_console_is_the_programs_where_no_server_speaks_there(tiny: ProjectSource) -> None:
+def test_the_console_is_the_programs_where_no_server_speaks_there(tiny):
     settings = {app: PLATFORM.files(tiny, AN385, app)["prj.conf"] for app in (App.RPC, App.STANDALONE)}
     assert "CONFIG_PRINTK=n" in settings[App.RPC]
     assert "CONFIG_PRINTK=y" in settings[App.STANDALONE]
     assert "CONFIG_UART_CONSOLE=n" not in settings[App.STANDALONE]
 
 
-def test_an_uart_that_does_not_start_ends_as_a_panic_and_not_in_a_loop(tiny: ProjectSource) -> None:
+def test_an_uart_that_does_not_start_ends_as_a_panic_and_not_in_a_loop(tiny):
     begin = (
         PLATFORM.files(tiny, AN385, App.RPC)["src/port.c"].split("void port_begin(void)")[1].split("\n}\n")[0]
     )
@@ -229,7 +217,7 @@ def test_an_uart_that_does_not_start_ends_as_a_panic_and_not_in_a_loop(tiny: Pro
     assert "while" not in begin
 
 
-def test_zephyrs_twister_is_told_the_board(tiny: ProjectSource) -> None:
+def test_zephyrs_twister_is_told_the_board(tiny):
     sample = PLATFORM.files(tiny, AN385, App.RPC)["sample.yaml"]
     assert "  sample.tiny:\n    build_only: true\n" in sample
     assert sample.endswith("    platform_allow:\n      - mps2/an385\n")
@@ -237,13 +225,13 @@ def test_zephyrs_twister_is_told_the_board(tiny: ProjectSource) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_every_zephyr_board_gives_an_application(tiny: ProjectSource, board: Board) -> None:
+def test_every_zephyr_board_gives_an_application(tiny, board):
     files = PLATFORM.files(tiny, board, App.RPC)
     assert f"west build -b {board.platforms['zephyr']['board']}" in files["README.md"]
     assert "solder_port_ticks" in files["src/port.c"]
 
 
-def test_west_builds_with_this_command_line() -> None:
+def test_west_builds_with_this_command_line():
     assert " ".join(west_build("mps2/an385", "build", profile=False)) == (
         "west build --pristine auto --board mps2/an385 --build-dir build ."
     )
@@ -257,9 +245,7 @@ def a_tree(folder: Path, major: int, minor: int) -> Path:
     return folder
 
 
-def test_a_board_is_named_as_the_tree_at_hand_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: ProjectSource
-) -> None:
+def test_a_board_is_named_as_the_tree_at_hand_names_it(tmp_path, monkeypatch, tiny):
     board = load_board("mps3-an547")
     for version, name in (((3, 7), "mps3/an547"), ((4, 0), "mps3/corstone300/an547")):
         monkeypatch.setenv("ZEPHYR_BASE", str(a_tree(tmp_path, *version)))
@@ -270,18 +256,18 @@ def test_a_board_is_named_as_the_tree_at_hand_names_it(
     assert "west build -b mps3/an547  # since Zephyr 4.0: mps3/corstone300/an547\n" in readme
 
 
-def test_versions_are_compared_as_numbers(tmp_path: Path) -> None:
+def test_versions_are_compared_as_numbers(tmp_path):
     assert tree_version(a_tree(tmp_path, 4, 10)) > (4, 9) > (3, 7)
 
 
-def test_a_tree_that_is_too_old_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_that_is_too_old_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setenv("ZEPHYR_BASE", str(a_tree(tmp_path, 3, 6)))
     with pytest.raises(ToolError, match=r"Zephyr 3\.6\.1 is older than 3\.7, the oldest supported version"):
         find_west()
 
 
-def test_no_tree_is_reported_with_the_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_tree_is_reported_with_the_way_to_get_one(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     refused(
@@ -298,9 +284,7 @@ EMULATED = ("mps2-an385", "mps2-an521", "mps3-an547", "qemu-cortex-m3", "native-
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EMULATED)
-def test_a_model_runs_under_zephyr_bit_for_bit(
-    name: str, tmp_path: Path, run_deploy: Run, zephyr_tree: None, require_tool: Callable[..., None]
-) -> None:
+def test_a_model_runs_under_zephyr_bit_for_bit(name, tmp_path, run_deploy, zephyr_tree, require_tool):
     require_tool("west", "ninja")
     file = tmp_path / "residual.tflite"
     file.write_bytes(TINY["residual"]())
@@ -334,9 +318,7 @@ FAULTS = (
 
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_crash_under_zephyr_comes_back_as_a_named_fault(
-    crashing: ProjectSource, tmp_path: Path, zephyr_tree: None, require_tool: Callable[..., None]
-) -> None:
+def test_a_crash_under_zephyr_comes_back_as_a_named_fault(crashing, tmp_path, zephyr_tree, require_tool):
     require_tool("west", "ninja")
     PLATFORM.generate(crashing, tmp_path / "p", AN521, App.RPC)
     firmware = PLATFORM.build(tmp_path / "p", AN521)
@@ -368,9 +350,7 @@ def require_module(board: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [board.name for board in BOARDS if board.status is BoardStatus.BUILD_TESTED])
-def test_firmware_for_a_real_board_is_built(
-    name: str, tmp_path: Path, run_deploy: Run, zephyr_tree: None, require_tool: Callable[..., None]
-) -> None:
+def test_firmware_for_a_real_board_is_built(name, tmp_path, run_deploy, zephyr_tree, require_tool):
     require_tool("west", "ninja")
     require_module(name)
     file = tmp_path / "dense.tflite"

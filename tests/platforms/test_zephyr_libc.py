@@ -61,17 +61,17 @@ def classifier(folder: Path) -> Artifact:
     ],
     ids=lambda case: case.name,
 )
-def test_functions_of_real_numbers_need_it(case: OpCase) -> None:
+def test_functions_of_real_numbers_need_it(case):
     """Acos, Asin, Sinh, Tan and six others did not, and could not be linked."""
     assert asks_for_a_full_library(project_source(compiled(case)))
 
 
-def test_polynomials_in_their_place_need_its_infinity() -> None:
+def test_polynomials_in_their_place_need_its_infinity():
     case = op_case("exp", UnaryMath(MathFunction.EXP), [X], float32())
     assert asks_for_a_full_library(project_source(compiled(case, approximate=True)))
 
 
-def test_constants_without_end_are_its_macros() -> None:
+def test_constants_without_end_are_its_macros():
     asked = []
     for last in (1, np.inf):
         graph = deploy.graph("sums")
@@ -82,14 +82,14 @@ def test_constants_without_end_are_its_macros() -> None:
     assert asked == [False, True]
 
 
-def test_tables_of_integers_need_none(tmp_path: Path) -> None:
+def test_tables_of_integers_need_none(tmp_path):
     table = op_case("acos", UnaryMath(MathFunction.EXP), [int8(1, 2, 3, 5)], int8(scale=0.04))
     assert not asks_for_a_full_library(project_source(compiled(table)))
     assert not asks_for_a_full_library(project_source(classifier(tmp_path)))
 
 
 @pytest.mark.parametrize("function", [MathFunction.ACOS, MathFunction.ABS])
-def test_an_archive_says_it(function: MathFunction, tmp_path: Path) -> None:
+def test_an_archive_says_it(function, tmp_path):
     made = compiled(op_case("curve", UnaryMath(function), [X], float32()))
     write_archive(made, tmp_path / "m.tar")
     assert asks_for_a_full_library(project_source(read_archive(tmp_path / "m.tar")))
@@ -97,7 +97,7 @@ def test_an_archive_says_it(function: MathFunction, tmp_path: Path) -> None:
     assert not asks_for_a_full_library(project_source(read_archive(tmp_path / "c.tar")))
 
 
-def test_an_archive_from_before_archives_said_it_may_need_it(tmp_path: Path) -> None:
+def test_an_archive_from_before_archives_said_it_may_need_it(tmp_path):
     facts = encode(classifier(tmp_path).facts)
     del facts["c_headers"]
     older = decode(ModelFacts, facts)
@@ -105,7 +105,7 @@ def test_an_archive_from_before_archives_said_it_may_need_it(tmp_path: Path) -> 
     assert asks_for_a_full_library(source)
 
 
-def test_a_users_function_may_include_it_itself() -> None:
+def test_a_users_function_may_include_it_itself():
     c = "#include <math.h>\nstatic inline float curve(float v)\n{\n    return sinhf(v);\n}\n"
     curve = lang.function("curve", "f32", c, np.sinh)
     x = lang.placeholder("x", (4,), "f32")
@@ -113,7 +113,7 @@ def test_a_users_function_may_include_it_itself() -> None:
     assert asks_for_a_full_library(project_source(built.compiled.artifact))
 
 
-def test_one_model_of_several_is_enough(tmp_path: Path) -> None:
+def test_one_model_of_several_is_enough(tmp_path):
     integers = project_source(classifier(tmp_path))
     floats = project_source(compiled(op_case("acos", UnaryMath(MathFunction.ACOS), [X], float32())))
     assert asks_for_a_full_library(share_firmware(integers, [floats]))

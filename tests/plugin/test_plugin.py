@@ -1,12 +1,9 @@
 """A package in a folder of its own, installed by pip, adds one of each thing, and the tree stays as it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +17,7 @@ SHAPE = (1, 11)  # two fours, and three over
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, require_package: Callable[..., None]) -> Path:
+def site(tmp_path_factory, require_package):
     """The folder into which pip has put the package."""
     require_package("pip", "hatchling")
     folder = tmp_path_factory.mktemp("site")
@@ -30,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, require_package: Callable[...
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(tmp_path_factory):
     """Medians and a maximum; one median reads a tensor twice."""
     names = ("a", "b", "c")
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT8, SHAPE) for name in names]
@@ -48,7 +45,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def deploy(site: Path, repo_root: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def deploy(site, repo_root, tmp_path):
     """The command in an environment that has the package."""
 
     def run(*words: object, has_package: bool = True) -> subprocess.CompletedProcess[str]:
@@ -60,16 +57,12 @@ def deploy(site: Path, repo_root: Path, tmp_path: Path) -> Callable[..., subproc
     return run
 
 
-def test_without_the_package_nothing_of_it_is_known(
-    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path
-) -> None:
+def test_without_the_package_nothing_of_it_is_known(deploy, model):
     done = deploy("inspect", model, has_package=False)
     assert (done.returncode, "com.example.Median is not supported" in done.stderr) == (1, True)
 
 
-def test_op_pass_schedule_board_and_platform_serve_one_compile(
-    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path, tmp_path: Path
-) -> None:
+def test_op_pass_schedule_board_and_platform_serve_one_compile(deploy, model, tmp_path):
     archive = tmp_path / "medians.tar"
     done = deploy("compile", model, "--board", "quad-board", "-o", archive)
     assert done.returncode == 0, done.stderr
@@ -80,9 +73,7 @@ def test_op_pass_schedule_board_and_platform_serve_one_compile(
     assert explained.returncode == 0, explained.stderr
 
 
-def test_its_accelerator_is_listed_and_asked_for_by_name(
-    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path
-) -> None:
+def test_its_accelerator_is_listed_and_asked_for_by_name(deploy, model):
     listed = deploy("accelerators").stdout.splitlines()
     assert ["larger", "combine", "maxima", "of", "two", "tensors"] in [line.split() for line in listed]
     words = (model, "--board", "quad-board", "--accelerator", "larger")
@@ -92,16 +83,12 @@ def test_its_accelerator_is_listed_and_asked_for_by_name(
     assert "outputs equal to the reference in every bit" in done.stdout, done.stdout + done.stderr
 
 
-def test_firmware_of_the_package_s_platform_gives_the_reference_s_bits(
-    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path
-) -> None:
+def test_firmware_of_the_package_s_platform_gives_the_reference_s_bits(deploy, model):
     done = deploy("verify", model, "--board", "quad-board")
     assert "outputs equal to the reference in every bit" in done.stdout, done.stdout + done.stderr
 
 
-def test_outputs_are_medians_and_maxima(
-    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path, tmp_path: Path
-) -> None:
+def test_outputs_are_medians_and_maxima(deploy, model, tmp_path):
     chance = np.random.default_rng(4)
     a, b, c = (chance.integers(-128, 128, SHAPE).astype(np.int8) for _ in range(3))
     np.savez(tmp_path / "in.npz", a=a, b=b, c=c)
@@ -112,9 +99,7 @@ def test_outputs_are_medians_and_maxima(
     assert np.array_equal(made.reshape(SHAPE), np.maximum(np.median([a, b, c], axis=0).astype(np.int8), b))
 
 
-def test_its_schedule_of_layers_is_taken_first(
-    deploy: Callable[..., subprocess.CompletedProcess[str]], repo_root: Path
-) -> None:
+def test_its_schedule_of_layers_is_taken_first(deploy, repo_root):
     words = ("inspect", repo_root / "deploy" / "demo" / "digits.tflite", "--board", "host", "--json")
     found = [
         {
@@ -126,9 +111,7 @@ def test_its_schedule_of_layers_is_taken_first(
     assert [kernels["max_pool2d"] for kernels in found] == ["in_fours", "plain"]
 
 
-def test_its_channel_is_one_of_those_to_export_for(
-    deploy: Callable[..., subprocess.CompletedProcess[str]], repo_root: Path, tmp_path: Path
-) -> None:
+def test_its_channel_is_one_of_those_to_export_for(deploy, repo_root, tmp_path):
     digits = repo_root / "deploy" / "demo" / "digits.tflite"
     done = deploy("export", digits, "--board", "host", "--as", "one-line", "-o", tmp_path / "made")
     assert done.returncode == 0, done.stderr

@@ -4,8 +4,6 @@ A fenced block says by its first line what it is: `python aot/ops/x.py` a new fi
 a change, `sh` commands. A diff shows the lines around the change, which the file must hold exactly once.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

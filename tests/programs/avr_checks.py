@@ -1,7 +1,5 @@
 """Checks written in C, run on an AVR in simavr: an int of 16 bits, constants in a space of their own."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random operator cases with the sizes that tiles, words and padding trip over; the same ones every time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count, islice
 

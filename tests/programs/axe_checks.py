@@ -1,7 +1,5 @@
 """What axe-core finds on a page that hinders people with a keyboard, a screen reader or weak eyes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """Checks written in C, many in one program: run here under the sanitizers, or on a board in QEMU."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The names of a text's structures and of its static functions and arrays get its 
 with it. What is missed is declared twice, which no compiler takes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

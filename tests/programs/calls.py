@@ -1,7 +1,5 @@
 """A C function written by hand, the strategy that calls it, and a graph for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

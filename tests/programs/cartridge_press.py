@@ -1,7 +1,5 @@
 """Makes cartridges of a tiny model of each kind, and firmware in a process that takes them."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path

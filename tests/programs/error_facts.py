@@ -1,7 +1,5 @@
 """Errors are compared by their facts: numbers, names, places, words of the fix. Their wording may improve."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Programs started as a terminal starts them in its foreground: Ctrl-C reaches them."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Compiles for gemm-npu, and carries out programs in both of its models: in C, and an emulator's."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 from collections.abc import Callable, Sequence

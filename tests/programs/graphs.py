@@ -1,7 +1,5 @@
 """Graphs of several nodes, put together by hand: branches, views, several outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

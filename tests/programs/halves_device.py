@@ -1,7 +1,5 @@
 """halves: a device that adds, one half of the sums as it is started, the other as it is waited for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from aot.ir.types import DType

@@ -1,7 +1,5 @@
 """Tiles of the instruction sets with the instructions that they make, and others like them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any

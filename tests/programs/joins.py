@@ -1,7 +1,5 @@
 """Graphs that join tensors row behind row: boxes of several scales, images, flattened heads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

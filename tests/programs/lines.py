@@ -1,7 +1,5 @@
 """Networks along time, put together by hand as people train them: motion, keywords, samples, dilated sums."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from graphs import Draft

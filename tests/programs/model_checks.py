@@ -1,7 +1,5 @@
 """A graph compiled to C and run on samples, as a check: its outputs must be the references', bit for bit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 It has the part of the interpreter's table of functions that modules use.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from typing import Any

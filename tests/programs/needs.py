@@ -1,7 +1,5 @@
 """What a test needs of this machine: if it is missing, the test is skipped, and in CI it fails."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Small loop nests to try schedules on, and what it is for two of them to mean the same."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from aot.ir.types import Array, DType

@@ -1,7 +1,5 @@
 """Random convolutions for Ethos-U, their weights in the coding of Vela's codec."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Jobs for the model of Ethos-U: command streams written by hand, run by the model under the sanitizers."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Operations of Ethos-U with random numbers: the commands, the memory, and what must come out, in NumPy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Graphs as the passes of PLACEMENT leave them on a Cortex-M4."""
 
-from __future__ import annotations
-
 from aot.ir.graph import Graph
 from aot.passes.goals import PlacementGoal
 from aot.passes.pipeline import run_passes

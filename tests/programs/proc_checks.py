@@ -1,7 +1,5 @@
 """A proc printed as C and run on the inputs that the interpreter ran it on, as a check; sums to run it on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs programs with a limit of processor time, which other work on the machine does not use up."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Runs a lowered graph with the loop interpreter, every row in memory of its own: no C, no plan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Networks whose outputs show results in other rows than those in which they are made: planes, views."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The syntax trees of the repository's files, each parsed and walked once: most house rules read all."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """A board file of this computer whose clock stands still while code runs, as Zephyr's native_sim has it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import boards

@@ -1,7 +1,5 @@
 """Small archives in strict C that foreign tools look at, and changes that they must find."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

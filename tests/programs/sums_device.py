@@ -1,7 +1,5 @@
 """sums: a device that runs regions of float sums and products by a program, for tests of regions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain

@@ -1,7 +1,5 @@
 """Copies of the tree's folders, with bytecode: Python would compile all of Solder anew for each copy."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `deploy tune` measures of a model beside what is compiled of it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,9 +1,7 @@
 """The real device runtime in C, compiled for this machine, with models made for tests."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,15 +17,12 @@ DEVICE = Path(__file__).parent / "device"
 # Short waits between repetitions, long deadlines: a slow machine delays a test and does not fail it.
 PATIENT = Deadlines(hello_s=30, answer_s=30, run_s=30, retry_s=0.03, retry_most_s=0.2)
 
-Compile = Callable[..., Path]
 FLAGS = ("-std=c99", "-g", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-DSOLDER_LAYER_HOOK")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 @pytest.fixture(scope="session")
-def compile_c(
-    repo_root: Path, require_tool: Callable[..., None], tmp_path_factory: pytest.TempPathFactory
-) -> Compile:
+def compile_c(repo_root, require_tool, tmp_path_factory):
     """compile_c(name, sources, *defines): those sources with the device runtime, under the sanitizers."""
     require_tool("gcc")
     runtime = repo_root / "project_templates" / "common"
@@ -48,7 +43,7 @@ def compile_c(
 
 
 @pytest.fixture(scope="session")
-def device(compile_c: Compile) -> Path:
+def device(compile_c):
     """The test firmware: device/port.c and device/models.c."""
     return compile_c(
         "device",
@@ -70,11 +65,8 @@ def await_boot(line: Transport) -> None:
     pytest.fail(f"the test device did not start within {PATIENT.hello_s:g} s")
 
 
-Connect = Callable[..., Session]
-
-
 @pytest.fixture
-def connect(device: Path) -> Iterator[Connect]:
+def connect(device):
     """connect(wrap=..., environment=...): a new device, started already if is_awake, and a session."""
     sessions: list[Session] = []
 

@@ -1,7 +1,5 @@
 """A line that is a script: what the device says, in answer to each write or when the clock gets there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from platforms.transport.base import LineClosedError, Transport

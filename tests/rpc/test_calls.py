@@ -1,9 +1,6 @@
 """Functions of the C server called by name, arrays in its free RAM, and every refusal on both sides."""
 
-from __future__ import annotations
-
 import struct
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,13 +35,13 @@ class Calling:
 
 
 @pytest.fixture
-def calling(connect: Callable[..., Any]) -> Calling:
+def calling(connect):
     session = connect()
     session.hello()
     return Calling(session)
 
 
-def test_functions_are_listed_with_their_signatures(calling: Calling) -> None:
+def test_functions_are_listed_with_their_signatures(calling):
     assert sorted(map(str, calling.types.values())) == [
         "all: bool(bool[3])",
         "blink: i32(i32, u8[16])",
@@ -57,7 +54,7 @@ def test_functions_are_listed_with_their_signatures(calling: Calling) -> None:
     ]
 
 
-def test_scalars_and_arrays_of_every_type_arrive(calling: Calling) -> None:
+def test_scalars_and_arrays_of_every_type_arrive(calling):
     assert calling("blink", 3, PATTERN) == 360
     assert calling("blink", np.int64(-2), PATTERN.tobytes()) == -240
     lowest = (-128, 0, -(2**15), -(2**31), 0, -(2**62), 0, False)
@@ -69,7 +66,7 @@ def test_scalars_and_arrays_of_every_type_arrive(calling: Calling) -> None:
     assert calling("blink_once") == 3  # which C has looked up
 
 
-def test_an_array_longer_than_a_request_goes_by_free_memory_and_leaves_none_behind(calling: Calling) -> None:
+def test_an_array_longer_than_a_request_goes_by_free_memory_and_leaves_none_behind(calling):
     values = np.arange(3000, dtype=np.float32)
     for _ in range(3):
         assert calling("sum", values) == float(np.sum(values))
@@ -78,7 +75,7 @@ def test_an_array_longer_than_a_request_goes_by_free_memory_and_leaves_none_behi
     calling.session.free(calling.session.make_array(np.zeros(FREE_BYTES, np.uint8)))
 
 
-def test_arrays_on_the_device_are_changed_by_functions_and_read_back(calling: Calling) -> None:
+def test_arrays_on_the_device_are_changed_by_functions_and_read_back(calling):
     values = np.linspace(-1, 1, 3000, dtype=np.float32)
     array = calling.session.make_array(values)
     calling("scale", 0.5, array)
@@ -105,9 +102,7 @@ def test_arrays_on_the_device_are_changed_by_functions_and_read_back(calling: Ca
         ("blink", (1, DeviceArrayType(DType.I8, 16, 1)), "argument 2 u8[16] i8[16]"),
     ],
 )
-def test_wrong_arguments_are_refused_before_anything_is_sent(
-    calling: Calling, name: str, values: tuple[Any, ...], facts: str
-) -> None:
+def test_wrong_arguments_are_refused_before_anything_is_sent(calling, name, values, facts):
     with pytest.raises(InputError) as caught:
         calling(name, *values)
     assert not [fact for fact in (name, *facts.split()) if fact not in caught.value.what], caught.value.what
@@ -118,7 +113,7 @@ def described(dtype: int, kind: int, word: int) -> bytes:
     return struct.pack("<BBxxI", dtype, kind, word)
 
 
-def test_the_device_refuses_wrong_arguments_itself_and_says_which(calling: Calling) -> None:
+def test_the_device_refuses_wrong_arguments_itself_and_says_which(calling):
     number = calling.types["blink"].number
     right = pack_call(calling.types["blink"], [np.int32(1), PATTERN])
     bools = struct.pack("<HH", calling.types["all"].number, 1) + described(7, 1, 3) + bytes(4) + b"\1\2\0"
@@ -149,14 +144,14 @@ def test_the_device_refuses_wrong_arguments_itself_and_says_which(calling: Calli
     assert calling("blink", 1, PATTERN) == 120
 
 
-def test_a_function_that_fails_says_why_in_its_own_words(calling: Calling) -> None:
+def test_a_function_that_fails_says_why_in_its_own_words(calling):
     with pytest.raises(RequestRefusedError) as caught:
         calling("pin", 8)
     assert caught.value.what == "call of pin: there are 8 pins, 0 to 7"
     assert calling("pin", 7) == 7
 
 
-def test_a_reset_in_a_call_is_reported_and_takes_arrays_away(calling: Calling) -> None:
+def test_a_reset_in_a_call_is_reported_and_takes_arrays_away(calling):
     array, before = calling.session.make_array(PATTERN), calling.session.session_id
     with pytest.raises(DeviceResetError, match="device was reset during call of restart"):
         calling("restart")
@@ -167,7 +162,7 @@ def test_a_reset_in_a_call_is_reported_and_takes_arrays_away(calling: Calling) -
     assert calling("blink", 1, PATTERN) == 120
 
 
-def test_what_reaches_beyond_an_array_is_refused(calling: Calling) -> None:
+def test_what_reaches_beyond_an_array_is_refused(calling):
     array = calling.session.make_array(PATTERN)
     for ask in (
         lambda: calling.session.put(array, 15, b"12"),
@@ -180,7 +175,7 @@ def test_what_reaches_beyond_an_array_is_refused(calling: Calling) -> None:
     assert np.array_equal(calling.session.get(array), PATTERN)
 
 
-def test_memory_is_given_back_and_gaps_are_used_again(calling: Calling) -> None:
+def test_memory_is_given_back_and_gaps_are_used_again(calling):
     session = calling.session
     arrays = [session.make_array(np.full(1000 + n, n, np.uint8)) for n in range(15)]
     session.free(arrays[3])
@@ -197,7 +192,7 @@ def test_memory_is_given_back_and_gaps_are_used_again(calling: Calling) -> None:
 
 
 @pytest.mark.parametrize("size", [FREE_BYTES + 1, 2**33])
-def test_an_array_without_room_is_refused_with_the_room_there_is(calling: Calling, size: int) -> None:
+def test_an_array_without_room_is_refused_with_the_room_there_is(calling, size):
     array = np.broadcast_to(np.uint8(0), (size,))
     with pytest.raises(InputError) as caught:
         calling.session.make_array(array)
@@ -208,7 +203,7 @@ def test_an_array_without_room_is_refused_with_the_room_there_is(calling: Callin
         calling.session.make_array(np.zeros(1))
 
 
-def test_a_thousand_calls_and_arrays_leave_the_memory_as_it_was(calling: Calling) -> None:
+def test_a_thousand_calls_and_arrays_leave_the_memory_as_it_was(calling):
     values = np.arange(3000, dtype=np.float32)
     for turn in range(TIMES):
         array = calling.session.make_array(PATTERN)
@@ -219,7 +214,7 @@ def test_a_thousand_calls_and_arrays_leave_the_memory_as_it_was(calling: Calling
     assert calling.session.make_array(np.zeros(FREE_BYTES, np.uint8)).handle == 1
 
 
-def test_a_zero_long_array_and_one_of_no_dimension_go_there_and_back(calling: Calling) -> None:
+def test_a_zero_long_array_and_one_of_no_dimension_go_there_and_back(calling):
     for array in (np.zeros(0, np.int64), np.array(7, np.int16)):
         placed = calling.session.make_array(array)
         assert np.array_equal(calling.session.get(placed), array.reshape(-1))

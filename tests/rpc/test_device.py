@@ -1,12 +1,7 @@
 """The real C server, driven by the real session over a pipe: every message, and every refusal."""
 
-from __future__ import annotations
-
 import random
 import zlib
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from error_facts import refused, require_facts
@@ -37,7 +32,7 @@ def in_the_mood(session: Session, mood: int) -> RemoteModel:
     return model
 
 
-def test_hello_says_who_is_there(connect: Callable[..., Any]) -> None:
+def test_hello_says_who_is_there(connect):
     hello = connect().hello()
     assert (hello.protocol, hello.build_id, hello.boots) == (PROTOCOL_VERSION, "test device 1", 1)
     assert (hello.payload_bytes, hello.arena_bytes, hello.model_count) == (1030, 4800, 6)
@@ -46,7 +41,7 @@ def test_hello_says_who_is_there(connect: Callable[..., Any]) -> None:
     assert hello.hashes[0] == bytes(range(1, 9))
 
 
-def test_describe_tells_models_and_their_tensors(connect: Callable[..., Any]) -> None:
+def test_describe_tells_models_and_their_tensors(connect):
     session = connect()
     session.hello()
     models = session.describe()
@@ -62,7 +57,7 @@ def test_describe_tells_models_and_their_tensors(connect: Callable[..., Any]) ->
     )
 
 
-def test_a_run_computes_what_the_model_computes(connect: Callable[..., Any]) -> None:
+def test_a_run_computes_what_the_model_computes(connect):
     session = connect()
     session.hello()
     model = session.describe()[PLUS_ONE]
@@ -72,7 +67,7 @@ def test_a_run_computes_what_the_model_computes(connect: Callable[..., Any]) -> 
     assert (timing.code, timing.counter_hz, timing.counter_bits, len(timing.ticks)) == (0, 1_000_000, 24, 1)
 
 
-def test_what_runs_have_counted_is_reported_for_models_that_count(connect: Callable[..., Any]) -> None:
+def test_what_runs_have_counted_is_reported_for_models_that_count(connect):
     session = connect()
     session.hello()
     models = session.describe()
@@ -86,7 +81,7 @@ def test_what_runs_have_counted_is_reported_for_models_that_count(connect: Calla
     assert int.from_bytes(last, "little") == ticks
 
 
-def test_state_carries_over_until_it_is_reset(connect: Callable[..., Any]) -> None:
+def test_state_carries_over_until_it_is_reset(connect):
     session = connect()
     session.hello()
     model = session.describe()[RUNNING_SUM]
@@ -101,7 +96,7 @@ def test_state_carries_over_until_it_is_reset(connect: Callable[..., Any]) -> No
     assert sums == [3, 6, 3]
 
 
-def test_inputs_are_spent_by_a_run(connect: Callable[..., Any]) -> None:
+def test_inputs_are_spent_by_a_run(connect):
     session = connect()
     session.hello()
     model = session.describe()[PLUS_ONE]
@@ -112,7 +107,7 @@ def test_inputs_are_spent_by_a_run(connect: Callable[..., Any]) -> None:
     assert caught.value.status == Status.INPUT_MISSING
 
 
-def test_one_written_input_of_two_is_not_enough(connect: Callable[..., Any]) -> None:
+def test_one_written_input_of_two_is_not_enough(connect):
     session = connect()
     session.hello()
     model = session.describe()[RUNNING_SUM]
@@ -121,7 +116,7 @@ def test_one_written_input_of_two_is_not_enough(connect: Callable[..., Any]) -> 
         session.run(model)
 
 
-def test_outputs_are_gone_when_another_model_takes_the_arena(connect: Callable[..., Any]) -> None:
+def test_outputs_are_gone_when_another_model_takes_the_arena(connect):
     session = connect()
     session.hello()
     plus_one, _, moody, *_ = session.describe()
@@ -133,7 +128,7 @@ def test_outputs_are_gone_when_another_model_takes_the_arena(connect: Callable[.
     assert caught.value.status == Status.NO_RESULT
 
 
-def test_outputs_are_gone_when_the_next_input_is_written(connect: Callable[..., Any]) -> None:
+def test_outputs_are_gone_when_the_next_input_is_written(connect):
     session = connect()
     session.hello()
     model = session.describe()[PLUS_ONE]
@@ -144,7 +139,7 @@ def test_outputs_are_gone_when_the_next_input_is_written(connect: Callable[..., 
         session.read_output(model, 0)
 
 
-def test_time_gives_every_repeat_and_the_cost_of_measuring(connect: Callable[..., Any]) -> None:
+def test_time_gives_every_repeat_and_the_cost_of_measuring(connect):
     session = connect()
     session.hello()
     model = session.describe()[PLUS_ONE]
@@ -155,7 +150,7 @@ def test_time_gives_every_repeat_and_the_cost_of_measuring(connect: Callable[...
         session.read_output(model, 0)
 
 
-def test_profile_hashes_each_layers_rows_in_order(connect: Callable[..., Any]) -> None:
+def test_profile_hashes_each_layers_rows_in_order(connect):
     session = connect()
     session.hello()
     model = session.describe()[RUNNING_SUM]
@@ -164,16 +159,14 @@ def test_profile_hashes_each_layers_rows_in_order(connect: Callable[..., Any]) -
     assert [layer.crc32 for layer in session.profile(model, [a, b])] == [expected, expected]
 
 
-def test_profile_of_more_layers_than_a_reply_holds_runs_again_for_the_rest(
-    connect: Callable[..., Any],
-) -> None:
+def test_profile_of_more_layers_than_a_reply_holds_runs_again_for_the_rest(connect):
     session = connect()
     session.hello()
     layers = session.profile(session.describe()[MANY_LAYERS], [b"\0"])
     assert [layer.crc32 for layer in layers] == [zlib.crc32(bytes([i])) for i in range(75)]
 
 
-def test_log_lines_come_in_band(connect: Callable[..., Any]) -> None:
+def test_log_lines_come_in_band(connect):
     lines: list[str] = []
     session = connect(on_log=lines.append)
     session.hello()
@@ -181,7 +174,7 @@ def test_log_lines_come_in_band(connect: Callable[..., Any]) -> None:
     assert lines == ["feeling fine"]
 
 
-def test_a_failing_model_gives_its_own_code(connect: Callable[..., Any]) -> None:
+def test_a_failing_model_gives_its_own_code(connect):
     session = connect()
     session.hello()
     with pytest.raises(RequestRefusedError, match="returned an error") as caught:
@@ -189,9 +182,7 @@ def test_a_failing_model_gives_its_own_code(connect: Callable[..., Any]) -> None
     assert caught.value.where == "device: MODEL_FAILED -42"
 
 
-def test_a_crash_comes_back_with_its_registers_and_the_device_is_usable_after(
-    connect: Callable[..., Any],
-) -> None:
+def test_a_crash_comes_back_with_its_registers_and_the_device_is_usable_after(connect):
     session = connect()
     session.hello()
     refused(
@@ -203,7 +194,7 @@ def test_a_crash_comes_back_with_its_registers_and_the_device_is_usable_after(
     assert session.run(in_the_mood(session, FINE)).code == 0
 
 
-def test_a_fault_of_an_earlier_boot_is_not_blamed_for_a_later_reset(connect: Callable[..., Any]) -> None:
+def test_a_fault_of_an_earlier_boot_is_not_blamed_for_a_later_reset(connect):
     session = connect()
     session.hello()
     with pytest.raises(DeviceCrashedError):
@@ -214,9 +205,7 @@ def test_a_fault_of_an_earlier_boot_is_not_blamed_for_a_later_reset(connect: Cal
     require_facts(caught.value, '"moody" device reset during "test 1" 3 build brown-out possible causes')
 
 
-def test_a_reset_on_request_ends_the_session_and_the_next_hello_begins_one(
-    connect: Callable[..., Any],
-) -> None:
+def test_a_reset_on_request_ends_the_session_and_the_next_hello_begins_one(connect):
     session = connect()
     nonce = session.hello().boot_nonce
     session.reset(Reset.DEVICE)
@@ -225,7 +214,7 @@ def test_a_reset_on_request_ends_the_session_and_the_next_hello_begins_one(
     assert hello.boot_nonce != nonce
 
 
-def test_a_second_session_takes_the_device_over_and_the_first_is_told(device: Path) -> None:
+def test_a_second_session_takes_the_device_over_and_the_first_is_told(device):
     line = PipeTransport([str(device)], environment={})
     first, second = Session(line), Session(line)
     try:
@@ -239,7 +228,7 @@ def test_a_second_session_takes_the_device_over_and_the_first_is_told(device: Pa
         first.close()
 
 
-def test_what_an_interrupted_session_left_on_the_line_does_not_confuse_the_next(device: Path) -> None:
+def test_what_an_interrupted_session_left_on_the_line_does_not_confuse_the_next(device):
     line = PipeTransport([str(device)], environment={})
     session = Session(line)
     try:
@@ -256,7 +245,7 @@ def test_what_an_interrupted_session_left_on_the_line_does_not_confuse_the_next(
         session.close()
 
 
-def test_a_model_larger_than_the_arena_is_refused(connect: Callable[..., Any]) -> None:
+def test_a_model_larger_than_the_arena_is_refused(connect):
     session = connect()
     session.hello()
     with pytest.raises(RequestRefusedError) as caught:
@@ -264,14 +253,14 @@ def test_a_model_larger_than_the_arena_is_refused(connect: Callable[..., Any]) -
     assert caught.value.status == Status.ARENA_TOO_SMALL
 
 
-def test_an_input_of_the_wrong_size_is_refused_before_anything_is_sent(connect: Callable[..., Any]) -> None:
+def test_an_input_of_the_wrong_size_is_refused_before_anything_is_sent(connect):
     session = connect()
     session.hello()
     with pytest.raises(InputError, match='input "x" needs 4 bytes, not 5'):
         session.write_input(session.describe()[PLUS_ONE], 0, b"12345")
 
 
-def test_another_model_on_the_board_is_named(connect: Callable[..., Any]) -> None:
+def test_another_model_on_the_board_is_named(connect):
     session = connect()
     session.hello()
     assert session.find_model(Expected("sum", b"\x09" * 32)).name == "running_sum"
@@ -284,7 +273,7 @@ def test_another_model_on_the_board_is_named(connect: Callable[..., Any]) -> Non
     )
 
 
-def test_another_build_of_the_model_on_the_board_is_named(connect: Callable[..., Any]) -> None:
+def test_another_build_of_the_model_on_the_board_is_named(connect):
     session = connect()
     session.hello()
     with pytest.raises(DeployError) as caught:
@@ -295,7 +284,7 @@ def test_another_build_of_the_model_on_the_board_is_named(connect: Callable[...,
     assert '  expected: protocol 2, build "plus_one-0123", model "plus_one" 0102030405060708\n' in text
 
 
-def test_kilobytes_go_there_and_back_in_pieces(connect: Callable[..., Any]) -> None:
+def test_kilobytes_go_there_and_back_in_pieces(connect):
     session = connect()
     session.hello()
     model = session.describe()[ECHO]
@@ -306,14 +295,14 @@ def test_kilobytes_go_there_and_back_in_pieces(connect: Callable[..., Any]) -> N
 
 
 @pytest.mark.slow
-def test_sequence_numbers_may_wrap(connect: Callable[..., Any]) -> None:
+def test_sequence_numbers_may_wrap(connect):
     session = connect()
     session.hello()
     for _ in range(SEQUENCE_MODULUS + 10):
         session.stats()
 
 
-def test_end_of_input_ends_the_device_cleanly(device: Path) -> None:
+def test_end_of_input_ends_the_device_cleanly(device):
     line = PipeTransport([str(device)], environment={})
     session = Session(line)
     session.hello()
@@ -321,7 +310,7 @@ def test_end_of_input_ends_the_device_cleanly(device: Path) -> None:
     assert line.exit_status == 0
 
 
-def test_a_device_that_dies_says_how(tmp_path: Path) -> None:
+def test_a_device_that_dies_says_how(tmp_path):
     line = PipeTransport(["sh", "-c", "head -c 5 > /dev/null; kill -SEGV $$"])
     with pytest.raises(LineClosedError, match="sh ended: signal SIGSEGV"):
         Session(line, Deadlines(hello_s=10)).hello()

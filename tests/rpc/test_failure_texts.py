@@ -1,11 +1,8 @@
 """What a person reads when the conversation fails: the whole text, from devices that are scripts."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from fake_line import FakeTransport
@@ -68,26 +65,26 @@ def require_failure(talk: Callable[[], object], *facts: str) -> None:
     assert not [fact for fact in facts if fact not in text], text
 
 
-def test_silence() -> None:
+def test_silence():
     session, line = session_with(lambda request: [])
     require_failure(session.hello, "did not answer", "10 s (hello)", "fake line", "powered", "RPC firmware")
     assert line.now_s == pytest.approx(10)
 
 
-def test_another_firmwares_text() -> None:
+def test_another_firmwares_text():
     session, line = session_with(lambda request: [])
     line.say(b"Hello from Blinky!\r\n")
     require_failure(session.hello, "10 s (hello)", "20 bytes", "b'Hello from Blinky!", "deploy new --app rpc")
 
 
-def test_noise_as_from_a_wrong_baud_rate() -> None:
+def test_noise_as_from_a_wrong_baud_rate():
     session, line = session_with(lambda request: [])
     line.say(b"\xf8\x80\x00\x9c\xff\x00")
     facts = ("2 frames were damaged", "4 bytes", r"b'\xf8\x80\x9c\xff'", "baud rate", "cable")
     require_failure(session.hello, "10 s (hello)", *facts)
 
 
-def test_an_older_protocol() -> Any:
+def test_an_older_protocol():
     def answer(request: Packet) -> list[Packet]:
         payload = struct.pack("<HB", 7, 9) + b"kws 3fa2b"
         return [reply_to(request, payload, Status.WRONG_PROTOCOL)]
@@ -98,20 +95,20 @@ def test_an_older_protocol() -> Any:
     require_failure(session.hello, *on_board, *expected, "flash the firmware again")
 
 
-def test_a_hello_that_is_cut() -> None:
+def test_a_hello_that_is_cut():
     session, _ = session_with(lambda request: [reply_to(request, b"\1\0\5fak")])
     require_failure(session.hello, "reply to hello", "5 bytes", "3 are left", "flash the firmware again")
 
 
 @pytest.mark.parametrize("payload_bytes", [0, WRITE_HEADER_BYTES])
-def test_a_device_whose_requests_have_no_room_for_data(payload_bytes: int) -> None:
+def test_a_device_whose_requests_have_no_room_for_data(payload_bytes):
     session, _ = session_with(lambda request: [reply_to(request, hello_payload(payload_bytes=payload_bytes))])
     facts = (f"more than {WRITE_HEADER_BYTES} bytes", f"the device accepts {payload_bytes}")
     require_failure(session.hello, "reply to hello", *facts)
 
 
 @pytest.mark.parametrize("count", [0, 3])
-def test_a_profile_with_no_layer_or_too_many(count: int) -> Any:
+def test_a_profile_with_no_layer_or_too_many(count):
     def answer(request: Packet) -> list[Packet]:
         entries = struct.pack("<iIBH", 0, 1000, 32, count) + bytes(PROFILE_ENTRY.size * count)
         return greeted(request) or [reply_to(request, entries if request.kind == Message.PROFILE else b"")]
@@ -123,7 +120,7 @@ def test_a_profile_with_no_layer_or_too_many(count: int) -> Any:
     require_failure(lambda: session.profile(model, []), *facts)
 
 
-def test_a_request_the_firmware_does_not_know() -> Any:
+def test_a_request_the_firmware_does_not_know():
     def answer(request: Packet) -> list[Packet]:
         return greeted(request) or [reply_to(request, b"", Status.UNKNOWN_MESSAGE)]
 
@@ -134,7 +131,7 @@ def test_a_request_the_firmware_does_not_know() -> Any:
     )
 
 
-def test_a_status_this_side_does_not_know() -> Any:
+def test_a_status_this_side_does_not_know():
     def answer(request: Packet) -> list[Packet]:
         return greeted(request) or [reply_to(request, b"", 99)]
 
@@ -143,14 +140,14 @@ def test_a_status_this_side_does_not_know() -> Any:
     require_failure(session.stats, "rejected stats", "unknown status 99", "flash the firmware again")
 
 
-def test_a_device_that_falls_silent() -> None:
+def test_a_device_that_falls_silent():
     session, line = session_with(greeted)
     session.hello()
     require_failure(session.stats, "did not answer within 5 s (stats)")
     assert line.now_s == pytest.approx(5)
 
 
-def test_a_computation_gets_its_own_deadline_and_is_not_hurried() -> Any:
+def test_a_computation_gets_its_own_deadline_and_is_not_hurried():
     asked = []
 
     def answer(request: Packet) -> list[Packet]:
@@ -165,7 +162,7 @@ def test_a_computation_gets_its_own_deadline_and_is_not_hurried() -> Any:
     assert len(asked) < 70
 
 
-def test_a_device_that_resets_and_stays_silent() -> Any:
+def test_a_device_that_resets_and_stays_silent():
     answers = []
 
     def answer(request: Packet) -> list[Packet]:
@@ -195,7 +192,7 @@ def crashing(pc: int = 0, lr: int = 0) -> Session:
     return session
 
 
-def test_a_crash_is_known_from_the_notice_of_the_new_boot() -> Any:
+def test_a_crash_is_known_from_the_notice_of_the_new_boot():
     session = crashing(pc=0x4D2)
     require_failure(
         session.stats,
@@ -205,7 +202,7 @@ def test_a_crash_is_known_from_the_notice_of_the_new_boot() -> Any:
     )
 
 
-def test_a_late_notice_of_the_boot_that_hello_knows_is_not_a_reset() -> Any:
+def test_a_late_notice_of_the_boot_that_hello_knows_is_not_a_reset():
     def answer(request: Packet) -> list[Packet]:
         late = Packet(Notice.BOOTED, 0, 0, struct.pack("<I", NONCE))
         return greeted(request) or [late, reply_to(request, bytes(12))]
@@ -215,7 +212,7 @@ def test_a_late_notice_of_the_boot_that_hello_knows_is_not_a_reset() -> Any:
     assert session.stats().stack_bytes == 0
 
 
-def test_a_reply_of_an_earlier_session_is_not_taken_for_an_answer() -> Any:
+def test_a_reply_of_an_earlier_session_is_not_taken_for_an_answer():
     asked = []
 
     def answer(request: Packet) -> list[Packet]:
@@ -236,7 +233,7 @@ def test_a_reply_of_an_earlier_session_is_not_taken_for_an_answer() -> Any:
         (1, 5, "int8[1, 4] has 4 bytes, not 5"),
     ],
 )
-def test_a_tensor_that_cannot_be_is_refused(number: int, size: int, says: str) -> None:
+def test_a_tensor_that_cannot_be_is_refused(number, size, says):
     payload = struct.pack("<BBIIII", number, 2, 0, size, 1, 4) + b"x"
     if not says:
         assert unpack_tensor(payload) == TensorSpec("x", TensorType(DType.I8, (1, 4)))

@@ -1,10 +1,7 @@
 """Damage between the two real ends: the right answer or a named error in time, never a wrong answer."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,21 +73,19 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_ten_runs_with_frames_going_astray_give_ten_right_answers(
-    connect: Callable[..., Any], name: str
-) -> None:
+def test_ten_runs_with_frames_going_astray_give_ten_right_answers(connect, name):
     session = connect(wrap=lambda line: FaultyFramesTransport(line, FRAMES[name], seed=1))
     assert_runs_are_right(session, 10)
 
 
-def test_a_line_that_loses_every_frame_is_named_within_the_deadline(connect: Callable[..., Any]) -> None:
+def test_a_line_that_loses_every_frame_is_named_within_the_deadline(connect):
     lost = FrameFaults(lost=1.0)
     session = connect(wrap=lambda line: FaultyFramesTransport(line, lost, seed=1), deadlines=HURRIED)
     with pytest.raises(DeviceSilentError, match=r"did not answer within 0.5 s \(hello\)"):
         session.hello()
 
 
-def test_the_fault_table_counts_right_answers_and_named_errors(tmp_path: Path) -> None:
+def test_the_fault_table_counts_right_answers_and_named_errors(tmp_path):
     devices = build_devices(tmp_path)
     rows = {
         row.fault: text_of(row, try_out(row, devices))
@@ -108,20 +103,20 @@ def test_the_fault_table_counts_right_answers_and_named_errors(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", REPAIRABLE)
-def test_ten_runs_over_a_bad_line_give_ten_right_answers(connect: Callable[..., Any], name: str) -> None:
+def test_ten_runs_over_a_bad_line_give_ten_right_answers(connect, name):
     assert_runs_are_right(connect(wrap=through(REPAIRABLE[name], seed=1)), 10)
 
 
-def test_two_hundred_runs_over_a_bad_line_give_right_answers(connect: Callable[..., Any]) -> None:
+def test_two_hundred_runs_over_a_bad_line_give_right_answers(connect):
     assert_runs_are_right(connect(wrap=through(REPAIRABLE["flips and losses"], seed=2)), 200)
 
 
 @pytest.mark.slow
-def test_a_thousand_runs_over_a_bad_line_give_right_answers(connect: Callable[..., Any]) -> None:
+def test_a_thousand_runs_over_a_bad_line_give_right_answers(connect):
     assert_runs_are_right(connect(wrap=through(REPAIRABLE["flips and losses"], seed=3)), 1000)
 
 
-def test_a_line_beyond_repair_is_named_within_the_deadline(connect: Callable[..., Any]) -> None:
+def test_a_line_beyond_repair_is_named_within_the_deadline(connect):
     worn = through(Faults(flipped_bits=0.05), seed=4)
     session = connect(wrap=worn, deadlines=HURRIED, is_awake=True)
     with pytest.raises(DeviceSilentError, match=r"did not answer within 0.5 s \(hello\)") as caught:
@@ -158,7 +153,7 @@ def bytes_sent(connect: Callable[..., Any], talk: Callable[[Session], object]) -
     return lines[0].sent
 
 
-def test_resets_are_tried_at_every_byte_that_a_session_sends(connect: Callable[..., Any]) -> None:
+def test_resets_are_tried_at_every_byte_that_a_session_sends(connect):
     assert bytes_sent(connect, whole_session) == SESSION_BYTES
     sent = bytes_sent(connect, lambda session: next(sums(session)))
     assert sent + HELLO_BYTES == fault_table.SESSION_BYTES
@@ -181,13 +176,13 @@ def assert_reset_is_noticed(connect: Callable[..., Any], position: int) -> None:
 
 
 @pytest.mark.parametrize("position", range(1, SESSION_BYTES + 1, 31))
-def test_a_reset_within_a_session_is_noticed(connect: Callable[..., Any], position: int) -> None:
+def test_a_reset_within_a_session_is_noticed(connect, position):
     assert_reset_is_noticed(connect, position)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(1, SESSION_BYTES + 1, 50))
-def test_a_reset_at_every_byte_of_a_session_is_noticed(connect: Callable[..., Any], first: int) -> None:
+def test_a_reset_at_every_byte_of_a_session_is_noticed(connect, first):
     for position in range(first, min(first + 50, SESSION_BYTES + 1)):
         assert_reset_is_noticed(connect, position)
 
@@ -202,7 +197,7 @@ def test_a_reset_at_every_byte_of_a_session_is_noticed(connect: Callable[..., An
         pytest.param("sleep 60", "check that the board is powered", id="silence"),
     ],
 )
-def test_whatever_is_not_a_device_is_named_within_the_deadline(program: str, says: str) -> None:
+def test_whatever_is_not_a_device_is_named_within_the_deadline(program, says):
     session = Session(PipeTransport(["sh", "-c", f"exec {program}"]), HURRIED)
     try:
         with pytest.raises(DeviceSilentError) as caught:
@@ -212,6 +207,6 @@ def test_whatever_is_not_a_device_is_named_within_the_deadline(program: str, say
     assert says in caught.value.hint
 
 
-def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_started_is_named(tmp_path):
     with pytest.raises(LineClosedError, match=r"cannot start .*/missing: No such file or directory"):
         PipeTransport([str(tmp_path / "missing")])

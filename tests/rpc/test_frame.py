@@ -1,11 +1,7 @@
 """One table of framing cases for both ends: Python decodes it whole and byte by byte, C byte by byte."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -36,19 +32,19 @@ def outcome(found: list) -> tuple[list[str], int]:  # type: ignore[type-arg]
 
 
 @pytest.mark.parametrize("case", named("cobs"))
-def test_cobs_follows_the_vectors_both_ways(case: Any) -> None:
+def test_cobs_follows_the_vectors_both_ways(case):
     data, encoded = bytes.fromhex(case["data"]), bytes.fromhex(case["encoded"])
     assert cobs_encode(data) == encoded
     assert cobs_decode(encoded) == data
 
 
 @pytest.mark.parametrize("case", named("frames"))
-def test_a_packet_becomes_this_frame(case: Any) -> None:
+def test_a_packet_becomes_this_frame(case):
     assert encode_frame(bytes.fromhex(case["packet"])).hex() == case["frame"]
 
 
 @pytest.mark.parametrize("case", named("streams"))
-def test_a_stream_decodes_the_same_whole_and_byte_by_byte(case: Any) -> None:
+def test_a_stream_decodes_the_same_whole_and_byte_by_byte(case):
     stream = bytes.fromhex(case["stream"])
     expected = (case["packets"], case["damaged"])
     assert outcome(Decoder().feed(stream)) == expected
@@ -57,18 +53,18 @@ def test_a_stream_decodes_the_same_whole_and_byte_by_byte(case: Any) -> None:
 
 
 @given(st.binary(min_size=8, max_size=1200))
-def test_every_packet_survives_the_way_there_and_back(packet: bytes) -> None:
+def test_every_packet_survives_the_way_there_and_back(packet):
     assert Decoder().feed(encode_frame(packet)) == [packet]
 
 
 @given(st.binary(min_size=8, max_size=300), st.integers(min_value=0), st.integers(1, 255))
-def test_a_changed_byte_never_gives_another_packet(packet: bytes, place: int, change: int) -> None:
+def test_a_changed_byte_never_gives_another_packet(packet, place, change):
     frame = bytearray(encode_frame(packet)[1:-1])
     frame[place % len(frame)] ^= change
     assert decode_frame(bytes(frame)) in (None, packet)
 
 
-def test_an_endless_stream_without_zeros_is_let_go() -> None:
+def test_an_endless_stream_without_zeros_is_let_go():
     decoder = Decoder()
     found = decoder.feed(b"x" * (LONGEST_FRAME + 1))
     assert outcome(found) == ([], 1)
@@ -76,7 +72,7 @@ def test_an_endless_stream_without_zeros_is_let_go() -> None:
 
 
 @pytest.mark.cc
-def test_the_device_follows_the_same_vectors(compile_c: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_device_follows_the_same_vectors(compile_c, tmp_path):
     main = tmp_path / "vectors_main.c"
     main.write_text((DEVICE / "vectors_main.c").read_text())
     (tmp_path / "vectors.h").write_text(vectors_header())

@@ -1,10 +1,7 @@
 """Random and mutated frames: through the device's decoder and server (sanitized), and the host's decoder."""
 
-from __future__ import annotations
-
 import os
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +16,7 @@ pytestmark = pytest.mark.cc
 
 
 @pytest.fixture(scope="module")
-def fuzz(compile_c: Callable[..., Path]) -> Path:
+def fuzz(compile_c):
     return compile_c(
         "fuzz",
         [DEVICE / "fuzz_main.c", DEVICE / "models.c", DEVICE / "functions.c"],
@@ -32,7 +29,7 @@ def fuzz(compile_c: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def locked_fuzz(compile_c: Callable[..., Path]) -> Path:
+def locked_fuzz(compile_c):
     return compile_c(
         "locked_fuzz",
         [DEVICE / "fuzz_main.c", DEVICE / "models.c", DEVICE / "functions.c", DEVICE / "line_key.c"],
@@ -51,11 +48,11 @@ def run_fuzz(program: Path, seed: int, rounds: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_device_survives_random_frames(fuzz: Path, seed: int) -> None:
+def test_the_device_survives_random_frames(fuzz, seed):
     run_fuzz(fuzz, seed, 5_000)
 
 
-def test_nothing_goes_through_a_locked_line_among_random_frames(locked_fuzz: Path) -> None:
+def test_nothing_goes_through_a_locked_line_among_random_frames(locked_fuzz):
     run_fuzz(locked_fuzz, 1, 20_000)
 
 
@@ -73,7 +70,7 @@ def random_packet(chance: random.Random) -> bytes:
     return packet if chance.random() < 0.5 else bytes(byte & 1 for byte in packet)
 
 
-def test_the_host_finds_every_good_frame_among_mutated_ones_and_nothing_else() -> None:
+def test_the_host_finds_every_good_frame_among_mutated_ones_and_nothing_else():
     chance, decoder = random.Random(5), Decoder()
     for _ in range(HOST_ROUNDS):
         packet = random_packet(chance)
@@ -85,5 +82,5 @@ def test_the_host_finds_every_good_frame_among_mutated_ones_and_nothing_else() -
 
 
 @pytest.mark.slow
-def test_the_device_survives_a_million_random_frames(fuzz: Path) -> None:
+def test_the_device_survives_a_million_random_frames(fuzz):
     run_fuzz(fuzz, 4, 1_000_000)

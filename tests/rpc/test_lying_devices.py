@@ -1,7 +1,5 @@
 """A device is not trusted: announcements are limited, texts escaped, damaged replies asked for again."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -76,7 +74,7 @@ def rambling(notice: int, payload: bytes, runs: int) -> tuple[Session, Rambling,
 
 
 @pytest.mark.parametrize("repeat", [1, 3])
-def test_a_device_that_says_for_ever_that_it_computes_is_given_up(repeat: int) -> None:
+def test_a_device_that_says_for_ever_that_it_computes_is_given_up(repeat):
     session, line, _ = rambling(Notice.WORKING, b"", repeat)
     before_s = line.now_s
     require_facts(
@@ -86,7 +84,7 @@ def test_a_device_that_says_for_ever_that_it_computes_is_given_up(repeat: int) -
     assert line.now_s - before_s < DEADLINES.run_s + repeat + 3
 
 
-def test_an_endless_log_is_cut_and_ends_with_the_request() -> None:
+def test_an_endless_log_is_cut_and_ends_with_the_request():
     session, line, logged = rambling(Notice.LOG, b"again", 1)
     line.says = lambda: encode_frame(Packet(Notice.LOG, 0, 0, b"again").pack()) * 100
     assert text_of(session.stats).splitlines()[0] == "error: device did not answer within 5 s (stats)"
@@ -94,7 +92,7 @@ def test_an_endless_log_is_cut_and_ends_with_the_request() -> None:
     assert logged[200:] == ["(more than 200 lines during stats: the rest is omitted)"]
 
 
-def test_logs_of_a_whole_session_are_cut_by_their_bytes() -> None:
+def test_logs_of_a_whole_session_are_cut_by_their_bytes():
     """A line may be as long as a frame, and each request may have 200 of them."""
     session, line, logged = rambling(Notice.LOG, b"\0" * 4000, 1)
     frame = encode_frame(Packet(Notice.LOG, 0, 0, b"\0" * 4000).pack())
@@ -107,7 +105,7 @@ def test_logs_of_a_whole_session_are_cut_by_their_bytes() -> None:
     assert logged.count(logged[-1]) == 1
 
 
-def test_a_text_is_cut_and_says_how_long_it_was() -> None:
+def test_a_text_is_cut_and_says_how_long_it_was():
     assert safe_text(b"a" * 1024) == "a" * 1024
     assert safe_text(b"a" * 4000) == "a" * 1024 + " (4,000 bytes)"
 
@@ -151,13 +149,13 @@ def head(inputs: int, outputs: int, name: bytes = b"m") -> bytes:
         ({DescribedTensors.MODEL: head(0, 60_000)}, "at most 256 outputs expected, 60000 are announced"),
     ],
 )
-def test_a_description_of_what_cannot_be_is_refused(answers: dict[int, bytes], reason: str) -> None:
+def test_a_description_of_what_cannot_be_is_refused(answers, reason):
     require_facts(
         text_of(describing(answers).describe), f"device's {reason}{MALFORMED_HINT} reply describe unexpected"
     )
 
 
-def test_more_models_than_have_numbers_are_refused() -> None:
+def test_more_models_than_have_numbers_are_refused():
     payload = hello_payload()[: -2 - 8] + struct.pack("<H", 300) + b"\1" * 64
     session, _ = session_with(lambda request: [reply_to(request, payload)])
     require_facts(
@@ -179,7 +177,7 @@ def timing(hz: int, bits: int, *ticks: int) -> bytes:
         (timing(1000, 65, 1), "a counter of 65 bits at 1000 Hz measures nothing"),
     ],
 )
-def test_a_measurement_that_measures_nothing_is_refused(reply: bytes, reason: str) -> None:
+def test_a_measurement_that_measures_nothing_is_refused(reply, reason):
     session, _ = session_with(lambda request: greeted(request) or [reply_to(request, reply)])
     session.hello()
     require_facts(
@@ -187,7 +185,7 @@ def test_a_measurement_that_measures_nothing_is_refused(reply: bytes, reason: st
     )
 
 
-def test_a_piece_of_another_size_than_was_asked_for_is_refused() -> None:
+def test_a_piece_of_another_size_than_was_asked_for_is_refused():
     session, _ = session_with(lambda request: greeted(request) or [reply_to(request, b"x" * 41)])
     session.hello()
     require_facts(
@@ -196,7 +194,7 @@ def test_a_piece_of_another_size_than_was_asked_for_is_refused() -> None:
     )
 
 
-def test_names_and_builds_and_logs_are_shown_without_commands_to_the_terminal() -> None:
+def test_names_and_builds_and_logs_are_shown_without_commands_to_the_terminal():
     said = CLIPBOARD.encode()
     hello = (
         struct.pack("<HB", PROTOCOL_VERSION, len(said))
@@ -223,7 +221,7 @@ def test_names_and_builds_and_logs_are_shown_without_commands_to_the_terminal() 
     assert (model.name, model.inputs[0].name, logged) == (shown, shown, [shown])
 
 
-def test_on_a_terminal_a_monitored_program_gives_no_commands() -> None:
+def test_on_a_terminal_a_monitored_program_gives_no_commands():
     assert harmless("größe\t1\r\n\x1b[2J\x9b31m") == "größe\t1\r\n\\x1b[2J\\x9b31m"
 
 
@@ -265,7 +263,7 @@ def with_functions(texts: list[bytes], result: bytes = b"") -> Session:
         ([b"f%d i32()" % n for n in range(300)], "at most 256 expected, more came"),
     ],
 )
-def test_a_table_of_functions_that_cannot_be_is_refused(texts: list[bytes], reason: str) -> None:
+def test_a_table_of_functions_that_cannot_be_is_refused(texts, reason):
     require_facts(
         text_of(with_functions(texts).functions),
         f"device's {reason}{MALFORMED_HINT} reply functions unexpected",
@@ -273,7 +271,7 @@ def test_a_table_of_functions_that_cannot_be_is_refused(texts: list[bytes], reas
 
 
 @pytest.mark.parametrize("result", [b"", b"\4", b"\4\0\0\0", b"\4\0\0\0\0\0", b"\1\0\0\0\0", b"\0"])
-def test_a_result_of_another_type_than_the_functions_is_refused(result: bytes) -> None:
+def test_a_result_of_another_type_than_the_functions_is_refused(result):
     session = with_functions([b"f i32()"], result)
     (function,) = session.functions()
     require_facts(
@@ -282,7 +280,7 @@ def test_a_result_of_another_type_than_the_functions_is_refused(result: bytes) -
     )
 
 
-def test_an_array_comes_back_with_as_many_bytes_as_it_has() -> None:
+def test_an_array_comes_back_with_as_many_bytes_as_it_has():
     session = with_functions([], b"x" * 41)
     array = DeviceArrayType(DType.I8, 40, 1)
     require_facts(
@@ -309,13 +307,13 @@ def greeting_after(damaged: int) -> FakeTransport:
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2, 15])
-def test_a_request_is_repeated_at_once_after_damage(damaged: int) -> None:
+def test_a_request_is_repeated_at_once_after_damage(damaged):
     line = greeting_after(damaged)
     assert len(line.written) == damaged + 1
     assert line.now_s == 0
 
 
-def test_after_fifteen_times_each_repetition_waits_until_the_line_is_quiet() -> None:
+def test_after_fifteen_times_each_repetition_waits_until_the_line_is_quiet():
     line = greeting_after(damaged=40)
     assert len(line.written) == 41
     assert line.now_s == pytest.approx(25 * QUIET_S)

@@ -1,9 +1,6 @@
 """Ticks over counter wraps, and stack use, as the device measures them."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,20 +18,18 @@ DEEP_BYTES = 16 * 1024
 pytestmark = pytest.mark.cc
 
 
-def test_ticks_add_up_over_many_wraps_and_an_interrupt_is_not_taken_for_the_measuring_itself(
-    compile_c: Callable[..., Path],
-) -> None:
+def test_ticks_add_up_over_many_wraps_and_an_interrupt_is_not_taken_for_the_measuring_itself(compile_c):
     program = compile_c("measure", [DEVICE / "measure_main.c", DEVICE / "models.c"])
     ended = run_limited([program], 60)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0)
 
 
-def test_no_run_takes_less_than_no_time() -> None:
+def test_no_run_takes_less_than_no_time():
     assert Timing(0, 1_000_000, 32, empty_ticks=30, ticks=(29, 30, 100)).net_ticks == (0, 0, 70)
 
 
 @pytest.fixture
-def plain_device(repo_root: Path, tmp_path: Path) -> Path:
+def plain_device(repo_root, tmp_path):
     """Without sanitizers, which have their own ideas about the stack."""
     runtime = repo_root / "project_templates" / "common"
     files = [DEVICE / "port.c", DEVICE / "models.c", *sorted(runtime.glob("*.c"))]
@@ -45,7 +40,7 @@ def plain_device(repo_root: Path, tmp_path: Path) -> Path:
     return program
 
 
-def test_the_stack_a_run_used_is_seen_and_remembered(plain_device: Path) -> None:
+def test_the_stack_a_run_used_is_seen_and_remembered(plain_device):
     session = Session(PipeTransport([str(plain_device)], environment={}))
     try:
         session.hello()

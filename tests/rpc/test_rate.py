@@ -1,11 +1,5 @@
 """The line's speed: rates raised by both ends together, and how much of a rate is left for data."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from benchmarks.line import LEAST_SHARE, CountingTransport, write_share
@@ -58,9 +52,6 @@ class RatedLine(Transport):
         return bytes(byte and (byte - 1 + key) % 255 + 1 for byte in data)
 
 
-Connect = Callable[..., Session]
-
-
 def infer(session: Session) -> bytes:
     model = session.describe()[PLUS_ONE]
     session.write_input(model, 0, b"\1\2\3\4")
@@ -77,9 +68,7 @@ def infer(session: Session) -> bytes:
         pytest.param(FIRST, 1, FIRST, id="none"),
     ],
 )
-def test_both_ends_take_the_fastest_rate_they_share(
-    connect: Connect, most: int, broken: int, taken: int
-) -> None:
+def test_both_ends_take_the_fastest_rate_they_share(connect, most, broken, taken):
     session = connect(
         wrap=lambda line: RatedLine(line, most), environment={"BROKEN_RATE": str(broken)}, deadlines=PATIENT
     )
@@ -88,13 +77,13 @@ def test_both_ends_take_the_fastest_rate_they_share(
     assert infer(session) == b"\2\3\4\5"
 
 
-def test_a_line_without_a_rate_is_left_alone(connect: Connect) -> None:
+def test_a_line_without_a_rate_is_left_alone(connect):
     session = connect()
     session.hello()
     assert session.raise_rate() == 0
 
 
-def test_the_next_program_finds_the_device_though_it_was_left_at_another_rate(device: Path) -> None:
+def test_the_next_program_finds_the_device_though_it_was_left_at_another_rate(device):
     line = PipeTransport([str(device)], environment={})
     first = Session(RatedLine(line), PATIENT)
     first.hello()
@@ -105,7 +94,7 @@ def test_the_next_program_finds_the_device_though_it_was_left_at_another_rate(de
     second.close()
 
 
-def test_a_device_that_starts_anew_at_its_first_rate_is_noticed(connect: Connect) -> None:
+def test_a_device_that_starts_anew_at_its_first_rate_is_noticed(connect):
     session = connect(wrap=RatedLine, deadlines=PATIENT)
     session.hello()
     assert session.raise_rate((FASTEST,)) == FASTEST
@@ -117,7 +106,7 @@ def test_a_device_that_starts_anew_at_its_first_rate_is_noticed(connect: Connect
     session.reset(Reset.STATE)
 
 
-def test_writes_of_four_kilobytes_use_85_percent_of_the_line(connect: Callable[..., Any]) -> Any:
+def test_writes_of_four_kilobytes_use_85_percent_of_the_line(connect):
     lines: list[CountingTransport] = []
 
     def counted(line: Transport) -> Transport:

@@ -1,10 +1,7 @@
 """An emulator stands still while nothing is asked: firmware that polls its UART would take a processor."""
 
-from __future__ import annotations
-
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +16,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def line(device: Path) -> Iterator[QemuLine]:
+def line(device):
     """A line to the device's program on this computer, as if it were QEMU."""
     line = QemuLine((str(device),))
     yield line
@@ -36,7 +33,7 @@ def stops_within(line: QemuLine, wait_s: float) -> bool:
     return False
 
 
-def test_it_stands_still_from_an_answer_to_the_next_request(line: QemuLine) -> None:
+def test_it_stands_still_from_an_answer_to_the_next_request(line):
     session = Session(line)
     assert not stops_within(line, 0.1)
     for _ in range(3):
@@ -44,12 +41,12 @@ def test_it_stands_still_from_an_answer_to_the_next_request(line: QemuLine) -> N
         assert stops_within(line, 30.0)
 
 
-def test_it_can_be_read_from_after_a_rest(line: QemuLine) -> None:
+def test_it_can_be_read_from_after_a_rest(line):
     line.rest()
     assert line.read(1, 30.0)
 
 
-def test_it_ends_while_it_rests(line: QemuLine) -> None:
+def test_it_ends_while_it_rests(line):
     line.rest()
     line.close()
     assert line.exit_status is not None

@@ -1,11 +1,8 @@
 """Repeated, late, foreign and hostile requests, asked by hand packet by packet."""
 
-from __future__ import annotations
-
 import struct
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -37,7 +34,7 @@ def read(model: int, tensor: int, offset: int, count: int) -> bytes:
     return struct.pack("<BBIH", model, tensor, offset, count)
 
 
-def test_only_bytes_of_inputs_are_written(connect: Callable[..., Any]) -> None:
+def test_only_bytes_of_inputs_are_written(connect):
     session = connect()
     session.hello()
     for payload, status in (
@@ -57,7 +54,7 @@ def test_only_bytes_of_inputs_are_written(connect: Callable[..., Any]) -> None:
     assert session._request(Message.READ, read(PLUS_ONE, 0, 0, 4), "read") == bytes([2, 3, 4, 5])
 
 
-def test_only_inputs_have_an_address_that_is_told(connect: Callable[..., Any]) -> None:
+def test_only_inputs_have_an_address_that_is_told(connect):
     session = connect()
     session.hello()
     for payload, status in (
@@ -70,7 +67,7 @@ def test_only_inputs_have_an_address_that_is_told(connect: Callable[..., Any]) -
     assert refusal(session, Message.RUN, bytes([PLUS_ONE])) == Status.INPUT_MISSING
 
 
-def test_an_input_counts_as_written_once_its_address_is_told(connect: Callable[..., Any]) -> None:
+def test_an_input_counts_as_written_once_its_address_is_told(connect):
     """The bytes of the piece before stand for those that a debugger writes."""
     session = connect()
     session.hello()
@@ -82,7 +79,7 @@ def test_an_input_counts_as_written_once_its_address_is_told(connect: Callable[.
     assert refusal(session, Message.RUN, bytes([PLUS_ONE])) == Status.INPUT_MISSING
 
 
-def test_only_outputs_of_a_run_are_read(connect: Callable[..., Any]) -> None:
+def test_only_outputs_of_a_run_are_read(connect):
     session = connect()
     session.hello()
     assert refusal(session, Message.READ, read(PLUS_ONE, 0, 0, 4)) == Status.NO_RESULT
@@ -101,7 +98,7 @@ def test_only_outputs_of_a_run_are_read(connect: Callable[..., Any]) -> None:
     assert session._request(Message.READ, read(PLUS_ONE, 0, 3, 1), "read") == b"\1"
 
 
-def test_what_is_not_built_in_is_refused(connect: Callable[..., Any]) -> None:
+def test_what_is_not_built_in_is_refused(connect):
     """The firmware of these tests has functions, and neither a slot nor cartridges."""
     session = connect()
     session.hello()
@@ -113,7 +110,7 @@ def test_what_is_not_built_in_is_refused(connect: Callable[..., Any]) -> None:
     assert refusal(session, NO_MESSAGE, b"") == Status.UNKNOWN_MESSAGE
 
 
-def test_firmware_that_never_crashed_tells_no_address(connect: Callable[..., Any]) -> None:
+def test_firmware_that_never_crashed_tells_no_address(connect):
     """Each of the nine words of the fault record is zero, and the whole answer is of a known length."""
     session = connect()
     hello = session.hello()
@@ -162,13 +159,13 @@ class ByHand:
 
 
 @pytest.fixture
-def by_hand(device: Path) -> Iterator[ByHand]:
+def by_hand(device):
     talk = ByHand(device)
     yield talk
     talk.line.close()
 
 
-def test_a_repeated_request_gets_the_same_reply_and_is_not_carried_out_again(by_hand: ByHand) -> None:
+def test_a_repeated_request_gets_the_same_reply_and_is_not_carried_out_again(by_hand):
     by_hand.ask(2, Message.WRITE, pack_write(PLUS_ONE, 0, 0, b"\1\2\3\4"))
     first = by_hand.ask(3, Message.RUN, pack_run(PLUS_ONE))
     (again,) = by_hand.send(Packet(Message.RUN, 3, by_hand.session, pack_run(PLUS_ONE)), replies=1)
@@ -176,7 +173,7 @@ def test_a_repeated_request_gets_the_same_reply_and_is_not_carried_out_again(by_
     assert by_hand.ask(4, Message.READ, pack_read(PLUS_ONE, 0, 0, 4)).payload == b"\2\3\4\5"
 
 
-def test_a_late_copy_of_an_older_request_is_dropped(by_hand: ByHand) -> None:
+def test_a_late_copy_of_an_older_request_is_dropped(by_hand):
     by_hand.ask(2, Message.WRITE, pack_write(PLUS_ONE, 0, 0, b"\1\2\3\4"))
     by_hand.ask(3, Message.WRITE, pack_write(PLUS_ONE, 0, 0, b"\5\6\7\x08"))
     old = Packet(Message.WRITE, 2, by_hand.session, pack_write(PLUS_ONE, 0, 0, b"\1\2\3\4"))
@@ -186,7 +183,7 @@ def test_a_late_copy_of_an_older_request_is_dropped(by_hand: ByHand) -> None:
     assert by_hand.ask(6, Message.READ, pack_read(PLUS_ONE, 0, 0, 4)).payload == b"\6\7\x08\x09"
 
 
-def test_a_late_copy_of_the_hello_does_not_begin_the_session_again(by_hand: ByHand) -> None:
+def test_a_late_copy_of_the_hello_does_not_begin_the_session_again(by_hand):
     by_hand.ask(2, Message.STATS, b"")
     hello = Packet(Message.HELLO, 1, TOKEN, pack_hello())
     assert by_hand.answers_nothing_to(hello, then=Packet(Message.STATS, 3, by_hand.session))
@@ -195,17 +192,17 @@ def test_a_late_copy_of_the_hello_does_not_begin_the_session_again(by_hand: ByHa
     )
 
 
-def test_a_request_of_another_session_is_refused_with_the_boot_nonce(by_hand: ByHand) -> None:
+def test_a_request_of_another_session_is_refused_with_the_boot_nonce(by_hand):
     (reply,) = by_hand.send(Packet(Message.STATS, 2, by_hand.session ^ 1), replies=1)
     assert reply.status == Status.NO_SESSION
     assert int.from_bytes(reply.payload, "little") == by_hand.boot_nonce
 
 
-def test_numbers_may_be_skipped(by_hand: ByHand) -> None:
+def test_numbers_may_be_skipped(by_hand):
     assert by_hand.ask(1000, Message.STATS, b"").status == Status.OK
 
 
-def test_a_write_may_go_back_but_not_leave_a_gap(by_hand: ByHand) -> None:
+def test_a_write_may_go_back_but_not_leave_a_gap(by_hand):
     write = [(0, b"\1\2"), (1, b"\7"), (3, b"\7"), (2, b"\3\4")]
     statuses = [
         by_hand.ask(2 + i, Message.WRITE, pack_write(PLUS_ONE, 0, offset, data)).status
@@ -216,7 +213,7 @@ def test_a_write_may_go_back_but_not_leave_a_gap(by_hand: ByHand) -> None:
     assert by_hand.ask(11, Message.READ, pack_read(PLUS_ONE, 0, 0, 4)).payload == b"\2\x08\4\5"
 
 
-def test_our_own_words_on_an_echoing_line_are_not_answered(by_hand: ByHand) -> None:
+def test_our_own_words_on_an_echoing_line_are_not_answered(by_hand):
     for kind in (Notice.BOOTED, Notice.DAMAGED, Message.STATS | REPLY_BIT):
         echo = Packet(kind, 9, by_hand.session)
         assert by_hand.answers_nothing_to(echo, then=Packet(Message.STATS, 20 + kind, by_hand.session))
@@ -238,9 +235,7 @@ def test_our_own_words_on_an_echoing_line_are_not_answered(by_hand: ByHand) -> N
         pytest.param(Message.RESET, b"\7", Status.OUT_OF_RANGE, id="reset of what"),
     ],
 )
-def test_a_wrong_request_is_refused_by_name(
-    by_hand: ByHand, message: Any, payload: bytes, status: Any
-) -> None:
+def test_a_wrong_request_is_refused_by_name(by_hand, message, payload, status):
     (reply,) = by_hand.send(Packet(message, 2, by_hand.session, payload), replies=1)
     assert Status(reply.status) is status
     assert reply.payload == b""

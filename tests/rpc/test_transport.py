@@ -1,7 +1,5 @@
 """The lines themselves: deadlines, closed ends, locks, traces and repeatable damage."""
 
-from __future__ import annotations
-
 import io
 import os
 import random
@@ -10,10 +8,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from error_facts import require_facts
@@ -37,7 +33,7 @@ LATE_S = 30.0
 
 
 @pytest.fixture
-def terminal(pseudo_terminals: None) -> Iterator[Any]:
+def terminal(pseudo_terminals):
     """A pseudo terminal: the file descriptor of our end, and the path of the other."""
     import pty
 
@@ -48,14 +44,14 @@ def terminal(pseudo_terminals: None) -> Iterator[Any]:
 
 
 @pytest.fixture(params=["poll", "threads"])
-def both_flows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def both_flows(request, monkeypatch):
     """Bytes move as on POSIX, and as on Windows, which cannot wait for a pipe."""
     if request.param == "threads":
         monkeypatch.delattr(select, "poll", raising=False)
 
 
 @pytest.mark.usefixtures("both_flows")
-def test_a_pipe_carries_bytes_both_ways() -> None:
+def test_a_pipe_carries_bytes_both_ways():
     line = PipeTransport(["cat"])
     line.write(b"\0\1\xff", LATE_S)
     assert line.read(100, LATE_S) == b"\0\1\xff"
@@ -66,7 +62,7 @@ def test_a_pipe_carries_bytes_both_ways() -> None:
 
 @pytest.mark.usefixtures("both_flows")
 @pytest.mark.slow
-def test_a_program_that_ignores_the_end_of_its_input_is_ended() -> None:
+def test_a_program_that_ignores_the_end_of_its_input_is_ended():
     line = PipeTransport(["sleep", "1000"])
     line.close()
     assert line.exit_status == -15
@@ -74,7 +70,7 @@ def test_a_program_that_ignores_the_end_of_its_input_is_ended() -> None:
 
 @pytest.mark.usefixtures("both_flows")
 @pytest.mark.slow
-def test_a_program_that_takes_no_bytes_is_named() -> None:
+def test_a_program_that_takes_no_bytes_is_named():
     line = PipeTransport(["sleep", "1000"])
     with pytest.raises(LineStuckError, match=r"sleep accepted no bytes for 0.01 s"):
         line.write(bytes(1 << 20), SOON_S)
@@ -82,7 +78,7 @@ def test_a_program_that_takes_no_bytes_is_named() -> None:
 
 
 @pytest.mark.usefixtures("both_flows")
-def test_more_than_a_pipe_holds_goes_both_ways() -> None:
+def test_more_than_a_pipe_holds_goes_both_ways():
     """Neither end waits for the other with full hands; what comes early is kept."""
     line = PipeTransport(["cat"])
     sent = random.Random(1).randbytes(1 << 18)
@@ -97,7 +93,7 @@ def test_more_than_a_pipe_holds_goes_both_ways() -> None:
 
 
 @pytest.mark.usefixtures("both_flows")
-def test_nobody_takes_what_is_written_to_a_program_that_has_ended() -> None:
+def test_nobody_takes_what_is_written_to_a_program_that_has_ended():
     line = PipeTransport(["true"])
     with pytest.raises(LineClosedError, match="true ended: exit status 0"):
         line.read(100, LATE_S)
@@ -107,7 +103,7 @@ def test_nobody_takes_what_is_written_to_a_program_that_has_ended() -> None:
 
 
 @pytest.mark.usefixtures("both_flows")
-def test_the_end_of_a_program_is_reported_with_its_status() -> None:
+def test_the_end_of_a_program_is_reported_with_its_status():
     line = PipeTransport(["sh", "-c", "echo last words; exit 3"])
     assert line.read(100, LATE_S) == b"last words\n"
     with pytest.raises(LineClosedError, match="sh ended: exit status 3"):
@@ -118,12 +114,12 @@ def test_the_end_of_a_program_is_reported_with_its_status() -> None:
 @pytest.mark.parametrize(
     ("code", "words"), [(0, "exit status 0"), (-11, "signal SIGSEGV"), (-99, "signal 99")]
 )
-def test_endings_in_words(code: int, words: str) -> None:
+def test_endings_in_words(code, words):
     assert ending(code) == words
 
 
 @pytest.mark.usefixtures("both_flows")
-def test_a_socket_carries_bytes_both_ways_and_tells_its_end() -> None:
+def test_a_socket_carries_bytes_both_ways_and_tells_its_end():
     with socket.create_server(("127.0.0.1", 0)) as server:
         line = SocketTransport("127.0.0.1", server.getsockname()[1])
         other, _ = server.accept()
@@ -137,14 +133,14 @@ def test_a_socket_carries_bytes_both_ways_and_tells_its_end() -> None:
         line.close()
 
 
-def test_a_port_where_nobody_listens_is_named() -> None:
+def test_a_port_where_nobody_listens_is_named():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(LineClosedError, match=f"cannot connect to 127.0.0.1:{port}"):
         SocketTransport("127.0.0.1", port)
 
 
-def test_a_pty_carries_all_bytes_untouched(terminal: Any) -> None:
+def test_a_pty_carries_all_bytes_untouched(terminal):
     ours, path = terminal
     line = PtyTransport(path)
     every_byte = bytes(range(256))
@@ -159,12 +155,12 @@ def test_a_pty_carries_all_bytes_untouched(terminal: Any) -> None:
     line.close()
 
 
-def test_a_missing_pty_is_named(tmp_path: Path) -> None:
+def test_a_missing_pty_is_named(tmp_path):
     with pytest.raises(LineClosedError, match="No such file or directory"):
         PtyTransport(tmp_path / "pty")
 
 
-def test_a_serial_port_carries_all_bytes_untouched(terminal: Any) -> None:
+def test_a_serial_port_carries_all_bytes_untouched(terminal):
     ours, path = terminal
     line = SerialTransport(str(path), 115200)
     line.write(b"\x00\x03\r\n\xff", LATE_S)
@@ -179,7 +175,7 @@ def test_a_serial_port_carries_all_bytes_untouched(terminal: Any) -> None:
     line.close()
 
 
-def test_a_serial_port_in_use_names_the_process_that_has_it(terminal: Any) -> None:
+def test_a_serial_port_in_use_names_the_process_that_has_it(terminal):
     _, path = terminal
     held = SerialTransport(str(path), 115200)
     script = (
@@ -199,7 +195,7 @@ def test_a_serial_port_in_use_names_the_process_that_has_it(terminal: Any) -> No
     SerialTransport(str(path), 115200).close()
 
 
-def test_a_serial_port_that_another_program_locked_is_busy(terminal: Any) -> None:
+def test_a_serial_port_that_another_program_locked_is_busy(terminal):
     serial = pytest.importorskip("serial")
     _, path = terminal
     foreign = serial.Serial(str(path), exclusive=True)
@@ -217,12 +213,12 @@ def test_a_serial_port_that_another_program_locked_is_busy(terminal: Any) -> Non
         ("/etc", "this is a folder"),
     ],
 )
-def test_what_is_not_a_serial_port_is_reported(name: str, why: str) -> None:
+def test_what_is_not_a_serial_port_is_reported(name, why):
     with pytest.raises(LineClosedError, match=f"cannot open {name}: {why}"):
         SerialTransport(name, 115200)
 
 
-def test_a_trace_has_a_line_for_every_packet_and_for_garbage() -> None:
+def test_a_trace_has_a_line_for_every_packet_and_for_garbage():
     request = Packet(Message.WRITE, 7, 0xABC, b"\1\2")
     reply = Packet(Message.WRITE | REPLY_BIT, 7, 0xABC, bytes(40), Status.OUT_OF_RANGE)
     line = FakeTransport(lambda data: b"boot\n" + encode_frame(reply.pack()))
@@ -238,7 +234,7 @@ def test_a_trace_has_a_line_for_every_packet_and_for_garbage() -> None:
     ]
 
 
-def test_an_unknown_kind_is_traced_by_number() -> None:
+def test_an_unknown_kind_is_traced_by_number():
     assert str(Packet(0x33, 1, 2)) == "unknown 0x33 #1 session 00000002 0 B"
 
 
@@ -253,11 +249,11 @@ def test_an_unknown_kind_is_traced_by_number() -> None:
         pytest.param(Faults(flipped_bits=1), bytes(255 - byte for byte in b"abcdef"), id="all bits flipped"),
     ],
 )
-def test_each_kind_of_damage_does_what_it_says(faults: Any, expected: Any) -> None:
+def test_each_kind_of_damage_does_what_it_says(faults, expected):
     assert damage(b"abcdef", faults, random.Random(1)) == expected
 
 
-def test_damage_is_the_same_for_the_same_seed() -> None:
+def test_damage_is_the_same_for_the_same_seed():
     faults = Faults(flipped_bits=0.01, dropped=0.05, duplicated=0.05)
     first = damage(bytes(1000), faults, random.Random("seed"))
     assert damage(bytes(1000), faults, random.Random("seed")) == first
@@ -265,7 +261,7 @@ def test_damage_is_the_same_for_the_same_seed() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="needs a system whose temporary folder is shared")
-def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path, monkeypatch):
     """Somebody else may have put it into the shared folder, to have a file of ours emptied."""
     mine = tmp_path / "mine.txt"
     mine.write_text("kept")
@@ -282,7 +278,7 @@ def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path: Path, monkeypatch: 
     PortLock("tcp://nowhere:1").release()
 
 
-def test_windows_locks_a_byte_that_nobody_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_locks_a_byte_that_nobody_reads(tmp_path, monkeypatch):
     """Its module is not here: one that does the same takes its place, and fcntl is taken away."""
     held: set[int] = set()
 
@@ -304,7 +300,7 @@ def test_windows_locks_a_byte_that_nobody_reads(tmp_path: Path, monkeypatch: pyt
     os.close(second)
 
 
-def test_without_locks_of_files_every_lock_is_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_locks_of_files_every_lock_is_had(tmp_path, monkeypatch):
     for name in ("fcntl", "msvcrt"):
         monkeypatch.setitem(sys.modules, name, None)
     with (tmp_path / "lock").open("w") as file:

@@ -3,8 +3,6 @@
 The first argument is the real gcc, the second the folder of the counts; the others are gcc's own.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

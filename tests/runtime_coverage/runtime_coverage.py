@@ -7,8 +7,6 @@ to where `deploy evidence` reads them. Exits with 1 where a test fails, or a lin
 reason.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@
 program is made without a front end, and takes features row by row from a file of numbers.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

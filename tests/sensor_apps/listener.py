@@ -1,7 +1,5 @@
 """MLPerf's keyword spotting as a program for a sensor, and its windows as the reference hears them."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Small networks of integers for sound and movement, with recordings: they need no large C library."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,9 +1,6 @@
 """Sketches for sensors: with stand-ins for core and libraries they decide as this computer's program."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +51,7 @@ def runs(sent: bytes) -> list[tuple[int, str, float]]:
 
 
 @pytest.mark.parametrize("app", APPS)
-def test_a_sketch_decides_as_this_computer_s_program(
-    app: str, tmp_path: Path, shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
+def test_a_sketch_decides_as_this_computer_s_program(app, tmp_path, shared_dir, require_tool):
     require_tool("c++", "make")
     front, labels = APPS[app]
     model, recording = model_for(app, tmp_path, shared_dir), recording_for(app, tmp_path, shared_dir)
@@ -73,9 +68,7 @@ def test_a_sketch_decides_as_this_computer_s_program(
     assert any(name for _, name, _ in wanted)
 
 
-def test_a_camera_s_sketch_is_made_of_sizes_that_its_library_knows(
-    tmp_path: Path, shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
+def test_a_camera_s_sketch_is_made_of_sizes_that_its_library_knows(tmp_path, shared_dir, require_tool):
     require_tool("c++")
     model = shared_dir / "models" / "tflm_person_detect_int8" / "model.tflite"
     labels = "no person,person"
@@ -95,9 +88,7 @@ def test_a_camera_s_sketch_is_made_of_sizes_that_its_library_knows(
 
 @pytest.mark.arm
 @pytest.mark.parametrize("app", APPS)
-def test_it_is_compiled_for_the_board(
-    app: str, tmp_path: Path, shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
+def test_it_is_compiled_for_the_board(app, tmp_path, shared_dir, require_tool):
     require_tool("arm-none-eabi-g++")
     front, labels = APPS[app]
     project = sketch(app, tmp_path / "sketch", model_for(app, tmp_path, shared_dir), front, labels)

@@ -1,9 +1,6 @@
 """The queue of a board's sensor: overruns, stalls and pictures that lose rows are reported where they are."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -71,9 +68,7 @@ row 4, 0 lost before it
 
 @pytest.mark.cc
 @pytest.mark.parametrize(("is_picture", "rows"), [(False, 4), (False, 3), (False, 5), (True, 4)])
-def test_overruns_and_stalls_are_reported(
-    is_picture: bool, rows: int, tmp_path: Path, repo_root: Path
-) -> None:
+def test_overruns_and_stalls_are_reported(is_picture, rows, tmp_path, repo_root):
     templates = repo_root / "project_templates"
     sensor = filled("sensor_app", "sensor_board.c.jinja", name="kws", is_picture=is_picture, is_arduino=False)
     assert EMPTY in sensor
@@ -126,7 +121,7 @@ enum sensor_status sensor_read(app_element *row, uint32_t *lost_rows)
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_pictures_with_a_gap_are_given_up(tmp_path: Path, require_tool: Callable[..., None]) -> None:
+def test_pictures_with_a_gap_are_given_up(tmp_path, require_tool):
     require_tool("make")
     (tmp_path / "tiny.tflite").write_bytes(TINY["classifier"]())
     front = f"tf.image:width=8,height={ROWS},format=gray,stored=true"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +42,7 @@ def seen(count: int) -> tuple[Pictures, list[list[Shape]]]:
 
 
 @pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Pictures, list[list[Shape]]]:
+def recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("camera") / "camera.pgm"
     pictures, shapes = seen(4)
     head = f"P5\n{WIDTH} {HEIGHT}\n255\n".encode()
@@ -53,9 +51,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Pictures,
 
 
 @pytest.fixture(scope="module")
-def told_here(
-    recording: tuple[Path, Pictures, list[list[Shape]]], require_tool: Callable[..., None]
-) -> list[Record]:
+def told_here(recording, require_tool):
     """What the program for this computer tells."""
     require_tool("make")
     path, _, _ = recording
@@ -81,14 +77,12 @@ def by_reference(pictures: Pictures) -> list[tuple[int, str, list[int]]]:
     ]
 
 
-def test_its_boxes_are_the_references_boxes(
-    told_here: list[Record], recording: tuple[Path, Pictures, list[list[Shape]]]
-) -> None:
+def test_its_boxes_are_the_references_boxes(told_here, recording):
     found = [(b.run, b.found, [b.left, b.top, b.right, b.bottom]) for b in boxes(told_here)]
     assert found == by_reference(recording[1])
 
 
-def test_its_boxes_are_where_shapes_were_drawn() -> None:
+def test_its_boxes_are_where_shapes_were_drawn():
     pictures, shapes = seen(40)
     found = by_reference(pictures)
     right = [box for box in found if any(_is_at(shape, box) for shape in shapes[box[0] - 1])]
@@ -101,7 +95,7 @@ def _is_at(shape: Shape, box: tuple[int, str, list[int]]) -> bool:
     return box[1] == CLASSES[shape.kind] and bool(distance < 6)
 
 
-def test_each_picture_is_one_run_with_its_best_box(told_here: list[Record]) -> None:
+def test_each_picture_is_one_run_with_its_best_box(told_here):
     runs = [record for record in told_here if isinstance(record, WindowRun)]
     assert [run.row for run in runs] == [HEIGHT, 2 * HEIGHT, 3 * HEIGHT, 4 * HEIGHT]
     assert (runs[-1].found, runs[-1].score) == ("", 0)
@@ -113,12 +107,7 @@ def test_each_picture_is_one_run_with_its_best_box(told_here: list[Record]) -> N
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_an_emulated_cortex_m4_tells_the_same(
-    recording: tuple[Path, Pictures, list[list[Shape]]],
-    told_here: list[Record],
-    tmp_path: Path,
-    run_deploy: Callable[..., Any],
-) -> None:
+def test_an_emulated_cortex_m4_tells_the_same(recording, told_here, tmp_path, run_deploy):
     compiled = deploy.compile(PLACE, board="mps2-an386", **OPTIONS)
     deploy.new(compiled, tmp_path / "there", recording=recording[0], **WORDS)
     outcome = run_deploy("monitor", tmp_path / "there", "--runner", "qemu")
@@ -126,7 +115,7 @@ def test_an_emulated_cortex_m4_tells_the_same(
     assert boxes(records(outcome.out.encode())) == boxes(told_here)
 
 
-def test_a_camera_of_another_size_is_refused(told_here: list[Record], recording: Any, tmp_path: Path) -> None:
+def test_a_camera_of_another_size_is_refused(told_here, recording, tmp_path):
     path = tmp_path / "small.pgm"
     path.write_bytes(b"P5\n2 2\n255\n\0\0\0\0")
     program = recording[0].parent / "here" / "build" / "sanitize" / "firmware"
@@ -135,7 +124,7 @@ def test_a_camera_of_another_size_is_refused(told_here: list[Record], recording:
     assert b"an image has 2x2 pixels, the camera's images have 80x60" in done.stdout
 
 
-def test_a_model_with_another_back_end_is_refused(tmp_path: Path) -> None:
+def test_a_model_with_another_back_end_is_refused(tmp_path):
     compiled = deploy.compile(PLACE, board="host", front=FRONT, stream=True)
     refused(
         lambda: deploy.new(compiled, tmp_path / "p", **WORDS),

@@ -1,7 +1,5 @@
 """The readers of files in C and in Python give the same rows, and refuse the same files."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 from collections.abc import Callable
@@ -25,11 +23,10 @@ pytestmark = [pytest.mark.cc, pytest.mark.slow]
 WIDTH, HEIGHT = 5, 3  # rows of 15 and of 5 bytes, which BMP files lengthen to 16 and 8
 TYPES = {DType.U8: "uint8_t", DType.I8: "int8_t", DType.F32: "float"}
 Pixels = npt.NDArray[np.uint8]
-Built = Callable[[str, DType, int, dict[str, Any]], Path]
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Built:
+def reader(tmp_path_factory, repo_root):
     """The program that prints the rows of files, with sanitizers."""
 
     def build(kind: str, dtype: DType, row_elements: int, words: dict[str, Any]) -> Path:
@@ -106,7 +103,7 @@ def packed_high(pixels: Pixels) -> Pixels:
 
 
 @pytest.mark.parametrize("form", PixelForm)
-def test_pictures_are_sent_as_the_camera_sends_them(form: PixelForm, reader: Built, tmp_path: Path) -> None:
+def test_pictures_are_sent_as_the_camera_sends_them(form, reader, tmp_path):
     camera = CameraForm(WIDTH, HEIGHT, form, Crop(0, 0, HEIGHT, WIDTH))
     program = reader("picture", DType.U8, WIDTH * form.bytes, {"pipeline": {"camera": camera}})
     pixels = colours()
@@ -171,7 +168,7 @@ WRONG_PICTURES: dict[str, tuple[bytes, str, str]] = {
 }
 
 
-def test_pictures_that_do_not_fit_are_refused(reader: Built, tmp_path: Path) -> None:
+def test_pictures_that_do_not_fit_are_refused(reader, tmp_path):
     camera = CameraForm(WIDTH, HEIGHT, PixelForm.RGB, Crop(0, 0, HEIGHT, WIDTH))
     program = reader("picture", DType.U8, WIDTH * 3, {"pipeline": {"camera": camera}})
     for name, (data, in_c, in_python) in WRONG_PICTURES.items():
@@ -197,7 +194,7 @@ NUMBERS: dict[str, tuple[DType, bytes, list[list[float]] | str]] = {
 }
 
 
-def test_numbers_are_read_or_refused(reader: Built, tmp_path: Path) -> None:
+def test_numbers_are_read_or_refused(reader, tmp_path):
     made = {dtype: reader("numbers", dtype, 3, number_words(dtype)) for dtype in (DType.I8, DType.F32)}
     for name, (dtype, data, expected) in NUMBERS.items():
         path = tmp_path / "in.csv"

@@ -1,7 +1,5 @@
 """The program for keywords: from a recorded file to the decision, here and on an emulated Cortex-M4."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import wave
@@ -26,27 +24,25 @@ LAST_ROWS = [50, 75, 100, 125, 150, 175, 200, 225, 250]  # of two lanes, half a 
 
 
 @pytest.fixture(scope="module")
-def sound(shared_dir: Path) -> Samples:
+def sound(shared_dir):
     clips = [read_wav(shared_dir / "datasets" / f"{word}_1000ms.wav", 16000).reshape(-1) for word in SPOKEN]
     return np.concatenate(clips).astype(np.int16)
 
 
 @pytest.fixture(scope="module")
-def words(sound: Samples, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def words(sound, tmp_path_factory):
     path = tmp_path_factory.mktemp("sound") / "words.wav"
     write_wav(path, sound)
     return path
 
 
 @pytest.fixture(scope="module")
-def model(shared_dir: Path) -> Model:
+def model(shared_dir):
     return deploy.load(network(shared_dir), front=FRONT, back=BACK)
 
 
 @pytest.fixture(scope="module")
-def project(
-    shared_dir: Path, tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]
-) -> Path:
+def project(shared_dir, tmp_path_factory, require_tool):
     require_tool("make")
     folder = tmp_path_factory.mktemp("listener") / "project"
     deploy.new(listener(shared_dir, "host"), folder, app="kws", class_names=LABELS)
@@ -54,7 +50,7 @@ def project(
 
 
 @pytest.fixture(scope="module")
-def program(project: Path) -> Path:
+def program(project):
     return built(project)
 
 
@@ -85,9 +81,7 @@ def by_reference(model: Model, sound: Samples, last_rows: list[int]) -> list[tup
     return expected
 
 
-def test_this_computer_hears_what_the_reference_hears(
-    program: Path, words: Path, sound: Samples, model: Model
-) -> None:
+def test_this_computer_hears_what_the_reference_hears(program, words, sound, model):
     status, told = ran(program, words)
     assert status == 0
     assert decided(told) == by_reference(model, sound, LAST_ROWS)
@@ -97,9 +91,7 @@ def test_this_computer_hears_what_the_reference_hears(
     assert (told[0].app, told[0].window_us, told[0].window_rows, told[0].lanes) == ("kws", 1_000_000, 50, 2)
 
 
-def test_a_window_that_slides_decides_every_40_ms(
-    shared_dir: Path, sound: Samples, model: Model, tmp_path: Path, require_tool: Callable[..., None]
-) -> None:
+def test_a_window_that_slides_decides_every_40_ms(shared_dir, sound, model, tmp_path, require_tool):
     """Each decision is the reference's for the whole second before it."""
     require_tool("make")
     folder, path, heard_rows = tmp_path / "project", tmp_path / "words.wav", 90
@@ -112,14 +104,14 @@ def test_a_window_that_slides_decides_every_40_ms(
     assert (told[0].window_us, told[0].window_rows, told[0].lanes) == (1_000_000, 50, 1)
 
 
-def test_a_microphones_stream_of_no_known_length_is_heard(program: Path, words: Path) -> None:
+def test_a_microphones_stream_of_no_known_length_is_heard(program, words):
     whole = words.read_bytes()
     for size in (0, 0x7FFF_FFFF, 0xFFFF_FFFF):
         stream = whole[:40] + struct.pack("<I", size) + whole[44:]
         assert decided(ran(program, given=stream)[1]) == decided(ran(program, words)[1])
 
 
-def test_files_are_heard_one_after_the_other(program: Path, shared_dir: Path, words: Path) -> None:
+def test_files_are_heard_one_after_the_other(program, shared_dir, words):
     clips = [shared_dir / "datasets" / f"{word}_1000ms.wav" for word in SPOKEN]
     assert decided(ran(program, *clips)[1]) == decided(ran(program, words)[1])
 
@@ -171,7 +163,7 @@ WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_file_is_refused(name: str, program: Path, shared_dir: Path, tmp_path: Path) -> None:
+def test_a_file_is_refused(name, program, shared_dir, tmp_path):
     change, why = WRONG[name]
     path = tmp_path / "in.wav"
     path.write_bytes(change((shared_dir / "datasets" / "yes_1000ms.wav").read_bytes()))
@@ -181,22 +173,20 @@ def test_a_file_is_refused(name: str, program: Path, shared_dir: Path, tmp_path:
     assert isinstance(told[-1], Losses)
 
 
-def test_a_file_that_is_not_there_is_reported(program: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(program, tmp_path):
     status, told = ran(program, tmp_path / "nothing.wav")
     assert status == 1
     assert ProgramFault(f"{tmp_path}/nothing.wav: No such file or directory") in told
 
 
-def test_the_program_is_as_accurate_as_its_network(shared_dir: Path, tmp_path: Path) -> None:
+def test_the_program_is_as_accurate_as_its_network(shared_dir, tmp_path):
     program, alone = accuracies(shared_dir, 120, tmp_path)
     assert abs(program - alone) <= 0.005
     assert program > 0.85
 
 
 @pytest.fixture(scope="module")
-def firmware(
-    shared_dir: Path, words: Path, tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]
-) -> Path:
+def firmware(shared_dir, words, tmp_path_factory, require_tool):
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     folder = tmp_path_factory.mktemp("firmware") / "project"
     deploy.new(listener(shared_dir, "mps2-an386"), folder, app="kws", class_names=LABELS, recording=words)
@@ -211,9 +201,7 @@ def sent(project: Path, run_deploy: Callable[..., Any]) -> list[Record]:
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_an_emulated_cortex_m4_hears_the_same(
-    firmware: Path, program: Path, words: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_an_emulated_cortex_m4_hears_the_same(firmware, program, words, run_deploy):
     told = sent(firmware, run_deploy)
     assert decided(told) == decided(ran(program, words)[1])
     assert told[-1] == Losses(is_end=True, runs=9, row=250, lost_rows=0, lost_windows=0, stalls=0)
@@ -221,9 +209,7 @@ def test_an_emulated_cortex_m4_hears_the_same(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_what_a_slow_board_loses_is_counted_and_never_shifts_a_window(
-    firmware: Path, sound: Samples, model: Model, run_deploy: Callable[..., Any]
-) -> None:
+def test_what_a_slow_board_loses_is_counted_and_never_shifts_a_window(firmware, sound, model, run_deploy):
     facts = firmware / "src" / "app.h"
     facts.write_text(facts.read_text().replace("IN_REAL_TIME 0u", "IN_REAL_TIME 1u"))
     told = sent(firmware, run_deploy)

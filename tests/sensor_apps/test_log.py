@@ -1,10 +1,7 @@
 """Programs for a sensor as people read their log, and what they refuse at the start."""
 
-from __future__ import annotations
-
 import binascii
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,7 +10,6 @@ from tiny_models import TINY
 
 import deploy
 from aot.errors import InputError
-from deploy.compiler.compile_model import Compiled
 from deploy.sensors.sensor_apps import SensorChoices, with_pipeline
 from deploy.sensors.sensor_log_page import LogReader
 from platforms.project import App, project_source
@@ -51,17 +47,17 @@ def shown(sent: bytes, reader: LogReader | None = None) -> list[str]:
     return [*reader.feed(sent), *reader.summary()]
 
 
-def test_a_log_is_explained() -> None:
+def test_a_log_is_explained():
     assert shown(WHOLE) == SHOWN + SUMMARY
 
 
-def test_it_may_come_byte_by_byte() -> None:
+def test_it_may_come_byte_by_byte():
     reader = LogReader()
     assert [text for byte in WHOLE for text in reader.feed(bytes([byte]))] == SHOWN
     assert list(reader.summary()) == SUMMARY
 
 
-def test_an_emulators_time_is_reported_in_instructions() -> None:
+def test_an_emulators_time_is_reported_in_instructions():
     told = shown(START + RUN, LogReader(lambda ticks: ticks * 2))
     assert told[1] == "    1.00 s  yes            0.996      1,040,000 instructions"
     assert told[-1] == (
@@ -70,13 +66,13 @@ def test_an_emulators_time_is_reported_in_instructions() -> None:
     )
 
 
-def test_without_a_known_time_rows_are_reported() -> None:
+def test_without_a_known_time_rows_are_reported():
     told = shown(line("APP,1,kws,words,1000000,0,50,1") + RUN)
     assert told[0] == "kws with words: windows of 50 rows, an unknown time"
     assert told[1] == "row     50  yes            0.996      520.00 ms"
 
 
-def test_boxes_stand_behind_their_run_and_are_counted() -> None:
+def test_boxes_stand_behind_their_run_and_are_counted():
     boxes = [line("BOX,1,circle,931,12,20,44,52"), line("BOX,1,square,700,0,1,9,10")]
     told = shown(
         line("APP,1,detect,shapes,1000000,200000,60,1") + line("RUN,1,60,circle,931,100,100") + boxes[0]
@@ -91,7 +87,7 @@ def test_boxes_stand_behind_their_run_and_are_counted() -> None:
     assert "1 thing in boxes: square 1" in again
 
 
-def test_a_damaged_line_is_lost_and_counted() -> None:
+def test_a_damaged_line_is_lost_and_counted():
     told = shown(START + RUN.replace(b"yes", b"yet") + QUIET + b"$RUN,3\n" + END)
     assert "a line is lost: its checksum is wrong: $RUN,1,50,yet,996,520000,250000*" in told[1]
     assert told[3] == "a line is lost: it is incomplete: $RUN,3"
@@ -107,21 +103,21 @@ def test_a_damaged_line_is_lost_and_counted() -> None:
         ("GAP,1,2,3,4,5,6", "its fields do not match its record"),
     ],
 )
-def test_a_record_that_is_none_is_reported(record: str, why: str) -> None:
+def test_a_record_that_is_none_is_reported(record, why):
     sent = line(record)
     assert shown(START + sent)[1] == f"a line is lost: {why}: {sent.decode().strip()}"
 
 
-def test_what_never_ends_is_not_a_line() -> None:
+def test_what_never_ends_is_not_a_line():
     told = shown(START + b"x" * 10_000)
     assert len(told[1]) > 4096
 
 
-def test_commands_to_the_terminal_are_spelt_out() -> None:
+def test_commands_to_the_terminal_are_spelt_out():
     assert shown(b"\x1b[2Jhi\xff\n")[0] == "\\x1b[2Jhi\ufffd"
 
 
-def test_a_program_that_is_started_again_begins_anew() -> None:
+def test_a_program_that_is_started_again_begins_anew():
     assert shown(WHOLE + START + RUN)[-3:] == [
         "1 window, 1 decision: yes 1",
         "lost: 0 rows, 0 windows given up, 0 stalls",
@@ -129,7 +125,7 @@ def test_a_program_that_is_started_again_begins_anew() -> None:
     ]
 
 
-def test_a_log_of_another_format_is_refused() -> None:
+def test_a_log_of_another_format_is_refused():
     refused(
         lambda: shown(line("APP,2,kws,words,1,1,1,1,1")),
         "2 1 program writes logs Solder decode version",
@@ -137,7 +133,7 @@ def test_a_log_of_another_format_is_refused() -> None:
     )
 
 
-def test_the_command_explains_a_file(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
+def test_the_command_explains_a_file(tmp_path, run_deploy):
     path = tmp_path / "log.txt"
     path.write_bytes(WHOLE)
     outcome = run_deploy("monitor", path, "--decode")
@@ -145,7 +141,7 @@ def test_the_command_explains_a_file(tmp_path: Path, run_deploy: Callable[..., A
     assert outcome.out.splitlines() == SHOWN + SUMMARY
 
 
-def test_a_program_that_has_failed_is_an_error(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
+def test_a_program_that_has_failed_is_an_error(tmp_path, run_deploy):
     path = tmp_path / "log.txt"
     path.write_bytes(START + line("FAULT,no.wav: No such file or directory") + END)
     outcome = run_deploy("monitor", path, "--decode")
@@ -153,7 +149,7 @@ def test_a_program_that_has_failed_is_an_error(tmp_path: Path, run_deploy: Calla
     assert outcome.err == "error: the program has ended: no.wav: No such file or directory\n"
 
 
-def test_what_is_not_a_log_is_refused(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
+def test_what_is_not_a_log_is_refused(tmp_path, run_deploy):
     path = tmp_path / "log.txt"
     path.write_bytes(b"y / 1000: 0 1 2\n")
     outcome = run_deploy("monitor", path, "--decode")
@@ -165,7 +161,7 @@ LABELS = "a,b,c,d,e"
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(tmp_path_factory):
     """A model with 8x8 pixels and five classes."""
     path = tmp_path_factory.mktemp("model") / "tiny.tflite"
     path.write_bytes(TINY["classifier"]())
@@ -173,7 +169,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def archives(model: Path) -> Mapping[str, Compiled]:
+def archives(model):
     host = {"board": "host"}
     return {
         "at once": deploy.compile(model, back="classes", **host),
@@ -225,13 +221,13 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
-def test_it_is_reported(name: str, archives: Mapping[str, Compiled], tmp_path: Path) -> None:
+def test_it_is_reported(name, archives, tmp_path):
     archive, words, facts = WRONG[name]
     refused(lambda: deploy.new(archives[archive], tmp_path / "p", **{"app": "kws", **words}), facts)
     assert not (tmp_path / "p").exists()
 
 
-def test_a_platform_without_templates_for_sensors_is_reported(archives: Mapping[str, Compiled]) -> None:
+def test_a_platform_without_templates_for_sensors_is_reported(archives):
     made, board = archives["for a board"].artifact, archives["for a board"].board
     refused(
         lambda: with_pipeline(project_source(made), made, App.KWS, board, "kitchen", SensorChoices()),
@@ -249,7 +245,7 @@ RECORDINGS: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_recording_is_refused(name: str, archives: Mapping[str, Compiled], tmp_path: Path) -> None:
+def test_a_recording_is_refused(name, archives, tmp_path):
     data, facts = RECORDINGS[name]
     path = tmp_path / "in.csv"
     path.write_bytes(data)
@@ -257,16 +253,14 @@ def test_a_recording_is_refused(name: str, archives: Mapping[str, Compiled], tmp
     refused(lambda: deploy.new(made, tmp_path / "p", app="kws", recording=path), f"{path} {facts}")
 
 
-def test_labels_may_stand_in_a_file(archives: Mapping[str, Compiled], tmp_path: Path) -> None:
+def test_labels_may_stand_in_a_file(archives, tmp_path):
     (tmp_path / "labels.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
     labels = str(tmp_path / "labels.txt")
     deploy.new(archives["for this computer"], tmp_path / "p", app="kws", class_names=labels)
     assert '    "three",\n' in (tmp_path / "p" / "src" / "decision.c").read_text()
 
 
-def test_a_project_without_a_log_is_not_decoded(
-    archives: Mapping[str, Compiled], tmp_path: Path, run_deploy: Callable[..., Any]
-) -> None:
+def test_a_project_without_a_log_is_not_decoded(archives, tmp_path, run_deploy):
     deploy.new(archives["for this computer"], tmp_path / "p", app="standalone")
     outcome = run_deploy("monitor", tmp_path / "p", "--decode")
     assert outcome.status == 1

@@ -1,7 +1,5 @@
 """Programs for movements, pictures and anomalies: what they tell is what the reference computes."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -121,20 +119,18 @@ CASES = {
 
 
 @pytest.fixture(scope="module", params=CASES)
-def case(request: pytest.FixtureRequest) -> AppCase:
+def case(request):
     return CASES[request.param]
 
 
 @pytest.fixture(scope="module")
-def recording(case: AppCase, shared_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Rows]:
+def recording(case, shared_dir, tmp_path_factory):
     path = tmp_path_factory.mktemp(case.app) / f"recording{case.suffix}"
     return path, case.write(path, shared_dir)
 
 
 @pytest.fixture(scope="module")
-def told_here(
-    case: AppCase, recording: tuple[Path, Rows], shared_dir: Path, require_tool: Callable[..., None]
-) -> list[Record]:
+def told_here(case, recording, shared_dir, require_tool):
     """What the program for this computer tells."""
     require_tool("make")
     path, _ = recording
@@ -156,9 +152,7 @@ def runs(told: list[Record]) -> list[WindowRun]:
     return [record for record in told if isinstance(record, WindowRun)]
 
 
-def test_it_tells_what_the_reference_computes(
-    case: AppCase, recording: tuple[Path, Rows], told_here: list[Record], shared_dir: Path
-) -> None:
+def test_it_tells_what_the_reference_computes(case, recording, told_here, shared_dir):
     _, rows = recording
     model = deploy.load(model_path(case, shared_dir), **case.options)
     (shape,) = (each.shape for each in model.inputs.values())
@@ -177,14 +171,7 @@ def test_it_tells_what_the_reference_computes(
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_an_emulated_cortex_m4_tells_the_same(
-    case: AppCase,
-    recording: tuple[Path, Rows],
-    told_here: list[Record],
-    shared_dir: Path,
-    tmp_path: Path,
-    run_deploy: Callable[..., Any],
-) -> None:
+def test_an_emulated_cortex_m4_tells_the_same(case, recording, told_here, shared_dir, tmp_path, run_deploy):
     path, _ = recording
     made_for(case, shared_dir, "mps2-an386", tmp_path / "there", recording=path)
     outcome = run_deploy("monitor", tmp_path / "there", "--runner", "qemu")

@@ -1,10 +1,7 @@
 """Programs for sensors under Zephyr: from a microphone's or an inertial sensor's driver to the decision."""
 
-from __future__ import annotations
-
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +53,7 @@ CASES = {
 
 
 @pytest.fixture
-def zephyr_tree(require_tool: Callable[..., None]) -> None:
+def zephyr_tree(require_tool):
     """A tree is in no package registry: these tests run where somebody has one."""
     if not os.environ.get("ZEPHYR_BASE"):
         pytest.skip("needs Zephyr's tree: ZEPHYR_BASE is not set")
@@ -98,9 +95,7 @@ def told(project: Path) -> list[Record]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_driver_s_rows_are_decided_as_a_recording_s(
-    name: str, tmp_path: Path, shared_dir: Path, zephyr_tree: None
-) -> None:
+def test_a_driver_s_rows_are_decided_as_a_recording_s(name, tmp_path, shared_dir, zephyr_tree):
     case = CASES[name]
     recorded = told(made(case, tmp_path, shared_dir, played=False))
     assert isinstance(recorded[-1], Losses)

@@ -1,7 +1,5 @@
 """A measurement of simulated silicon, and one of an emulated board, made once for all tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +24,7 @@ class Desk:
 
 
 @pytest.fixture(scope="session")
-def desk(tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]) -> Desk:
+def desk(tmp_path_factory, require_tool):
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     folder = tmp_path_factory.mktemp("desk")
     (folder / "boards").mkdir()
@@ -44,7 +42,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., N
 
 
 @pytest.fixture(autouse=True)
-def at_the_desk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def at_the_desk(request, monkeypatch):
     """Tests at the desk know its board and two models. Tests elsewhere must not: they count all."""
     if "desk" in request.fixturenames:
         _sit_down(request.getfixturevalue("desk").folder, monkeypatch)
@@ -58,6 +56,6 @@ def _sit_down(folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def silicon(desk: Desk) -> KitFile:
+def silicon(desk):
     """What the kit writes for the simulated silicon."""
     return desk.measure(Bench())

@@ -1,10 +1,5 @@
 """The collected files: each is sound and of a board, the page shows them, and they alone give the status."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from benchmarks.silicon import silicon_files, silicon_page
@@ -14,11 +9,11 @@ from deploy.silicon.kit_file import KitFile, write_kit
 from platforms.board_files import all_boards
 
 
-def test_the_page_shows_the_collected_files(repo_root: Path, generated: Callable[[Path, str], None]) -> None:
+def test_the_page_shows_the_collected_files(repo_root, generated):
     generated(repo_root / "benchmarks" / "silicon.md", silicon_page(silicon_files()))
 
 
-def test_boards_are_hardware_tested_by_a_file_only() -> None:
+def test_boards_are_hardware_tested_by_a_file_only():
     measured = {check_kit(path).figures["measurement"]["board"]["name"] for path in silicon_files()}
     stated = {board.name for board in all_boards() if board.status is BoardStatus.HARDWARE_TESTED}
     assert stated == measured
@@ -27,7 +22,7 @@ def test_boards_are_hardware_tested_by_a_file_only() -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_page_has_errors_and_takes_no_unsound_file(silicon: KitFile, tmp_path: Path) -> None:
+def test_a_page_has_errors_and_takes_no_unsound_file(silicon, tmp_path):
     path = tmp_path / "a.kit"
     write_kit(KitFile(path, silicon.parts, silicon.manifest))
     page = silicon_page([path])

@@ -1,9 +1,6 @@
 """The kit on simulated silicon, on emulated boards and over a spoilt line; what it refuses."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,11 +24,9 @@ from deploy.silicon.measure_kit import expected_outputs, measure_kit, require_no
 from platforms.board_files import load_board
 from platforms.transport.ports import UsbPort
 
-Run = Callable[..., Any]
-
 
 @pytest.fixture
-def one_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def one_model(monkeypatch):
     for name in [name for name in KIT if name != "digits"]:
         monkeypatch.delitem(KIT, name)
 
@@ -46,7 +41,7 @@ def measured(board: str, **more: Any) -> KitFile:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KIT)
-def test_the_models_and_their_outputs_are_those_that_are_pinned(name: str) -> None:
+def test_the_models_and_their_outputs_are_those_that_are_pinned(name):
     model = KIT[name]
     assert sha256_of(model.path.read_bytes()) == model.sha256
     if name in make_kit_models.NETWORKS:
@@ -60,7 +55,7 @@ def test_the_models_and_their_outputs_are_those_that_are_pinned(name: str) -> No
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_error_of_the_cycle_model_is_that_of_the_changed_times(silicon: KitFile, desk: Any) -> None:
+def test_the_error_of_the_cycle_model_is_that_of_the_changed_times(silicon, desk):
     report = check_parts(silicon)
     assert report.is_hardware
     emulated = {model["model"]: model for model in check_parts(measured("mps2-an386")).figures["models"]}
@@ -81,9 +76,7 @@ def test_the_error_of_the_cycle_model_is_that_of_the_changed_times(silicon: KitF
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_clock_that_does_not_fit_is_named_and_nothing_is_written(
-    desk: Any, monkeypatch: pytest.MonkeyPatch, run_deploy: Run
-) -> None:
+def test_a_clock_that_does_not_fit_is_named_and_nothing_is_written(desk, monkeypatch, run_deploy):
     slow = desk.measure(Bench(speed=0.9))
     monkeypatch.setattr(kit_command, "measure_kit", lambda *_: slow.parts)
     ended = run_deploy("bench", "--kit", "--board", "silicon-m4", "--yes", "-o", desk.folder / "slow.kit")
@@ -95,7 +88,7 @@ def test_a_clock_that_does_not_fit_is_named_and_nothing_is_written(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_energy_follows_from_a_power_analyser(silicon: KitFile, tmp_path: Path, run_deploy: Run) -> None:
+def test_energy_follows_from_a_power_analyser(silicon, tmp_path, run_deploy):
     write_kit(replace(silicon, path=tmp_path / "b.kit"))
     rows = [f"digits,{n / 1000:.4f},{0.010 + 0.002 * (n % 2):.4f}" for n in range(101)]
     (tmp_path / "e.csv").write_text("\n".join(["model,time_s,current_a", *rows]))
@@ -135,7 +128,7 @@ def test_energy_follows_from_a_power_analyser(silicon: KitFile, tmp_path: Path, 
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_damaged_file_is_named(damage: str, silicon: KitFile, tmp_path: Path, run_deploy: Run) -> None:
+def test_a_damaged_file_is_named(damage, silicon, tmp_path, run_deploy):
     path = tmp_path / "b.kit"
     write_kit(replace(silicon, path=path))
     data = path.read_bytes()
@@ -164,13 +157,8 @@ EMULATED = {  # one board of each kind: the tools that it needs
 @pytest.mark.cc
 @pytest.mark.parametrize("board", EMULATED)
 def test_an_emulated_run_is_sound_and_no_hardware(
-    board: str,
-    one_model: None,
-    tmp_path: Path,
-    run_deploy: Run,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-) -> None:
+    board, one_model, tmp_path, run_deploy, require_tool, require_package
+):
     require_tool(*EMULATED[board])
     if list(load_board(board).runners) == ["unicorn"]:
         require_package("unicorn")
@@ -182,16 +170,14 @@ def test_an_emulated_run_is_sound_and_no_hardware(
     assert "NOT HARDWARE, so it says nothing about a board" in ended.out
 
 
-def test_a_board_whose_clock_stands_still_is_refused_before_anything_is_built() -> None:
+def test_a_board_whose_clock_stands_still_is_refused_before_anything_is_built():
     with pytest.raises(BoardError, match="its clock stands still while code runs"):
         measured("qemu-microbit")
 
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_models_of_the_user_are_measured_in_addition(
-    one_model: None, shared_dir: Path, tmp_path: Path, run_deploy: Run
-) -> None:
+def test_models_of_the_user_are_measured_in_addition(one_model, shared_dir, tmp_path, run_deploy):
     """MLPerf Tiny's own file, for example."""
     model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     path = tmp_path / "b.kit"
@@ -212,7 +198,7 @@ def test_models_of_the_user_are_measured_in_addition(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_an_emulated_run_does_not_become_hardware(desk: Any, one_model: None) -> None:
+def test_an_emulated_run_does_not_become_hardware(desk, one_model):
     """Even if its notes are changed to those of a board on a USB port, and everything is derived again."""
     kit = measured("mps2-an386")
 
@@ -235,7 +221,7 @@ def test_an_emulated_run_does_not_become_hardware(desk: Any, one_model: None) ->
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_spoilt_line_costs_repetitions_and_no_figure(desk: Any, one_model: None) -> None:
+def test_a_spoilt_line_costs_repetitions_and_no_figure(desk, one_model):
     plain = check_parts(measured("mps2-an386"))
     seeds = iter(range(10))
 
@@ -254,7 +240,7 @@ def test_a_spoilt_line_costs_repetitions_and_no_figure(desk: Any, one_model: Non
 # ---- the wrong board, wrong outputs, nothing asked ----
 
 
-def test_another_core_or_chip_is_named() -> None:
+def test_another_core_or_chip_is_named():
     board = load_board("nucleo-f446re")
     fine = {"cpuid": 0x410FC241, "chip": 0x10006421}
     assert not list(other_chip(board, fine))
@@ -268,7 +254,7 @@ def test_another_core_or_chip_is_named() -> None:
     assert words_of(board, "arduino").names == ()
 
 
-def test_another_board_at_the_port_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_board_at_the_port_is_named(monkeypatch):
     pico = next(usb for usb in load_board("rpi-pico").usb if usb.role == "application")
     monkeypatch.setattr(measuring, "usb_ports", lambda: (UsbPort("/dev/ttyACM0", pico.vid, pico.pid, ""),))
     with pytest.raises(BoardError, match="another board is at /dev/ttyACM0"):
@@ -278,7 +264,7 @@ def test_another_board_at_the_port_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_wrong_outputs_end_the_measurement(one_model: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_outputs_end_the_measurement(one_model, monkeypatch):
     monkeypatch.setattr(measuring, "expected_outputs", lambda *_: "0" * 64)
     with pytest.raises(CheckError, match="the outputs of digits are wrong on this board"):
         measured("host")
@@ -296,15 +282,13 @@ def test_wrong_outputs_end_the_measurement(one_model: None, monkeypatch: pytest.
         (("a.kit", "--board", "host", "--yes"), "a result file is checked"),
     ],
 )
-def test_what_is_missing_is_named(
-    words: tuple[str, ...], what: str, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_named(words, what, run_deploy, monkeypatch):
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     ended = run_deploy("bench", "--kit", *words)
     assert ended.status == 1
     assert what in ended.err
 
 
-def test_options_of_the_kit_need_the_kit(run_deploy: Run) -> None:
+def test_options_of_the_kit_need_the_kit(run_deploy):
     ended = run_deploy("bench", "a.tflite", "--board", "host", "--supply", "3.3")
     assert "--supply belongs to the kit" in ended.err

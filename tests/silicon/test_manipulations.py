@@ -1,7 +1,5 @@
 """Each way to get another figure into a result file is found, even if the hashes are made again."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -142,7 +140,7 @@ HASHED: Mapping[str, Edit] = {
 
 
 @pytest.mark.parametrize("name", RESEALED)
-def test_an_edit_is_found_though_the_hashes_are_made_again(name: str, silicon: KitFile) -> None:
+def test_an_edit_is_found_though_the_hashes_are_made_again(name, silicon):
     edit, says = RESEALED[name]
     parts = edit(silicon.parts)
     assert parts != silicon.parts
@@ -152,14 +150,14 @@ def test_an_edit_is_found_though_the_hashes_are_made_again(name: str, silicon: K
 
 
 @pytest.mark.parametrize("name", [*RESEALED, *HASHED])
-def test_an_edit_is_found_by_the_hashes(name: str, silicon: KitFile) -> None:
+def test_an_edit_is_found_by_the_hashes(name, silicon):
     edit = HASHED[name] if name in HASHED else RESEALED[name][0]
     report = check_parts(KitFile(silicon.path, edit(silicon.parts), silicon.manifest))
     assert any("was edited" in problem or "was added" in problem for problem in report.problems)
     assert not report.is_hardware
 
 
-def test_hashes_and_their_seal_are_compared(silicon: KitFile) -> None:
+def test_hashes_and_their_seal_are_compared(silicon):
     hashes = {**silicon.manifest["sha256"], LOG: "0" * 64}
     kit = KitFile(silicon.path, silicon.parts, {**silicon.manifest, "sha256": hashes})
     problems = check_parts(kit).problems

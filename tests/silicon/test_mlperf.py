@@ -1,10 +1,8 @@
 """MLPerf Tiny: the firmware's answers, the runner's figures over good and bad lines, and a submission."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +26,11 @@ from platforms.transport.pipe import PipeTransport
 BENCHMARK = {each.task: each for each in BENCHMARKS}
 KWS = KIT["keywords"].path
 TASKS = ("kws", "ic", "vww", "ad")
-Run = Callable[..., Any]
 HELP = "name, profile, timestamp, db load BYTES, db HEX, db print, infer ITERATIONS WARMUPS, results"
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def models(tmp_path_factory):
     """A model for each benchmark."""
     folder = tmp_path_factory.mktemp("models")
     picture = Network("picture", (1, 96, 96, 3), 7)
@@ -59,9 +56,7 @@ def made(folder: Path, *words: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def programs(
-    models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]
-) -> dict[str, Path]:
+def programs(models, tmp_path_factory, require_tool):
     """The programs for this computer, with sanitizers and without a warning."""
     require_tool("cc")
     folder = tmp_path_factory.mktemp("mlperf")
@@ -96,7 +91,7 @@ def loaded(sample: bytes) -> list[str]:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_the_commands_are_answered_as_the_benchmark_describes(programs: dict[str, Path]) -> None:
+def test_the_commands_are_answered_as_the_benchmark_describes(programs):
     sample = sample_of("kws", 1)
     found = answers(programs["kws"], "name", "profile", *loaded(sample), "infer 3 2", "results", "timestamp")
     name, profile, expecting, *loads, inferred, results, timestamp = found
@@ -147,7 +142,7 @@ def test_the_commands_are_answered_as_the_benchmark_describes(programs: dict[str
         ),
     ],
 )
-def test_wrong_commands_are_named(programs: dict[str, Path], commands: Sequence[str], last: str) -> None:
+def test_wrong_commands_are_named(programs, commands, last):
     assert answers(programs["kws"], *commands)[-1] == last
 
 
@@ -174,9 +169,7 @@ def expected(task: str, model: Path, sample: bytes) -> list[float]:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
-def test_results_are_those_of_the_reference_however_often_the_model_runs(
-    task: str, programs: dict[str, Path], models: dict[str, Path]
-) -> None:
+def test_results_are_those_of_the_reference_however_often_the_model_runs(task, programs, models):
     for seed in (1, 2):
         sample = sample_of(task, seed)
         *_, once, often = answers(programs[task], *loaded(sample), "infer 1 0", "infer 5 3")
@@ -187,7 +180,7 @@ def test_results_are_those_of_the_reference_however_often_the_model_runs(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_for_energy_a_pin_falls_and_no_time_is_printed(tmp_path: Path) -> None:
+def test_for_energy_a_pin_falls_and_no_time_is_printed(tmp_path):
     folder = project(KWS, tmp_path / "p", "host")
     flags = folder / "flags" / "compile"
     flags.write_text(flags.read_text() + "-DMLPERF_ENERGY\n")
@@ -219,9 +212,7 @@ def test_for_energy_a_pin_falls_and_no_time_is_printed(tmp_path: Path) -> None:
         ("keywords", "qemu-microbit", {}, "has no counter of 32 bits"),
     ],
 )
-def test_what_the_benchmark_cannot_measure_is_refused(
-    model: str, board: str, more: dict[str, Any], what: str, tmp_path: Path
-) -> None:
+def test_what_the_benchmark_cannot_measure_is_refused(model, board, more, what, tmp_path):
     compiled = deploy.compile(KIT[model].path, board=board, **more)
     with pytest.raises((InputError, BoardError), match=what):
         deploy.new(compiled, tmp_path / "p", app="mlperf-tiny")
@@ -232,7 +223,7 @@ def test_what_the_benchmark_cannot_measure_is_refused(
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
+def short(monkeypatch):
     monkeypatch.setattr(mlperf_run, "WINDOW_S", 0.02)
 
 
@@ -262,9 +253,7 @@ def values_of(found: mlperf_run.Measured) -> list[Any]:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_a_spoilt_line_changes_no_figure(
-    programs: dict[str, Path], short: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_spoilt_line_changes_no_figure(programs, short, monkeypatch):
     monkeypatch.setattr(mlperf_device, "ANSWER_S", 0.5)
     monkeypatch.setattr(mlperf_device, "TRIES", 30)
     samples = kws_samples(2)
@@ -280,9 +269,7 @@ def test_a_spoilt_line_changes_no_figure(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_a_line_that_is_too_bad_is_named(
-    programs: dict[str, Path], short: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_is_too_bad_is_named(programs, short, monkeypatch):
     monkeypatch.setattr(mlperf_device, "ANSWER_S", 0.2)
     for faults in (Faults(dropped=1.0), Faults(flipped_bits=0.01)):
         line = FaultyTransport(host_line(programs["kws"]), faults, 1)
@@ -292,13 +279,13 @@ def test_a_line_that_is_too_bad_is_named(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_firmware_for_energy_or_another_benchmark_is_named(programs: dict[str, Path], short: None) -> None:
+def test_firmware_for_energy_or_another_benchmark_is_named(programs, short):
     with pytest.raises(BoardError, match="the firmware is for ic01, not for kws01"):
         measured_over(host_line(programs["ic"]), kws_samples(1))
 
 
 @pytest.fixture
-def sample_set(tmp_path: Path) -> Path:
+def sample_set(tmp_path):
     folder = tmp_path / "kws01"
     folder.mkdir()
     for each in kws_samples(3):
@@ -315,14 +302,8 @@ def sample_set(tmp_path: Path) -> Path:
     ],
 )
 def test_emulated_boards_give_the_results_of_the_host(
-    board: str,
-    sample_set: Path,
-    programs: dict[str, Path],
-    short: None,
-    run_deploy: Run,
-    require_tool: Callable[..., None],
-    tmp_path: Path,
-) -> None:
+    board, sample_set, programs, short, run_deploy, require_tool, tmp_path
+):
     tools = {"mps2-an386": ("arm-none-eabi-gcc", "qemu-system-arm")}
     require_tool(*tools.get(board, ("riscv64-unknown-elf-gcc", "qemu-system-riscv32")))
     folder = tmp_path / "tiny" / "open" / "acme"
@@ -342,9 +323,7 @@ def test_emulated_boards_give_the_results_of_the_host(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_a_submission_has_what_the_checker_of_the_benchmark_reads(
-    sample_set: Path, short: None, run_deploy: Run, tmp_path: Path
-) -> None:
+def test_a_submission_has_what_the_checker_of_the_benchmark_reads(sample_set, short, run_deploy, tmp_path):
     folder = tmp_path / "tiny" / "closed" / "acme"
     ended = run_deploy("bench", "--mlperf", sample_set, KWS, "--board", "host", "-o", folder, "--json")
     (facts,) = [json.loads(ended.out)]
@@ -378,15 +357,13 @@ def test_a_submission_has_what_the_checker_of_the_benchmark_reads(
         ("0.bin,12,1,490,0\n", "with windows of 490"),
     ],
 )
-def test_a_wrong_list_of_samples_is_named(edit: str, what: str, sample_set: Path) -> None:
+def test_a_wrong_list_of_samples_is_named(edit, what, sample_set):
     (sample_set / "y_labels.csv").write_text(edit)
     with pytest.raises(InputError, match=what):
         read_samples(sample_set, BENCHMARK["kws"])
 
 
-def test_a_wrong_folder_or_option_is_named_before_anything_is_built(
-    sample_set: Path, run_deploy: Run, tmp_path: Path
-) -> None:
+def test_a_wrong_folder_or_option_is_named_before_anything_is_built(sample_set, run_deploy, tmp_path):
     words = ("bench", "--mlperf", sample_set, KWS, "--board", "host")
     for more, what in (
         (("-o", tmp_path / "acme"), "a submission's folder is DIVISION/SUBMITTER"),
@@ -396,14 +373,14 @@ def test_a_wrong_folder_or_option_is_named_before_anything_is_built(
         assert what in run_deploy(*words, *more).err
 
 
-def test_windows_slide_over_a_long_recording(tmp_path: Path) -> None:
+def test_windows_slide_over_a_long_recording(tmp_path):
     (tmp_path / "a.bin").write_bytes(bytes(range(256)) * 12)
     (tmp_path / "y_labels.csv").write_text("a.bin,2,1,2560,256\n")
     (sample,) = read_samples(tmp_path, BENCHMARK["ad"])
     assert [len(each) for each in sample.windows] == [2560] * 3
 
 
-def test_quality_is_that_of_the_rules() -> None:
+def test_quality_is_that_of_the_rules():
     def samples(*labels: int) -> list[Sample]:
         return [Sample("", 2, label, (), ()) for label in labels]
 
@@ -420,9 +397,7 @@ def test_quality_is_that_of_the_rules() -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_the_accuracy_of_keyword_spotting_is_that_of_the_benchmarks_model(
-    shared_dir: Path, short: None, tmp_path: Path
-) -> None:
+def test_the_accuracy_of_keyword_spotting_is_that_of_the_benchmarks_model(shared_dir, short, tmp_path):
     data = np.load(shared_dir / "datasets" / "kws_500.npz")
     model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     program = made(project(model, tmp_path / "p", "host"))

@@ -4,8 +4,6 @@ With `--store` it writes what `deploy ops` and docs/ops.md show of it. Cases tha
 of the suites hold that; here nothing is compiled.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Iterator

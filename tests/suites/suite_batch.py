@@ -1,7 +1,5 @@
 """Many compiled models in a few shared libraries of this computer, sixty in each."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """One-operator cases of others, beside the repository: a model file, its inputs, the outputs to expect."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 with --json it prints what deploy/inspection/suite_counts.json holds.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

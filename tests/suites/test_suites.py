@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 from apart import Apart, CrashedError
 from op_sources import Sources, onnx_sources, tflite_sources
 from suite_cases import is_right, suite_cases
-from suite_run import REFUSED, RIGHT, WRONG, CompiledCase, Outcome, compile_suite, counts_of, run_jobs
+from suite_run import REFUSED, RIGHT, WRONG, compile_suite, counts_of, run_jobs
 
 from aot.ops import OPS
 from deploy.inspection.op_facts import op_sources, suite_counts
@@ -26,7 +24,7 @@ COMPILERS = (
 
 
 @pytest.fixture(scope="module")
-def compiled(shared_dir: Path) -> tuple[Sequence[CompiledCase], Sequence[Outcome]]:
+def compiled(shared_dir):
     return compile_suite(suite_cases(shared_dir))
 
 
@@ -34,13 +32,8 @@ def compiled(shared_dir: Path) -> tuple[Sequence[CompiledCase], Sequence[Outcome
 @pytest.mark.slow
 @pytest.mark.parametrize(("compiler", "level"), COMPILERS)
 def test_no_case_is_wrong_and_few_are_refused(
-    compiler: str,
-    level: str,
-    compiled: tuple[Sequence[CompiledCase], Sequence[Outcome]],
-    tmp_path: Path,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-) -> None:
+    compiler, level, compiled, tmp_path, require_tool, require_package
+):
     if compiler == "zig":
         require_package("ziglang")
     else:
@@ -67,38 +60,36 @@ def test_no_case_is_wrong_and_few_are_refused(
         (np.array([np.nan], np.float32), np.array([1], np.float32), False),
     ],
 )
-def test_integers_are_right_in_every_bit_and_reals_near_the_largest(
-    made: np.ndarray, wanted: np.ndarray, right: bool
-) -> None:
+def test_integers_are_right_in_every_bit_and_reals_near_the_largest(made, wanted, right):
     assert is_right(made, wanted) is right
 
 
-def test_what_is_called_gives_its_result_or_its_error() -> None:
+def test_what_is_called_gives_its_result_or_its_error():
     with Apart() as apart:
         assert apart.call(math.sqrt, 4.0) == 2.0
         with pytest.raises(ValueError, match="math domain error"):
             apart.call(math.sqrt, -1.0)
 
 
-def test_a_crash_is_reported_and_ends_nothing() -> None:
+def test_a_crash_is_reported_and_ends_nothing():
     with Apart() as apart:
         with pytest.raises(CrashedError, match="abort has crashed"):
             apart.call(os.abort)
         assert apart.call(os.getpid) != os.getpid()
 
 
-def test_sources_are_of_ops_that_are_there() -> None:
+def test_sources_are_of_ops_that_are_there():
     assert list(op_sources()) == ["tflite", "onnx"]
     assert set().union(*op_sources().values()) <= set(OPS)
 
 
 @pytest.mark.slow
-def test_tflite_operators_become_what_is_stored(shared_dir: Path) -> None:
+def test_tflite_operators_become_what_is_stored(shared_dir):
     assert _promised("tflite", tflite_sources(shared_dir)) == []
 
 
 @pytest.mark.slow
-def test_onnx_operators_become_what_is_stored(shared_dir: Path, require_package: Callable[..., None]) -> None:
+def test_onnx_operators_become_what_is_stored(shared_dir, require_package):
     require_package("onnx")
     assert _promised("onnx", onnx_sources(shared_dir)) == []
 

@@ -1,10 +1,7 @@
 """Nests without a hand-written schedule are scheduled by search: the same bits, at twice the speed."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 
 import pytest
 from nests import mean_the_same
@@ -75,7 +72,7 @@ NESTS = {"matmul": matmul, "conv": conv, "pool3": partial(pool, 3), "pool5": par
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NESTS)
-def test_every_schedule_means_the_same_as_its_nest(name: str) -> None:
+def test_every_schedule_means_the_same_as_its_nest(name):
     proc = NESTS[name]()  # type: ignore[operator]
     nest, points = nest_of(proc), auto_task(proc).task.space.points
     assert nest is not None
@@ -95,19 +92,19 @@ def _after(value: Expr, *loops: str) -> Proc:
 X, Y = Buffer("x", DType.I8, 8, Role.ROWS), Buffer("y", DType.I8, 8, Role.OUTPUT)
 
 
-def test_what_reads_its_own_result_is_not_a_nest() -> None:
+def test_what_reads_its_own_result_is_not_a_nest():
     assert nest_of(_after(load(X, I), "i")) is not None
     assert nest_of(_after(load(Y, I - 1), "i")) is None
 
 
-def test_a_loop_that_writes_one_place_is_not_tiled() -> None:
+def test_a_loop_that_writes_one_place_is_not_tiled():
     assert nest_of(_after(load(X, I), "j", "i")) is None
     nest = nest_of(_after(load(X, I), "i", "j"))
     assert nest is not None
     assert [loop.var for loop in nest.around] == ["i"]
 
 
-def test_tiles_of_more_sums_than_registers_are_not_points() -> None:
+def test_tiles_of_more_sums_than_registers_are_not_points():
     nest = nest_of(matmul())
     assert nest is not None
     assert nest.allows({"i": 4, "j": 4})
@@ -118,7 +115,7 @@ def test_tiles_of_more_sums_than_registers_are_not_points() -> None:
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NESTS)
-def test_the_search_beats_the_naive_nest_twice_over(name: str, tmp_path: Path) -> None:
+def test_the_search_beats_the_naive_nest_twice_over(name, tmp_path):
     auto, board = auto_task(NESTS[name]()), load_board("mps2-an386")  # type: ignore[operator]
     task = auto.task
     tuner = make_tuner("ga", task.space, 0)

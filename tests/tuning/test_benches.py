@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,7 +50,7 @@ class Trial:
 
 
 @pytest.fixture(scope="module")
-def trial() -> Trial:
+def trial():
     planned = plan_job(read_job(DIGITS, BOARD.target, CompileOptions()))
     task, graph = tasks_of(planned)[0], planned.graph
     rng = np.random.default_rng(4)
@@ -59,7 +59,7 @@ def trial() -> Trial:
 
 
 @pytest.fixture
-def measure(trial: Trial, tmp_path: Path) -> Callable[[str, Sequence[Kernel]], list[Outcome]]:
+def measure(trial, tmp_path):
 
     def run(name: str, kernels: Sequence[Kernel]) -> list[Outcome]:
         bench = BENCHES[name](BOARD, platform_of(BOARD), tmp_path, CHOICES)  # type: ignore[arg-type]
@@ -71,7 +71,7 @@ def measure(trial: Trial, tmp_path: Path) -> Callable[[str, Sequence[Kernel]], l
     return run
 
 
-def test_a_convolution_that_makes_a_sum_is_measured(tmp_path: Path) -> None:
+def test_a_convolution_that_makes_a_sum_is_measured(tmp_path):
     graph = GRAPHS["residual"]()
     planned = plan_job(Job(ImportedModel(graph, "residual", "", "residual"), BOARD.target, CompileOptions()))
     task = next(task for task in tasks_of(planned) if task.op == "conv2d+add")
@@ -84,9 +84,7 @@ def test_a_convolution_that_makes_a_sum_is_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BENCHES)
-def test_every_bad_candidate_is_named_and_the_good_ones_are_measured(
-    name: str, trial: Trial, measure: Callable[[str, Sequence[Kernel]], list[Outcome]]
-) -> None:
+def test_every_bad_candidate_is_named_and_the_good_ones_are_measured(name, trial, measure):
     bad = {
         Failure.CRASH: trial.spoiled("*(volatile uint32_t *)0xF0000000u = 1;"),
         Failure.HANG: trial.spoiled('for (;;) { __asm__ volatile("nop"); }'),
@@ -103,9 +101,7 @@ def test_every_bad_candidate_is_named_and_the_good_ones_are_measured(
     assert max(counts) - min(counts) <= 2  # of some thousands: the same code, called from other places
 
 
-def test_code_that_writes_into_the_firmware_is_caught(
-    trial: Trial, measure: Callable[[str, Sequence[Kernel]], list[Outcome]]
-) -> None:
+def test_code_that_writes_into_the_firmware_is_caught(trial, measure):
     eats = trial.spoiled(
         "for (uint32_t at = 0x20003000u; at < 0x20003100u; at += 4) { *(volatile uint32_t *)at ^= 0x55u; }"
     )
@@ -116,27 +112,19 @@ def test_code_that_writes_into_the_firmware_is_caught(
     assert good.ticks
 
 
-def test_where_memory_is_too_small_for_one_candidate_it_gets_an_image(
-    trial: Trial,
-    measure: Callable[[str, Sequence[Kernel]], list[Outcome]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_memory_is_too_small_for_one_candidate_it_gets_an_image(trial, measure, monkeypatch):
     monkeypatch.setattr(Session, "slot", lambda _session: Slot(0x20100000, 64, 32))
     outcomes = measure("loaded", [trial.good, trial.good])
     assert [len(outcome.ticks) for outcome in outcomes] == [CHOICES.repeat] * 2
 
 
-def test_both_ways_count_the_same(
-    trial: Trial, measure: Callable[[str, Sequence[Kernel]], list[Outcome]]
-) -> None:
+def test_both_ways_count_the_same(trial, measure):
     (in_image,), (loaded,) = (measure(name, [trial.good]) for name in BENCHES)
     assert len({BOARD.counter.instructions(t) for t in (*in_image.ticks, *loaded.ticks)}) == 1
 
 
 @pytest.mark.parametrize("name", BENCHES)
-def test_every_point_of_a_space_computes_the_same(
-    name: str, trial: Trial, measure: Callable[[str, Sequence[Kernel]], list[Outcome]]
-) -> None:
+def test_every_point_of_a_space_computes_the_same(name, trial, measure):
     points = trial.task.space.points[:: 4 if name == "image" else 12]
     outcomes = measure(name, [trial.task.kernel(point) for point in points])
     assert [outcome.error for outcome in outcomes] == [""] * len(points)

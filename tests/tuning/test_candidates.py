@@ -1,7 +1,5 @@
 """Candidates are the code that a model would have, no better: their constants are known by address only."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path
@@ -15,7 +13,7 @@ from codegen.fit.plan_job import plan_job
 from codegen.job import read_job
 from codegen.options import CompileOptions
 from platforms.board_files import load_board
-from platforms.tuning.candidates import Batch, batch_of
+from platforms.tuning.candidates import batch_of
 from platforms.tuning.tasks import experiment_of, tasks_of
 from platforms.tuning.trial import MeasureChoices
 
@@ -30,7 +28,7 @@ POINTS = (
 
 
 @pytest.fixture(scope="module")
-def batch() -> Batch:
+def batch():
     planned = plan_job(read_job(DIGITS, load_board("mps2-an386").target, SIZE))
     (task,) = [task for task in tasks_of(planned) if task.name == TASK]
     inputs = {v: np.zeros(planned.graph.types[v].shape, np.int8) for v in planned.graph.inputs}
@@ -44,7 +42,7 @@ def constants_of(part: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_parts_of_a_batch_have_constants_of_their_own(batch: Batch) -> None:
+def test_parts_of_a_batch_have_constants_of_their_own(batch):
     """They are linked into one image."""
     first, second = (set(constants_of(part)) for part in batch.parts)
     assert first
@@ -53,7 +51,7 @@ def test_parts_of_a_batch_have_constants_of_their_own(batch: Batch) -> None:
 
 
 @pytest.mark.arm
-def test_what_constants_hold_is_not_compiled_into_a_candidate(batch: Batch, tmp_path: Path) -> None:
+def test_what_constants_hold_is_not_compiled_into_a_candidate(batch, tmp_path):
     (tmp_path / "tuning.h").write_text(batch.header)
     for part in batch.parts:
         (tmp_path / "part.c").write_text(part)

@@ -1,12 +1,9 @@
 """Which layers an accelerator computes is measured, kept as records, and what compiling goes by."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,7 +35,7 @@ def job(tuned: Points | None = None) -> Job:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Iterator[RecordFile]:
+def file(tmp_path):
     found = RecordFile(tmp_path / "records.jsonl")
     yield found
     found.close()
@@ -78,13 +75,11 @@ def choose(model: Callable[[Points], int], file: RecordFile, most: int = 99) -> 
         ((10, 50, 50), (60, 10, 10), "bc"),
     ],
 )
-def test_each_layer_goes_where_the_whole_run_is_fastest(
-    device: tuple[int, ...], cpu: tuple[int, ...], left: str, file: RecordFile
-) -> None:
+def test_each_layer_goes_where_the_whole_run_is_fastest(device, cpu, left, file):
     assert choose(Model(device, cpu), file)[1] == left
 
 
-def test_what_was_measured_is_not_measured_again(file: RecordFile) -> None:
+def test_what_was_measured_is_not_measured_again(file):
     model = Model((10, 50, 50), (60, 10, 10))
     assert choose(model, file, most=3) == (3, "bc")
     assert choose(model, file)[0] == 4  # all on the device, where the records ended, and two more
@@ -92,7 +87,7 @@ def test_what_was_measured_is_not_measured_again(file: RecordFile) -> None:
     assert model.runs == 7
 
 
-def test_a_layer_that_fails_on_the_cpu_stays_where_it_is(file: RecordFile) -> None:
+def test_a_layer_that_fails_on_the_cpu_stays_where_it_is(file):
     model = Model((90, 90, 90), (10, 10, 10))
 
     def failing(points: Points) -> int:
@@ -104,7 +99,7 @@ def test_a_layer_that_fails_on_the_cpu_stays_where_it_is(file: RecordFile) -> No
     assert {each.error for each in file.records if each.task == "b"} == {"", "wrong result: 1 of 4 elements"}
 
 
-def test_a_layer_is_left_to_the_cpu_where_a_record_says_so() -> None:
+def test_a_layer_is_left_to_the_cpu_where_a_record_says_so():
     assert [task.name for task in device_tasks(job(), (), SETTING)] == [SECOND, FIRST]
     made = compile_job(job({FIRST: ON_CPU, SECOND: ON_DEVICE}))
     convolutions = [layer for layer in made.layers if layer.op == "conv2d"]
@@ -115,9 +110,7 @@ def test_a_layer_is_left_to_the_cpu_where_a_record_says_so() -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_command_chooses_first_and_tunes_what_is_on_the_cpu_then(
-    run_deploy: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_the_command_chooses_first_and_tunes_what_is_on_the_cpu_then(run_deploy, tmp_path):
     path = tmp_path / "digits.jsonl"
     asked = (DIGITS, "--board", "mps2-an386", "--accelerator", "vanilla")
     outcome = run_deploy("tune", *asked, "-o", path, "--trials", 5, "--tuner", "random", "--json")

@@ -1,7 +1,5 @@
 """Four emulated boards measure together; one that dies in the middle costs nobody else anything."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -11,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -47,7 +45,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def running(require_package: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Any:
+def running(require_package, tmp_path_factory):
     """A farm of four boards, and the folder that has its credentials."""
     require_package("distributed", "cryptography")
     with pytest.MonkeyPatch.context() as patch:
@@ -58,7 +56,7 @@ def running(require_package: Callable[..., None], tmp_path_factory: pytest.TempP
 
 
 @pytest.fixture
-def cluster(running: Any, own_folders: None, monkeypatch: pytest.MonkeyPatch) -> Any:
+def cluster(running, own_folders, monkeypatch):
     cluster, config = running
     monkeypatch.setenv("XDG_CONFIG_HOME", str(config))
     return cluster
@@ -79,9 +77,7 @@ def _kill_an_emulator(workers: Sequence[int]) -> None:
     raise AssertionError("no board was ever started")
 
 
-def test_a_worker_and_a_board_that_die_cost_only_the_trial_in_flight(
-    cluster: Any, own_folders: None, tmp_path: Path
-) -> None:
+def test_a_worker_and_a_board_that_die_cost_only_the_trial_in_flight(cluster, own_folders, tmp_path):
     import deploy
 
     address, records = cluster.scheduler_address, tmp_path / "digits.jsonl"
@@ -106,19 +102,19 @@ def test_a_worker_and_a_board_that_die_cost_only_the_trial_in_flight(
     assert lost in ([], ["crashed: qemu-system-arm ended: signal SIGKILL"])  # none where it had just started
 
 
-def test_every_worker_knows_which_board_is_its_own(cluster: Any) -> None:
+def test_every_worker_knows_which_board_is_its_own(cluster):
     with farm_client(cluster.scheduler_address) as client:
         client.wait_for_workers(4)  # one that died before is started again
         serials = client.run(lambda: os.environ.get(farm_jobs.SERIAL))
     assert sorted(map(str, serials.values())) == ["None", "a", "b", "c"]
 
 
-def test_two_farms_on_one_machine_do_not_meet(cluster: Any) -> None:
+def test_two_farms_on_one_machine_do_not_meet(cluster):
     with farm(BOARD, [], "127.0.0.1", 0) as other:
         assert other.scheduler_address != cluster.scheduler_address
 
 
-def test_a_farm_of_another_version_is_refused(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_farm_of_another_version_is_refused(cluster, monkeypatch):
     monkeypatch.setattr(farm_jobs, "_PACKAGES", ("boards",))
     farm_jobs.fingerprint.cache_clear()
     with pytest.raises(BoardError) as caught:
@@ -127,7 +123,7 @@ def test_a_farm_of_another_version_is_refused(cluster: Any, monkeypatch: pytest.
     require_facts(caught.value, f"Solder farm runs another {cluster.scheduler_address} deploy")
 
 
-def test_a_board_that_no_worker_has_is_refused_at_once(cluster: Any) -> None:
+def test_a_board_that_no_worker_has_is_refused_at_once(cluster):
     other = load_board("mps2-an385")
     with pytest.raises(BoardError) as caught:
         FarmBench(other, cluster.scheduler_address, MeasureChoices())
@@ -137,7 +133,7 @@ def test_a_board_that_no_worker_has_is_refused_at_once(cluster: Any) -> None:
     )
 
 
-def test_a_farm_is_looked_at_while_it_works(cluster: Any, run_deploy: Callable[..., Any]) -> None:
+def test_a_farm_is_looked_at_while_it_works(cluster, run_deploy):
     address = cluster.scheduler_address
     client = farm_client(address)
     try:
@@ -164,27 +160,21 @@ def test_a_farm_is_looked_at_while_it_works(cluster: Any, run_deploy: Callable[.
         client.close()
 
 
-def test_the_status_has_the_shape_that_is_written_down(
-    cluster: Any, run_deploy: Callable[..., Any], repo_root: Path
-) -> None:
+def test_the_status_has_the_shape_that_is_written_down(cluster, run_deploy, repo_root):
     schema = json.loads((repo_root / "docs" / "json" / "farm.json").read_text(encoding="utf-8"))
     facts = json.loads(run_deploy("farm", "status", cluster.scheduler_address, "--json").out)
     assert len(facts["boards"]) == 4
     jsonschema.validate(facts, schema)
 
 
-def test_a_board_with_other_code_is_shown_as_such(
-    cluster: Any, monkeypatch: pytest.MonkeyPatch, run_deploy: Callable[..., Any]
-) -> None:
+def test_a_board_with_other_code_is_shown_as_such(cluster, monkeypatch, run_deploy):
     monkeypatch.setattr(farm_jobs, "fingerprint", lambda: "other")
     assert not any(board.has_same_code for board in farm_boards(cluster.scheduler_address))
     page = run_deploy("farm", "status", cluster.scheduler_address).out
     assert page.count("another version of Solder: deploy tune rejects it") == 4
 
 
-def test_a_farm_says_where_it_is_and_ends_at_ctrl_c_without_a_word(
-    require_package: Callable[..., None], own_folders: None, tmp_path: Path
-) -> None:
+def test_a_farm_says_where_it_is_and_ends_at_ctrl_c_without_a_word(require_package, own_folders, tmp_path):
     require_package("distributed", "cryptography")
     start = ("-m", "deploy", "farm", "start", "--board", "mps2-an386", "--boards", "2", "--listen-port", "0")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
@@ -209,7 +199,7 @@ def _strangers(address: str) -> Sequence[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("way", range(3))
-def test_a_stranger_without_the_certificate_runs_nothing(cluster: Any, way: int, tmp_path: Path) -> None:
+def test_a_stranger_without_the_certificate_runs_nothing(cluster, way, tmp_path):
     from distributed import Client
 
     address, security = _strangers(cluster.scheduler_address)[way]
@@ -222,7 +212,7 @@ def test_a_stranger_without_the_certificate_runs_nothing(cluster: Any, way: int,
     assert not mark.exists()
 
 
-def test_a_farm_serves_no_pages(cluster: Any) -> None:
+def test_a_farm_serves_no_pages(cluster):
     """Dask listens for them on a port of its own, to which anybody on this machine may connect."""
     from urllib.error import HTTPError
     from urllib.request import urlopen
@@ -240,9 +230,7 @@ def test_a_farm_serves_no_pages(cluster: Any) -> None:
             urlopen(f"http://127.0.0.1:{scheduler.http_server.port}/{page}", timeout=5)
 
 
-def test_the_credentials_are_for_this_user_alone_and_made_once(
-    require_package: Callable[..., None], own_folders: None, tmp_path: Path
-) -> None:
+def test_the_credentials_are_for_this_user_alone_and_made_once(require_package, own_folders, tmp_path):
     require_package("distributed", "cryptography")
     made_credentials()
     file = credentials_file()
@@ -254,9 +242,7 @@ def test_the_credentials_are_for_this_user_alone_and_made_once(
 
 
 @pytest.mark.parametrize("text", [None, "", "no certificate"])
-def test_without_credentials_a_client_says_where_they_are_made(
-    text: str | None, require_package: Callable[..., None], own_folders: None
-) -> None:
+def test_without_credentials_a_client_says_where_they_are_made(text, require_package, own_folders):
     require_package("distributed", "cryptography")
     file = credentials_file()
     if text is not None:
@@ -268,7 +254,7 @@ def test_without_credentials_a_client_says_where_they_are_made(
     assert "copy the file from the machine that runs it" in caught.value.hint
 
 
-def test_another_machine_joins_with_a_copy_of_the_credentials(cluster: Any, tmp_path: Path) -> None:
+def test_another_machine_joins_with_a_copy_of_the_credentials(cluster, tmp_path):
     """Another process with other settings stands for it."""
     config, address = tmp_path / "second" / "solder", cluster.scheduler_address
     config.mkdir(parents=True)

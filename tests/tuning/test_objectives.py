@@ -1,12 +1,8 @@
 """What a tuning search minimizes, where it begins, and which records then count."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from error_facts import refused, require_facts
@@ -25,16 +21,15 @@ from platforms.board_files import load_board
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
 EMULATED, REAL = load_board("mps2-an386"), load_board("nucleo-l4r5zi")
 RECORD = TuningRecord("conv", "cortex-m4", {"unroll": 2}, 90, 100, unit="instructions")
-Run = Callable[..., Any]
 
 
-def test_the_boards_own_counter_is_the_objective_where_none_is_given() -> None:
+def test_the_boards_own_counter_is_the_objective_where_none_is_given():
     assert [cost_unit_for(board, None).name for board in (EMULATED, REAL)] == ["instructions", "cycles"]
     assert cost_unit_for(REAL, "cycles").bench is None, "a real board measures them"
     assert cost_unit_for(EMULATED, "instructions").bench is None
 
 
-def test_an_objective_that_nothing_tells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_objective_that_nothing_tells_is_refused(monkeypatch):
     with pytest.raises(InputError) as caught:
         cost_unit_for(REAL, "instructions")
     require_facts(caught.value, "nucleo-l4r5zi counts cycles instructions --objective")
@@ -48,7 +43,7 @@ def test_an_objective_that_nothing_tells_is_refused(monkeypatch: pytest.MonkeyPa
         cost_unit_for(EMULATED, "cycles")
 
 
-def test_records_of_several_units_are_not_compared() -> None:
+def test_records_of_several_units_are_not_compared():
     quick = replace(RECORD, knobs={"unroll": 8}, cost=900, default_cost=1000, unit="cycles")
     short = replace(RECORD, knobs={"unroll": 1}, cost=10, default_cost=40, unit="bytes")
     timed = replace(RECORD, knobs={"unroll": 4}, cost=1, default_cost=4, unit="ticks")
@@ -65,8 +60,8 @@ def test_records_of_several_units_are_not_compared() -> None:
 @pytest.mark.arm
 @pytest.mark.slow
 def test_a_search_goes_on_with_records_of_its_own_objective_only(
-    tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None], require_package: Callable[..., None]
-) -> None:
+    tmp_path, run_deploy, require_tool, require_package
+):
     """Cycles are more than instructions; each unrolled loop takes more bytes than the loop that is not."""
     require_tool("qemu-system-arm")
     require_package("unicorn", "capstone")
@@ -91,9 +86,7 @@ def test_a_search_goes_on_with_records_of_its_own_objective_only(
 @pytest.mark.parametrize(
     "word", [("--candidates-in", "ram"), ("--farm", "tcp://127.0.0.1:1"), ("--runner", "attach")]
 )
-def test_what_is_computed_here_is_not_timed_elsewhere(
-    word: tuple[str, str], tmp_path: Path, run_deploy: Run
-) -> None:
+def test_what_is_computed_here_is_not_timed_elsewhere(word, tmp_path, run_deploy):
     words = (
         "tune",
         DIGITS,
@@ -110,7 +103,7 @@ def test_what_is_computed_here_is_not_timed_elsewhere(
     require_facts(outcome.err, f"{where} times candidates board {where} --objective")
 
 
-def test_bytes_count_once_however_often_a_kernel_runs(require_tool: Callable[..., None]) -> None:
+def test_bytes_count_once_however_often_a_kernel_runs(require_tool):
     require_tool("arm-none-eabi-gcc")
     job = read_job(DIGITS, EMULATED.target, CompileOptions())
     costs = {}
@@ -133,7 +126,7 @@ def _record(task: str, knobs: Point, cost: int) -> TuningRecord:
 
 
 @pytest.mark.arm
-def test_the_best_points_of_the_kind_go_first(own_folders: None, tmp_path: Path) -> None:
+def test_the_best_points_of_the_kind_go_first(own_folders, tmp_path):
     records = (
         _record("conv2d_1x1_99_to_99_by_9 step 99 i16", SECOND, 900),
         _record("conv2d_1x1_99_to_99_by_9 step 99 i16", IMPOSSIBLE, 100),

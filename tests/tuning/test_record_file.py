@@ -1,7 +1,5 @@
 """Records survive crashes and merge; --tasks takes numbers and ranges."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from platforms.tuning.record_file import RecordFile, merged
 RECORD = TuningRecord("conv i16", "cortex-m4", {"pixels": 2}, 90, 100, time="2026-01-01")
 
 
-def test_what_was_added_is_read_again(tmp_path: Path) -> None:
+def test_what_was_added_is_read_again(tmp_path):
     file = RecordFile(tmp_path / "r.jsonl")
     failed = replace(RECORD, cost=None, error="wrong result")
     for record in (RECORD, failed):
@@ -25,7 +23,7 @@ def test_what_was_added_is_read_again(tmp_path: Path) -> None:
     assert read_records(tmp_path / "r.jsonl") == (RECORD, failed)
 
 
-def test_a_line_that_a_crash_cut_short_is_passed_over_and_then_removed(tmp_path: Path) -> None:
+def test_a_line_that_a_crash_cut_short_is_passed_over_and_then_removed(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text(RECORD.as_line() + RECORD.as_line()[:40])
     assert read_records(path) == (RECORD,)
@@ -35,7 +33,7 @@ def test_a_line_that_a_crash_cut_short_is_passed_over_and_then_removed(tmp_path:
     assert [record.cost for record in read_records(path)] == [90, 80]
 
 
-def test_a_first_line_that_a_crash_cut_short_is_removed(tmp_path: Path) -> None:
+def test_a_first_line_that_a_crash_cut_short_is_removed(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text(RECORD.as_line()[:40])
     file = RecordFile(path)
@@ -45,7 +43,7 @@ def test_a_first_line_that_a_crash_cut_short_is_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"TFL3\n\xff\xfe of a model", b"my thesis\nits last line", b'{"a": 1}'])
-def test_a_file_that_holds_no_records_is_left_as_it_is(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_holds_no_records_is_left_as_it_is(content, tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"not (a )?tuning record"):
@@ -53,12 +51,12 @@ def test_a_file_that_holds_no_records_is_left_as_it_is(content: bytes, tmp_path:
     assert path.read_bytes() == content
 
 
-def test_records_go_into_files_only() -> None:
+def test_records_go_into_files_only():
     with pytest.raises(OutputError, match="the records must be a regular file"):
         RecordFile(Path("/dev/null"))
 
 
-def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_said(tmp_path, monkeypatch):
     def full(_file: int, _data: bytes) -> int:
         raise OSError(28, "No space left on device")
 
@@ -69,7 +67,7 @@ def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     file.close()
 
 
-def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
+def test_two_runs_do_not_write_one_file(tmp_path):
     first = RecordFile(tmp_path / "r.jsonl")
     with pytest.raises(OutputError, match="another run is writing these records"):
         RecordFile(tmp_path / "r.jsonl")
@@ -77,7 +75,7 @@ def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
     RecordFile(tmp_path / "r.jsonl").close()
 
 
-def test_the_latest_of_records_of_one_point_stays() -> None:
+def test_the_latest_of_records_of_one_point_stays():
     later, other = replace(RECORD, cost=95, time="2026-01-02"), replace(RECORD, knobs={"pixels": 1})
     assert merged([(later,), (RECORD, other)]) == (later, other)
 
@@ -92,7 +90,7 @@ def test_the_latest_of_records_of_one_point_stays() -> None:
         ("3,3-4", [3, 4]),
     ],
 )
-def test_numbers_and_ranges_are_taken_in_order(text: str, numbers: list[int]) -> None:
+def test_numbers_and_ranges_are_taken_in_order(text, numbers):
     assert task_numbers(text, 5) == numbers
 
 
@@ -107,5 +105,5 @@ def test_numbers_and_ranges_are_taken_in_order(text: str, numbers: list[int]) ->
         *((text, f'"{text}" not a list like 1,3-5 or 2- 1 to 5') for text in ("x", "-2", "1,,2", "1-2-3")),
     ],
 )
-def test_anything_else_is_refused_with_the_way_out(text: str, facts: str) -> None:
+def test_anything_else_is_refused_with_the_way_out(text, facts):
     refused(lambda: task_numbers(text, 5), facts, InputError)

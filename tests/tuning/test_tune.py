@@ -1,9 +1,6 @@
 """deploy tune on an emulated board: trials become records, records a faster model of the same bits."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +26,7 @@ M4 = ("--board", "mps2-an386")
 
 
 @pytest.mark.arm
-def test_tasks_are_listed_without_a_board_at_hand(run_deploy: Callable[..., Any]) -> None:
+def test_tasks_are_listed_without_a_board_at_hand(run_deploy):
     """The compiler is asked for its version: records are of one compiler."""
     outcome = run_deploy("tune", DIGITS, *M4, "--list", "--json")
     facts = json.loads(outcome.out)
@@ -38,7 +35,7 @@ def test_tasks_are_listed_without_a_board_at_hand(run_deploy: Callable[..., Any]
 
 
 @pytest.mark.arm
-def test_what_takes_more_flash_for_constants_is_left_out_on_request() -> None:
+def test_what_takes_more_flash_for_constants_is_left_out_on_request():
     board = load_board("mps2-an386")
     job = read_job(DIGITS, board.target, CompileOptions(), board=board.name)
     free, kept = (begin(job, board, TuneChoices(keep_constants=each), ()) for each in (False, True))
@@ -65,7 +62,7 @@ def _constants_bytes(task: Task, point: Point) -> int:
         (("--list", "--tasks", "1-x"), 'tasks "1-x" is not a list like 1,3-5'),
     ],
 )
-def test_wrong_words_are_refused(words: tuple[str, ...], says: str, run_deploy: Callable[..., Any]) -> None:
+def test_wrong_words_are_refused(words, says, run_deploy):
     outcome = run_deploy("tune", DIGITS, *M4, *words)
     assert outcome.status == 1
     assert says in outcome.err
@@ -74,9 +71,7 @@ def test_wrong_words_are_refused(words: tuple[str, ...], says: str, run_deploy: 
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_run_is_taken_up_again_and_the_best_is_compiled(
-    run_deploy: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_run_is_taken_up_again_and_the_best_is_compiled(run_deploy, tmp_path):
     path = tmp_path / "digits.jsonl"
     words = ("tune", DIGITS, *M4, "-o", path, "--tuner", "ga", "--json")
     for trials, place in ((10, "ram"), (20, "image")):
@@ -98,9 +93,7 @@ def test_a_run_is_taken_up_again_and_the_best_is_compiled(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_a_convolution_that_also_makes_a_sum_is_measured_on_both_of_its_inputs(
-    own_folders: None, tmp_path: Path
-) -> None:
+def test_a_convolution_that_also_makes_a_sum_is_measured_on_both_of_its_inputs(own_folders, tmp_path):
     model, records = tmp_path / "residual.tflite", tmp_path / "r.jsonl"
     model.write_bytes(residual())
     tuning = deploy.tune(model, "mps2-an386", records, trials=24, tuner="random")
@@ -112,9 +105,7 @@ def test_a_convolution_that_also_makes_a_sum_is_measured_on_both_of_its_inputs(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_python_tunes_as_the_page_says(
-    own_folders: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_python_tunes_as_the_page_says(own_folders, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kws.tflite").write_bytes(DIGITS.read_bytes())
     code = PAGE.read_text().partition("```python\n")[2].partition("```")[0]
@@ -132,9 +123,7 @@ def test_python_tunes_as_the_page_says(
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_where_memory_cannot_be_executed_candidates_go_into_an_image(
-    run_deploy: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_where_memory_cannot_be_executed_candidates_go_into_an_image(run_deploy, tmp_path):
     words = (
         "tune",
         DIGITS,
@@ -152,9 +141,7 @@ def test_where_memory_cannot_be_executed_candidates_go_into_an_image(
 
 
 @pytest.mark.arm
-def test_an_interrupted_search_says_what_it_found_and_how_to_go_on(
-    run_deploy: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_search_says_what_it_found_and_how_to_go_on(run_deploy, tmp_path, monkeypatch):
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -171,7 +158,7 @@ def test_an_interrupted_search_says_what_it_found_and_how_to_go_on(
 
 
 @pytest.mark.arm
-def test_the_live_table_fits_a_small_terminal(shared_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_live_table_fits_a_small_terminal(shared_dir, monkeypatch):
     board = load_board("mps2-an386")
     path = shared_dir / "models" / "tiny_vww_mbv1_int8" / "model.tflite"
     tuning = begin(read_job(path, board.target, CompileOptions()), board, TuneChoices(), ())

@@ -1,10 +1,7 @@
 """Tuners propose every point once, learn from costs, and the better ones need fewer trials."""
 
-from __future__ import annotations
-
 import statistics
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -36,7 +33,7 @@ def best_after(tuner: Tuner, trials: int) -> float:
 
 
 @pytest.mark.parametrize("name", TUNERS)
-def test_every_legal_point_is_proposed_once(name: str, require_package: Callable[..., None]) -> None:
+def test_every_legal_point_is_proposed_once(name, require_package):
     require_package("lightgbm")
     small = Space("small", (Knob("a", (1, 2, 3)), Knob("b", (1, 2))), {"a": 1, "b": 1}, lambda p: p["a"] != 2)
     tuner = make_tuner(name, small, 0)
@@ -46,7 +43,7 @@ def test_every_legal_point_is_proposed_once(name: str, require_package: Callable
 
 
 @pytest.mark.slow
-def test_searches_that_learn_beat_chance(require_package: Callable[..., None]) -> None:
+def test_searches_that_learn_beat_chance(require_package):
     require_package("lightgbm")
     means = {
         name: statistics.fmean(best_after(make_tuner(name, SPACE, seed), 120) for seed in range(5))
@@ -58,9 +55,7 @@ def test_searches_that_learn_beat_chance(require_package: Callable[..., None]) -
 
 
 @pytest.mark.slow
-def test_a_failed_point_is_not_the_best_and_not_a_reason_to_stop(
-    require_package: Callable[..., None],
-) -> None:
+def test_a_failed_point_is_not_the_best_and_not_a_reason_to_stop(require_package):
     require_package("lightgbm")
     for name in TUNERS:
         tuner = make_tuner(name, SPACE, 0)
@@ -70,14 +65,14 @@ def test_a_failed_point_is_not_the_best_and_not_a_reason_to_stop(
         assert len(tuner.propose(3)) == 3
 
 
-def test_what_earlier_records_recommend_goes_first() -> None:
+def test_what_earlier_records_recommend_goes_first():
     tuner = make_tuner("random", SPACE, 0)
     tuner.warm_up([({"a": 5, "b": 5}, 0.9), ({"a": 6, "b": 6, "c": 2}, 0.8), ({"e": 3}, 0.1)])
     assert [(p["a"], p["c"]) for p in tuner.propose(2)] == [(6, 2), (5, 1)]
 
 
 @pytest.mark.slow
-def test_ten_thousand_points_are_ranked_within_a_second(require_package: Callable[..., None]) -> None:
+def test_ten_thousand_points_are_ranked_within_a_second(require_package):
     require_package("lightgbm")
     from platforms.tuning.loop_features import features
     from platforms.tuning.tuners.model import ranked
@@ -92,7 +87,7 @@ def test_ten_thousand_points_are_ranked_within_a_second(require_package: Callabl
     assert time.process_time() - begun < 1
 
 
-def test_the_model_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_says_what_it_needs(monkeypatch):
     monkeypatch.setattr("platforms.tuning.tuners.model.find_spec", lambda _name: None)
     refused(
         lambda: make_tuner("model", SPACE, 0),

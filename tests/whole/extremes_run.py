@@ -4,8 +4,6 @@
 word: held, refused, or what was found. Where something was, the exit status is 1.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import Counter

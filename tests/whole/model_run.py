@@ -5,8 +5,6 @@ names hold a word: refused, or how far its outputs are from the stored ones. Whe
 status is 1.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections import Counter

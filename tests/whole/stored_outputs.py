@@ -1,7 +1,5 @@
 """How far a model's outputs are from the stored ones. Light to import, for a process of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -9,7 +9,6 @@ Clang and zig trust what the ABI promises about alignment and vectorise with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,7 @@ NAMES = sorted(path.parent.name for path in MODELS.glob("*/golden.npz"))
 
 
 @pytest.fixture(scope="module")
-def apart() -> Iterator[Apart]:
+def apart():
     with Apart() as process:
         yield process
 
@@ -38,13 +37,8 @@ def apart() -> Iterator[Apart]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_are_the_stored_ones_by_any_compiler(
-    name: str,
-    apart: Apart,
-    shared_dir: Path,
-    tmp_path: Path,
-    require_tool: Callable[..., None],
-    require_package: Callable[..., None],
-) -> None:
+    name, apart, shared_dir, tmp_path, require_tool, require_package
+):
     require_tool("clang")
     require_package("ziglang")
     folder = shared_dir / "models" / name

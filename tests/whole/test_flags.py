@@ -1,7 +1,5 @@
 """Generated C compiles with the flags of other people's projects, where tiles cannot have all registers."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -56,9 +54,7 @@ def compiled(source: Path, board: str, flags: str) -> subprocess.CompletedProces
 @pytest.mark.slow
 @pytest.mark.parametrize("board", CORES)
 @pytest.mark.parametrize("model", MODELS)
-def test_no_flags_ask_for_registers_that_are_not_there(
-    model: str, board: str, shared_dir: Path, tmp_path: Path
-) -> None:
+def test_no_flags_ask_for_registers_that_are_not_there(model, board, shared_dir, tmp_path):
     source = made_into(tmp_path, shared_dir / "models" / model / "model.tflite", board)
     for flags in FLAGS:
         done = compiled(source, board, flags)
@@ -68,9 +64,7 @@ def test_no_flags_ask_for_registers_that_are_not_there(
 @pytest.mark.arm
 @pytest.mark.slow
 @pytest.mark.parametrize("board", CORES)
-def test_windows_of_counted_rows_take_what_is_left_where_registers_are_kept(
-    board: str, shared_dir: Path, tmp_path: Path
-) -> None:
+def test_windows_of_counted_rows_take_what_is_left_where_registers_are_kept(board, shared_dir, tmp_path):
     source = made_into(tmp_path, shared_dir / "models" / "te_vww_int8" / "model.tflite", board)
     for flags in (*KEEPING, "-Os", "-O2", "-O3", "-Ofast -funroll-loops"):
         done = compiled(source, board, flags)
@@ -81,8 +75,8 @@ def test_windows_of_counted_rows_take_what_is_left_where_registers_are_kept(
 @pytest.mark.slow
 @pytest.mark.parametrize("board", CORES)
 def test_what_gcc_says_where_registers_are_kept_from_it_stands_beside_the_way_out(
-    board: str, shared_dir: Path, tmp_path: Path
-) -> None:
+    board, shared_dir, tmp_path
+):
     model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     source = made_into(tmp_path, model, board)
     comment = " ".join(source.read_text().partition("/* Some tiles use every general register.")[2].split())

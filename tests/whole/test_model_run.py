@@ -1,10 +1,6 @@
 """The runner of real models says of each what it found."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,17 +14,17 @@ SMALL = {
 
 
 @pytest.fixture(autouse=True)
-def _needs_gcc(require_tool: Callable[..., None]) -> None:
+def _needs_gcc(require_tool):
     require_tool("gcc")
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_model_has_a_line_for_each_rounding_that_is_stored(name: str, shared_dir: Path) -> None:
+def test_a_model_has_a_line_for_each_rounding_that_is_stored(name, shared_dir):
     lines = list(lines_of(shared_dir / "models" / name))
     assert [(line.rounding, line.verdict, line.samples) for line in lines] == SMALL[name]
 
 
-def test_an_output_that_is_one_off_is_wrong(shared_dir: Path, tmp_path: Path) -> None:
+def test_an_output_that_is_one_off_is_wrong(shared_dir, tmp_path):
     folder = shared_dir / "models" / "tflm_hello_world_int8"
     stored = dict(np.load(folder / "golden.npz"))
     stored["out_0"] = stored["out_0"] + np.int8(1)
@@ -37,7 +33,7 @@ def test_an_output_that_is_one_off_is_wrong(shared_dir: Path, tmp_path: Path) ->
     assert [line.verdict for line in lines_of(tmp_path)] == ["wrong", "right"]
 
 
-def test_a_model_that_is_refused_says_why(shared_dir: Path, tmp_path: Path) -> None:
+def test_a_model_that_is_refused_says_why(shared_dir, tmp_path):
     shutil.copy(shared_dir / "models" / "tflm_hello_world_int8" / "golden.npz", tmp_path)
     (tmp_path / "model.tflite").write_bytes(b"nothing")
     assert [line.verdict for line in lines_of(tmp_path)] == ["refused", "refused"]

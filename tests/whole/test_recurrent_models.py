@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from model_checks import DSP, compiled
@@ -38,14 +36,14 @@ def classifier(kind: str, way: str) -> tuple[bytes, Graph]:
 
 
 @pytest.mark.parametrize(("kind", "way"), FILES)
-def test_steps_cost_neither_layers_nor_memory(kind: str, way: str) -> None:
+def test_steps_cost_neither_layers_nor_memory(kind, way):
     model = compiled(classifier(kind, way)[1], DSP, CompileOptions(caller_owns_io=True), "net")
     assert len(model.layers) <= LAYERS
     assert model.plan.arena_bytes <= ARENA_BYTES
     assert model.code_bytes_estimate <= CODE_BYTES
 
 
-def test_a_layer_that_is_written_out_keeps_one_step() -> None:
+def test_a_layer_that_is_written_out_keeps_one_step():
     graph = parse_model(lstm().bytes(), "net.onnx")
     model = compiled(graph, DSP, CompileOptions(), "net")
     (steps,) = (b for b in model.plan.buffers.values() if b.name.endswith("/steps"))
@@ -54,7 +52,7 @@ def test_a_layer_that_is_written_out_keeps_one_step() -> None:
 
 @pytest.mark.cc
 @pytest.mark.parametrize(("kind", "way"), FILES)
-def test_a_sequence_through_c_gives_what_onnx_runtime_gives(kind: str, way: str, tmp_path: Path) -> None:
+def test_a_sequence_through_c_gives_what_onnx_runtime_gives(kind, way, tmp_path):
     data, graph = classifier(kind, way)
     host = build(compiled(graph, Target("host"), CompileOptions(), "net").sources, tmp_path)
     (wanted,) = run_onnx(data, {"x": sequence()})
@@ -64,7 +62,7 @@ def test_a_sequence_through_c_gives_what_onnx_runtime_gives(kind: str, way: str,
 
 
 @pytest.mark.cc
-def test_a_sequence_can_be_pushed_step_by_step(tmp_path: Path) -> None:
+def test_a_sequence_can_be_pushed_step_by_step(tmp_path):
     data, graph = classifier("GRU", "forward")
     model = compiled(graph, Target("host"), CompileOptions(stream=True), "net")
     assert model.plan.arena_bytes <= ARENA_BYTES
@@ -75,7 +73,7 @@ def test_a_sequence_can_be_pushed_step_by_step(tmp_path: Path) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("kind", GATES)
-def test_a_sequence_on_a_cortex_m4_gives_what_the_reference_gives(kind: str, tmp_path: Path) -> None:
+def test_a_sequence_on_a_cortex_m4_gives_what_the_reference_gives(kind, tmp_path):
     data, graph = classifier(kind, "bidirectional")
     file = tmp_path / "net.onnx"
     file.write_bytes(data)

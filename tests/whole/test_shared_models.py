@@ -1,10 +1,5 @@
 """Real models through all of it, from the file to outputs over the line: golden in every bit."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -29,9 +24,7 @@ KEYWORD_SPOTTING = "tiny_kws_dscnn_int8"
 
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("name", MODELS)
-def test_outputs_are_the_golden_ones(
-    name: str, board: str, shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
+def test_outputs_are_the_golden_ones(name, board, shared_dir, require_tool):
     require_tool(*TOOLS[board])
     folder = shared_dir / "models" / name
     golden = np.load(folder / "golden.npz")
@@ -41,9 +34,7 @@ def test_outputs_are_the_golden_ones(
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_keywords_are_spotted_as_the_reference_spots_them_sample_by_sample(
-    board: str, shared_dir: Path, require_tool: Callable[..., None]
-) -> None:
+def test_keywords_are_spotted_as_the_reference_spots_them_sample_by_sample(board, shared_dir, require_tool):
     require_tool(*TOOLS[board])
     path = shared_dir / "models" / KEYWORD_SPOTTING / "model.tflite"
     data = np.load(shared_dir / "datasets" / "kws_500.npz")

@@ -1,8 +1,6 @@
 """Real ONNX models as C on this computer, and some on a Cortex-M4: near the golden outputs, or equal."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -61,16 +59,14 @@ def furthest(graph: Graph, golden: Mapping[str, Array], folder: Path) -> float:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FLOAT32)
-def test_a_float_model_is_near_onnx_runtime(name: str, shared_dir: Path, tmp_path: Path) -> None:
+def test_a_float_model_is_near_onnx_runtime(name, shared_dir, tmp_path):
     assert furthest(*read_model(shared_dir / "models" / name, "tflm"), tmp_path) < NEAR
 
 
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUANTISED)
-def test_a_quantised_model_whose_sums_are_rounded_once_equals_onnx_runtime(
-    name: str, shared_dir: Path, tmp_path: Path
-) -> None:
+def test_a_quantised_model_whose_sums_are_rounded_once_equals_onnx_runtime(name, shared_dir, tmp_path):
     assert furthest(*read_model(shared_dir / "models" / name, "onnx"), tmp_path) < 1e-6
 
 
@@ -78,7 +74,7 @@ def test_a_quantised_model_whose_sums_are_rounded_once_equals_onnx_runtime(
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUANTISED)
-def test_vectors_of_a_cortex_m55_give_onnx_runtime_s_outputs(name: str, shared_dir: Path) -> None:
+def test_vectors_of_a_cortex_m55_give_onnx_runtime_s_outputs(name, shared_dir):
     """For the golden inputs, whose sums are what they are in use, and for inputs far from the middle."""
     path = shared_dir / "models" / name / "model.onnx"
     golden = np.load(path.parent / "golden.npz")["in_0"][:SAMPLES]
@@ -92,7 +88,7 @@ def test_vectors_of_a_cortex_m55_give_onnx_runtime_s_outputs(name: str, shared_d
 
 
 @pytest.mark.parametrize("name", QUANTISED)
-def test_layers_of_a_quantised_model_compute_with_integers(name: str, shared_dir: Path) -> None:
+def test_layers_of_a_quantised_model_compute_with_integers(name, shared_dir):
     graph = run_meaning(read_model(shared_dir / "models" / name, "tflm")[0]).graph
     heavy = [n for n in graph.nodes if n.op.name in ("conv2d", "depthwise_conv2d", "dense", "max_pool2d")]
     assert heavy
@@ -100,7 +96,7 @@ def test_layers_of_a_quantised_model_compute_with_integers(name: str, shared_dir
 
 
 @pytest.mark.parametrize("name", [*FLOAT32, *QUANTISED])
-def test_images_are_turned_at_the_edges_only(name: str, shared_dir: Path) -> None:
+def test_images_are_turned_at_the_edges_only(name, shared_dir):
     """Between the first layer over an image and the last nothing is transposed."""
     graph = run_meaning(read_model(shared_dir / "models" / name, "tflm")[0]).graph
     ops = [node.op.name for node in graph.nodes if node.op.name != "reshape"]
@@ -117,7 +113,7 @@ TURNING = ("onnx_silero_vad_16k_op15_f32", "onnx_dtln_1_lstm_f32")
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", ["onnx_ali_kws_f32", "onnx_q_tiny_kws_qdq"])
-def test_outputs_on_a_cortex_m4_are_those_of_the_reference(name: str, shared_dir: Path) -> None:
+def test_outputs_on_a_cortex_m4_are_those_of_the_reference(name, shared_dir):
     folder = shared_dir / "models" / name
     x = np.load(folder / "golden.npz")["in_0"][:1]
     (made,) = deploy.run(folder / "model.onnx", x, board="mps2-an386").outputs.values()
@@ -126,9 +122,7 @@ def test_outputs_on_a_cortex_m4_are_those_of_the_reference(name: str, shared_dir
 
 
 @pytest.mark.slow
-def test_a_resnet_quantized_here_gives_onnx_runtime_s_bits(
-    shared_dir: Path, tmp_path: Path, require_package: Callable[..., None]
-) -> None:
+def test_a_resnet_quantized_here_gives_onnx_runtime_s_bits(shared_dir, tmp_path, require_package):
     """It has sums and a mean; ONNX Runtime run operator by operator would compute these in floats."""
     require_package("onnxruntime")
     float_model = shared_dir / "models" / "onnx_tiny_ic_resnet_f32" / "model.onnx"
