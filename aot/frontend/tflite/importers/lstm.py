@@ -282,17 +282,16 @@ class Layer:
         """
         draft, operator = self.draft, self.operator
         numbers = [first + gate for gate in range(len(_OUR_ORDER))]
-        if draft.types[read.operand(operator, 0, "the data")].dtype is DType.F32:
-            floats = [self.values(number, "weights") for number in numbers[tied:]]
-            floats = [np.negative(floats[0]), *floats] if tied else floats
-            names = [self.constant("gate", array) for array in floats]
-            what = self.named(numbers[-1], what)
-        else:
-            names = [read.constant(draft, operator, number, "weights") for number in numbers]
+        names = [read.constant(draft, operator, number, "weights") for number in numbers[tied:]]
         arrays = [draft.constants[name] for name in names]
         if len({(array.shape, array.dtype) for array in arrays}) != 1:
             found = ", ".join(f"{array.dtype}{list(array.shape)}" for array in arrays)
             raise operator.fail(f"its gates have weights of different shapes or types: {found}")
+        if draft.types[read.operand(operator, 0, "the data")].dtype is DType.F32:
+            arrays = [self.values(number, "weights") for number in numbers[tied:]]
+            arrays = [np.negative(arrays[0]), *arrays] if tied else arrays
+            names = [self.constant("gate", array) for array in arrays]
+            what = self.named(numbers[-1], what)
         types = [draft.types[names[gate]] for gate in _OUR_ORDER]
         data: Array = np.concatenate([arrays[gate] for gate in _OUR_ORDER])
         tensor = TensorType(types[0].dtype, data.shape, _quant(types) if data.ndim == 2 else None)
