@@ -15,7 +15,8 @@ has two subscripts. `x[0][4:]` is the window that begins there, as an operand of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
@@ -56,12 +57,13 @@ Named = Instruction | ScalarFunction  # referenced in the text by name only
 
 def print_proc(proc: Proc) -> str:
     """Returns the proc as a Python function."""
-    return _function(proc.name, proc.params, proc.body)
+    return _function(proc.name, proc.params, proc.body, _instruction_names(proc))
 
 
-def print_instruction(instruction: Instruction) -> str:
+def print_instruction(instruction: Instruction, name: str = "") -> str:
     """Returns the loops that define an instruction, with its C text above."""
-    meaning = _function(text_name(instruction), instruction.params, instruction.body)
+    as_proc = Proc(name or text_name(instruction), instruction.params, instruction.body)
+    meaning = print_proc(as_proc)
     return f"@instruction({instruction.call!r})\n{meaning}"
 
 
@@ -72,7 +74,20 @@ def text_name(named: Named) -> str:
 
 def named_in(proc: Proc) -> dict[str, Named]:
     """Returns the instructions and functions that the proc calls, by name, as parse_proc needs them."""
-    return {text_name(each): each for each in called_in(proc)}
+    functions = {text_name(each): each for each in called_in(proc) if isinstance(each, ScalarFunction)}
+    return {**functions, **{name: each for each, name in _instruction_names(proc).items()}}
+
+
+def _instruction_names(proc: Proc) -> dict[Instruction, str]:
+    """Returns names: those of one C function that are given different numbers have these in the name."""
+    called = dict.fromkeys(each for each in called_in(proc) if isinstance(each, Instruction))
+    alike = Counter(text_name(each) for each in called)
+    return {each: text_name(each) if alike[text_name(each)] == 1 else _numbered(each) for each in called}
+
+
+def _numbered(instruction: Instruction) -> str:
+    numbers = [f"{name}_{number}" for name, number in instruction.numbers]
+    return "_".join([f"{text_name(instruction)}_", *numbers])
 
 
 def called_in(proc: Proc) -> Iterator[Named]:
@@ -91,12 +106,14 @@ def _functions_of(expr: Expr) -> Iterator[ScalarFunction]:
         yield from _functions_of(part)
 
 
-def _function(name: str, params: Iterable[Buffer], body: tuple[Stmt, ...]) -> str:
+def _function(
+    name: str, params: Iterable[Buffer], body: tuple[Stmt, ...], names: Mapping[Instruction, str]
+) -> str:
     annotated = [f"{param.name}: {_annotation(param)}" for param in params]
     head = f"def {name}({', '.join(annotated)}):"
     if len(head) > _LINE:
         head = "\n".join([f"def {name}(", *(f"{_INDENT}{each}," for each in annotated), "):"])
-    return "\n".join([head, *_body(body, 1)]) + "\n"
+    return "\n".join([head, *_body(body, 1, names)]) + "\n"
 
 
 def _annotation(buffer: Buffer) -> str:
@@ -106,20 +123,20 @@ def _annotation(buffer: Buffer) -> str:
     return f"{buffer.role.value}({', '.join([f'{buffer.dtype.value}[{buffer.elements}]', *more])})"
 
 
-def _body(body: tuple[Stmt, ...], depth: int) -> Iterator[str]:
+def _body(body: tuple[Stmt, ...], depth: int, names: Mapping[Instruction, str]) -> Iterator[str]:
     for stmt in body:
-        yield from _stmt(stmt, depth)
+        yield from _stmt(stmt, depth, names)
     if not body:
         yield f"{_INDENT * depth}pass"
 
 
-def _stmt(stmt: Stmt, depth: int) -> Iterator[str]:
+def _stmt(stmt: Stmt, depth: int, names: Mapping[Instruction, str]) -> Iterator[str]:
     indent = _INDENT * depth
     match stmt:
         case For(var, extent, inner):
             note = f", note={stmt.note!r}" if stmt.note else ""
             yield f"{indent}for {var} in {'unrolled' if stmt.unrolled else 'range'}({extent}{note}):"
-            yield from _body(inner, depth + 1)
+            yield from _body(inner, depth + 1, names)
         case Declare(buffer):
             yield f"{indent}{buffer.name}: {_annotation(buffer)}"
         case Store(place, value):
@@ -127,7 +144,7 @@ def _stmt(stmt: Stmt, depth: int) -> Iterator[str]:
         case Accumulate(place, value):
             yield f"{indent}{_element(place)} += {_expr(value)}"
         case Invoke(instruction, windows):
-            yield f"{indent}{text_name(instruction)}({', '.join(map(_window, windows))})"
+            yield f"{indent}{names[instruction]}({', '.join(map(_window, windows))})"
 
 
 def _row(place: BufferPlace) -> str:

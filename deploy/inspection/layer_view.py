@@ -61,7 +61,9 @@ class LayerView(Paged):
         if not any(proc.body for proc in self.code.procs):
             return "# a C library function computes this layer: there are no loops\n"
         used = {name: each for proc in self.code.procs for name, each in named_in(proc).items()}
-        meanings = [print_instruction(each) for each in used.values() if isinstance(each, Instruction)]
+        meanings = [
+            print_instruction(each, name) for name, each in used.items() if isinstance(each, Instruction)
+        ]
         return "\n".join([*map(print_proc, self.code.procs), *meanings])
 
     @property
