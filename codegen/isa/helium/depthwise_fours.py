@@ -42,6 +42,7 @@ _TAPS, _X, _V, _SCALE, _SHIFT = ("q0", "q1", "q2", "q3"), "q4", "q5", "q6", "q7"
 _SUMS = tuple(operand(f"s{j}") for j in range(WORDS))
 _MOST_ADDED = 4095  # bytes, by one instruction
 _REACH = 127  # bytes, of a load of bytes
+_STACK_BYTES = 24  # of pointers that the statement leaves no registers
 
 
 def depthwise_fours(
@@ -90,6 +91,7 @@ def depthwise_fours(
         includes=INCLUDES,
         needs=ANY_WORDS,
         machine_instructions=len(lines_of_all.lines()) if at_once else row.machine_instructions,
+        stack_bytes=_STACK_BYTES if at_once else 0,
         is_inline=False,
         is_asm=at_once,
         calls=(FEW_REGISTERS, row),

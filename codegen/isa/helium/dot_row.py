@@ -140,9 +140,15 @@ def dot_row(row: DotRow) -> Instruction:
         includes=INCLUDES,
         calls=(FEW_REGISTERS, *row.parts),
         needs=NEEDS,
-        machine_instructions=len(_asm_lines(row)) if row.is_in_asm else 0,
+        machine_instructions=_machine_instructions(row),
         is_asm=row.is_in_asm,
     )
+
+
+def _machine_instructions(row: DotRow) -> int:
+    if row.is_in_asm:
+        return len(_asm_lines(row))
+    return sum(part.machine_instructions for part in row.parts)
 
 
 def _meaning(

@@ -11,6 +11,9 @@ from codegen.loops.ir import Buffer, For, Instruction, Role, Store, at, load
 MOST_ROWS = 10  # each has a pointer in a register
 LONGEST = 127  # bytes of a window: the largest offset of a byte store
 _BLOCK = 4  # instructions under one VPST
+_STACK_BYTES = (
+    64  # of constants of several row statements, which registers do not hold while windows are copied
+)
 _MOST_INLINE = 6  # pointers; with more, a caller would lack registers
 
 
@@ -32,6 +35,7 @@ def copy_windows(pixels: int, rows: int, length: int, x_step: int) -> Instructio
         calls=(FEW_REGISTERS,),
         needs=NEEDS,
         machine_instructions=len(_asm_lines(rows, length, x_step)),
+        stack_bytes=_STACK_BYTES if rows <= _MOST_INLINE else 0,
         is_asm=True,  # stack estimates assume that it is always inlined
     )
 
