@@ -8,7 +8,7 @@
 #define CONFIG 0x504u
 #define VALUE 0x508u
 #define CORRECTS_BIAS 1u
-#define MOST_LOOKS 1000000u /* a byte takes a tenth of a millisecond */
+#define MOST_LOOKS 10000000u /* a byte takes a tenth of a millisecond, in an emulator on a busy computer longer */
 
 int solder_port_entropy(uint8_t *bytes, uint32_t count)
 {
