@@ -54,7 +54,7 @@ def test_commands(ask):
 @pytest.mark.slow
 def test_options_of_the_command_at_hand(ask):
     assert ask("deploy inspect kws.tflite --opt") == ["--optimize"]
-    assert ask("deploy monitor --opt") == []
+    assert ask("deploy doctor --opt") == []
 
 
 @pytest.mark.slow

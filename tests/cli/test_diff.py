@@ -43,7 +43,7 @@ def test_another_goal_changes_options_bytes_layers_and_plan(model, tmp_path, run
     assert [str(change) for change in found.made_of] == ["--optimize: speed -> ram"]
     assert found.sizes["arena"] == (a.arena_bytes, b.arena_bytes)
     assert found.sizes["constants"] == (a.constants_bytes, b.constants_bytes)
-    assert any("16-bit rows" in c.before and "8-bit rows" in c.after for c in found.layer_changes)
+    assert any("16-bit input" in c.before and "8-bit input" in c.after for c in found.layer_changes)
     assert any(change.what == "offset" for change in found.buffer_changes)
     assert found.graph_lines == ()
     assert "tiny.c" in found.file_lines

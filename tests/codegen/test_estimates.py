@@ -45,6 +45,7 @@ DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
 MEASURED = {"mps2-an386": (259, 4858), "mps2-an385": (283, 3626)}
 SPARE_STACK_BYTES = 100  # a stack that is too small is a crash, so the estimate is above the need
 PART_OF_CODE = 0.15
+INTERRUPT_BYTES = 104  # of a core with vector registers
 
 
 @pytest.mark.parametrize("board", MEASURED)
@@ -96,9 +97,10 @@ def test_it_is_near_for_keyword_spotting_too(board, keywords):
 
 
 def test_vector_registers_that_helium_saves_are_counted(keywords):
-    """What its kernels work in lies in the arena."""
+    """What its kernels work in lies in the arena. No interrupt came at the deepest place when painted."""
     facts, seen = keywords("mps3-an547")
-    assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= seen["stack_bytes"] + SPARE_STACK_BYTES
+    most = seen["stack_bytes"] + SPARE_STACK_BYTES + INTERRUPT_BYTES
+    assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= most
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What short rows of instructions take in the pipelines of Cortex-M7, M55 and M85, as LLVM's models say."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -127,7 +129,7 @@ def test_every_instruction_has_a_row_and_every_row_units_that_there_are(core):
 
 
 @pytest.mark.parametrize("length", [16, 32, 64, 128])
-def test_a_loop_over_pixels_takes_little_more_than_a_cycle_an_instruction_on_helium(length: int) -> None:
+def test_a_loop_over_pixels_takes_little_more_than_a_cycle_an_instruction_on_helium(length):
     """Requantization fills the cycles in which the multiplier holds a product."""
     requant = Requant(-128, -128, 127, RequantRounding.DOUBLE, (3, 22), True, scaled_fits_16_bits=True)
     sums = HeliumDotTile(2, 4, 1, 1, length, length, 0, x_aligned=True)

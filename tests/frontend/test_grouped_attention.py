@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -128,7 +127,7 @@ FILES: dict[str, tuple[bytes, Values]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_an_operator_gives_what_onnx_runtime_gives(name: str, require_package: Callable[..., None]) -> None:
+def test_an_operator_gives_what_onnx_runtime_gives(name, require_package):
     require_package("onnxruntime")
     data, values = FILES[name]
     graph = read_onnx(data, "net.onnx")
@@ -151,16 +150,14 @@ REFUSED: dict[str, Callable[[], tuple[bytes, Values]]] = {
 
 
 @pytest.mark.parametrize("reason", REFUSED)
-def test_what_cannot_be_read_is_refused_by_its_reason(reason: str) -> None:
+def test_what_cannot_be_read_is_refused_by_its_reason(reason):
     with pytest.raises(ModelError) as caught:
         read_onnx(REFUSED[reason]()[0], "net.onnx")
     assert reason in caught.value.what
 
 
 @pytest.mark.cc
-def test_caches_are_states_that_steps_write_in_place(
-    require_package: Callable[..., None], tmp_path: Path
-) -> None:
+def test_caches_are_states_that_steps_write_in_place(require_package, tmp_path):
     """A sequence until the cache is full gives what ONNX Runtime gives; the next position is refused."""
     require_package("onnxruntime")
     data, first = attention(1, 1, past=12, turned=16)
