@@ -226,6 +226,7 @@ def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict
             *(f"-I{folder}" for folder in folders),
             *(["-DSOLDER_FUNCTIONS"] if source.functions else []),
             *(["-DSOLDER_OBSERVED"] if source.reports_counters else []),
+            *(["-DSOLDER_STATES"] if source.saves_states else []),
             *(["-DSOLDER_TWO_CORES"] if source.on_two_cores and own.has_two_cores else []),
             *cartridge_flags(source),
             *(["-DSOLDER_LOCK"] if source.line_key else []),

@@ -122,6 +122,7 @@ class ProjectSource:
     observes: bool = False  # the model counts field statistics
     slides: bool = False  # each run is one hop of a window
     others_observe: bool = False  # another model in the firmware does
+    others_keep_state: bool = False  # another model in the firmware keeps state between runs
     archive: str = ""  # the path of the archive that it was created from, relative to the project
 
     @property
@@ -158,6 +159,11 @@ class ProjectSource:
         return self.observes or self.others_observe
 
     @property
+    def saves_states(self) -> bool:
+        """True if the server can save and restore states: a model keeps some, or a cartridge's may."""
+        return self.keeps_state or self.others_keep_state or self.accepts_code_in_cartridges
+
+    @property
     def models(self) -> tuple[str, ...]:
         return self.name, *self.beside
 
@@ -189,6 +195,7 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
         c_headers=frozenset().union(*(source.c_headers for source in sources)),
         beside=tuple(names[1:]),
         others_observe=any(source.reports_counters for source in others),
+        others_keep_state=any(source.keeps_state or source.others_keep_state for source in others),
     )
 
 

@@ -17,6 +17,7 @@ from aot.wording import counted
 from boards.cores import load_core
 from codegen.element_numbers import ELEMENT_TYPES
 from codegen.model import PlacedTensor
+from platforms.saved_states import HEAD_BYTES, HEADER_BYTES, require_fitting, size_in
 from platforms.templates import template_text
 from platforms.toolchains import Toolchain, find_toolchain
 
@@ -28,13 +29,6 @@ _GUARD_BYTES = 64
 _GUARD = 0xC5
 _ALIGN = 64  # a cache line, the largest alignment that a kernel may require
 _MESSAGE_LINES = 12
-
-
-class _HEAD:
-    """The header of a saved state; codegen/c/states.py defines it."""
-
-    format, model, states, size = slice(0, 8), slice(8, 16), slice(16, 24), slice(24, 28)
-    bytes = 32
 
 
 class _Tensor(ctypes.Structure):
@@ -94,27 +88,18 @@ class HostModel:
         """Returns the states after the last run. Raises InputError if there are none."""
         if not self._model.reset_state:
             raise InputError(f"the model {self.name} keeps no state between runs")
-        saved = ctypes.create_string_buffer(_HEAD.bytes + sum(arena.size for arena in self.arenas))
+        saved = ctypes.create_string_buffer(HEADER_BYTES + sum(arena.size for arena in self.arenas))
         status = self._on_states("save_state", saved)
         if status != 0:
             raise RuntimeError(f"{self.name}_save_state failed with error {status}")
-        return saved.raw[: int.from_bytes(saved.raw[_HEAD.size], "little")]
+        return saved.raw[: size_in(saved.raw[:HEAD_BYTES])]
 
     def restore_state(self, saved: bytes) -> None:
         """Continues from saved states. Raises InputError if they are damaged or of another model."""
-        own = self.save_state()
-        if saved[_HEAD.format] != own[_HEAD.format]:
-            raise InputError("these bytes are not a saved state", hint="pass bytes that save_state returned")
-        if saved[_HEAD.model] != own[_HEAD.model]:
-            its, this = saved[_HEAD.model].hex(), own[_HEAD.model].hex()
-            raise InputError(f"the saved state is of the model with hash {its}, this one has {this}")
-        if saved[_HEAD.states] != own[_HEAD.states] or saved[_HEAD.size] != own[_HEAD.size]:
-            raise InputError(
-                "the saved state is of this model with other states",
-                hint="compile with the options and the version of Solder of the firmware that saved it",
-            )
-        if len(saved) != len(own) or self._on_states("restore_state", saved) != 0:
-            raise InputError("the saved state is damaged", hint="reset the model")
+        require_fitting(saved, self.save_state()[:HEAD_BYTES])
+        status = self._on_states("restore_state", saved)
+        if status != 0:
+            raise RuntimeError(f"{self.name}_restore_state failed with error {status}")
 
     def _on_states(self, function: str, saved: bytes | ctypes.Array[ctypes.c_char]) -> int:
         found = self._library[f"{self.name}_{function}"]

@@ -185,6 +185,7 @@ def _abilities(source: ProjectSource, board: Board, app: App) -> str:
         "SOLDER_LOCK": source.line_key,
         "SOLDER_FUNCTIONS": source.functions,
         "SOLDER_OBSERVED": source.reports_counters,
+        "SOLDER_STATES": source.saves_states,
     }
     return rate + "".join(f"{name} " for name, is_there in told.items() if is_there)
 

@@ -147,7 +147,11 @@ def _saved_states(parts: SourceParts) -> Mapping[str, object]:
     """Returns the template variables of the functions that save and restore states."""
     saved = SavedStates(parts.states, parts.model_hash)
     head = saved.head if parts.states else b""
+    arenas = [arena.name for arena in parts.arenas]
     return {
+        "state_places": [
+            (arenas.index(each.arena), each.arena_offset, each.initial.nbytes) for each in parts.states
+        ],
         "saved_bytes": saved.size,
         "saved_head": [", ".join(map(str, head[n : n + 14])) for n in range(0, len(head), 14)],
         "saved_head_bytes": len(head),

@@ -194,6 +194,16 @@ class OpenLine:
         with self._turn() as device:
             device.session.reset()
 
+    def save_state(self) -> bytes:
+        """Returns the states after the last run. Raises InputError if the model keeps none."""
+        with self._turn() as device:
+            return device.session.save_state(device.model)
+
+    def restore_state(self, saved: bytes) -> None:
+        """Continues from saved states. Raises InputError if they are damaged or of another model."""
+        with self._turn() as device:
+            device.session.restore_state(device.model, saved)
+
     def time(self, number: int = 1, repeat: int = 3, min_repeat_ms: float = 0.0) -> RunTime:
         """Measures `number` runs together, `repeat` times; more runs if they last under `min_repeat_ms`.
 

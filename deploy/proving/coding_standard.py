@@ -115,8 +115,10 @@ OTHER_MESSAGES = {
 # Runs cppcheck with its MISRA C:2012 addon on C files and counts the findings by rule.
 
 CPPCHECK = "cppcheck"
+_MOST_CONFIGURATIONS = 32  # by the options of a firmware; cppcheck stops at 12 unless told otherwise
 _ARGV = (
     CPPCHECK, "--addon=misra", "--std=c99", "--enable=style", "--template={id} {file}:{line}",
+    f"--max-configs={_MOST_CONFIGURATIONS}",
 )  # fmt: skip
 _ADDONS = ("/usr/lib/*/cppcheck/addons/misra.py", "/usr/share/cppcheck/addons/misra.py")
 _RULE = re.compile(r"misra-c2012-(\d+\.\d+) ")

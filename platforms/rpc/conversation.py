@@ -184,10 +184,14 @@ class Conversation:
         total: int,
         piece: Callable[[int, int], bytes],
         header_bytes: int = WRITE_HEADER_BYTES,
+        may_bring_less: bool = False,
     ) -> bytes:
-        """Transfers `total` bytes, in smaller pieces while the line damages larger ones."""
+        """Transfers `total` bytes, in smaller pieces while the line damages larger ones.
+
+        With `may_bring_less`, the request returns data, and each reply may be shorter than asked.
+        """
         most = self._greeted().payload_bytes - header_bytes
-        brings_data = message in _BRING_DATA
+        brings_data = may_bring_less or message in _BRING_DATA
         received: list[bytes] = []
         offset = 0
         while offset < total or not received:
@@ -200,18 +204,20 @@ class Conversation:
                 if reply is None:
                     self._chunk = self._chunk.after_damage()
                     count = min(self._chunk.bytes, count)
-            received.append(self._piece(reply, operation, count if brings_data else 0))
+            least, limit = (1 if may_bring_less else count, count) if brings_data else (0, 0)
+            received.append(self._piece(reply, operation, least, limit))
             self._chunk = self._chunk.after_success()
-            offset += count
+            offset += len(received[-1]) if brings_data else count
         return b"".join(received)
 
-    def _piece(self, reply: Packet, operation: str, count: int) -> bytes:
+    def _piece(self, reply: Packet, operation: str, least: int, most: int) -> bytes:
         """Returns the reply's data.
 
-        Raises if it does not have exactly `count` bytes, so memory stays bounded.
+        Raises if it has fewer or more bytes, so memory stays bounded and transfers end.
         """
         data = self._accepted(reply, operation)
-        if len(data) != count:
+        if not least <= len(data) <= most:
+            count = f"{most}" if least == most else f"{least} to {most}"
             raise failures.malformed(operation, self.line_name, f"{count} bytes expected, {len(data)} came")
         return data
 

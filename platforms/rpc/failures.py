@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aot.errors import DeviceError
+from aot.errors import DeviceError, InputError
 from platforms.rpc.messages import Expected, FaultRecord, Hello
 from platforms.rpc.protocol import FAULT_MEANING, HINTS, PROTOCOL_VERSION, STATUS_MEANING, Fault, Status
 
@@ -177,6 +177,18 @@ def told(operation: str, line: str, status: int, text: str) -> RequestRefusedErr
         where=f"message from the device: {line}",
         hint="",
         status=status,
+    )
+
+
+def no_state(model: str, line: str, status: int) -> InputError:
+    """Returns the error for states that the firmware does not have, or cannot save."""
+    known = status == Status.NO_STATE
+    return InputError(
+        f"the model {model} keeps no state between runs"
+        + ("" if known else ", or its firmware can save none"),
+        line,
+        "compile it with --state INPUT=OUTPUT"
+        + ("" if known else "; firmware of an older version, and Arduino's, saves no states"),
     )
 
 

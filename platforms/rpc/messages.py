@@ -18,6 +18,7 @@ from platforms.rpc.protocol import (
     Capability,
     DescribedTensors,
     Reset,
+    StateRequest,
 )
 
 HASH_BYTES = 8  # of each model hash in hello and describe
@@ -357,6 +358,18 @@ def unpack_observed(payload: bytes) -> bytes:
     if len(payload) != OBSERVED_BYTES:
         raise MalformedPayloadError(f"counters of {OBSERVED_BYTES} bytes expected, {len(payload)} came")
     return payload
+
+
+def pack_state(model: int, action: StateRequest, rest: bytes = b"") -> bytes:
+    return struct.pack("<BB", model, action) + rest
+
+
+def pack_state_read(model: int, offset: int, count: int) -> bytes:
+    return pack_state(model, StateRequest.READ, struct.pack("<IH", offset, count))
+
+
+def pack_state_write(model: int, offset: int, data: bytes) -> bytes:
+    return pack_state(model, StateRequest.WRITE, struct.pack("<I", offset) + data)
 
 
 def unpack_stats(payload: bytes) -> Stats:

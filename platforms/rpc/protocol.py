@@ -12,12 +12,13 @@ HELLO_BYTES = 6  # protocol u16, time limit of a run in milliseconds u32; firmwa
 WRITE_HEADER_BYTES = 6  # model u8, tensor u8, offset u32, before the data of a write
 LOAD_HEADER_BYTES = 4  # offset u32, before the data of a load
 PUT_HEADER_BYTES = 8  # handle u32, offset u32, before the data for an array
+STATE_HEADER_BYTES = 6  # model u8, action u8, offset u32, before the data of a state
 PAYLOAD_BYTES = 1024 + WRITE_HEADER_BYTES  # the default; small devices accept and report less
 SMALL_PAYLOAD_BYTES = 64 + WRITE_HEADER_BYTES
 REQUEST_LIMIT = 0x40  # request numbers are smaller
 REPLY_BIT = 0x80  # a reply's kind is that of the request with this bit set
 NO_FAULT = 0
-CARTRIDGE_FORMAT = 2
+CARTRIDGE_FORMAT = 3
 KEY_BYTES = 32  # of a line key, and of the reply to a challenge
 CHALLENGE_BYTES = 16
 OBSERVED_BYTES = 128  # of counters
@@ -56,6 +57,7 @@ class Message(IntEnum):
     CARTRIDGE_SWAP = 0x18
     OBSERVED = 0x19  # counters of the model's runs
     INPUT_ADDRESS = 0x1A  # address of an input, for an emulator to write to
+    STATE = 0x1B  # saves or restores what a model keeps between runs
     CHALLENGE = 0x20  # of a locked line
     UNLOCK = 0x21
 
@@ -114,6 +116,8 @@ class Status(IntEnum):
     CARTRIDGE_OLDER = 39
     NO_PREVIOUS = 40
     NO_VERIFIER = 41
+    NO_STATE = 42
+    WRONG_STATE = 43
     LOCKED = 64
     WRONG_KEY = 65
     NO_ENTROPY = 66
@@ -149,6 +153,16 @@ class CartridgeFact(IntEnum):
     KEY = 1  # only signed ones are accepted
     DOWNGRADES = 2  # older ones are accepted, too
     PRODUCT = 4  # the running version and the product follow
+
+
+class StateRequest(IntEnum):
+    """The action of a state request."""
+
+    HEAD = 0  # returns the beginning of the model's saved states
+    READ = 1  # returns bytes of its states, at least one and at most as many as the request names
+    BEGIN = 2  # starts a restore: whatever follows, except WRITE and FINISH, resets the state
+    WRITE = 3
+    FINISH = 4  # checks the sum of all bytes; then the next run continues from them
 
 
 class Reset(IntEnum):
@@ -193,7 +207,7 @@ STATUS_MEANING = {
     Status.NO_SUCH_MODEL: "the firmware holds no model with this number",
     Status.NO_SUCH_TENSOR: "the model has no tensor with this number",
     Status.OUT_OF_RANGE: "the bytes asked for lie outside the tensor or slot, or a number is too large",
-    Status.WRITE_GAP: "an input must be written from its first byte on without a gap",
+    Status.WRITE_GAP: "an input or a state must be written from its first byte on without a gap",
     Status.INPUT_MISSING: "an input was not written completely since the last run",
     Status.NO_RESULT: "no finished run's outputs are in the arena",
     Status.MODEL_FAILED: "the model's run function returned an error",
@@ -228,6 +242,8 @@ STATUS_MEANING = {
     Status.CARTRIDGE_OLDER: "the cartridge is older than the model that runs",
     Status.NO_PREVIOUS: "there is no cartridge to go back to: the other slot holds none that has run",
     Status.NO_VERIFIER: "the firmware cannot verify signatures by its key: solder_port_verify says so",
+    Status.NO_STATE: "the model keeps no state between runs, or another model has run since",
+    Status.WRONG_STATE: "the saved state is cut off or damaged, or of another model or version",
     Status.LOCKED: "the line is locked, and its key was not shown",
     Status.WRONG_KEY: "the firmware was made with another line key",
     Status.NO_ENTROPY: "the device has no random numbers for a challenge: its line stays locked",

@@ -20,7 +20,16 @@ from platforms.rpc.messages import (
     Stats,
     Timing,
 )
-from platforms.rpc.protocol import MOST_REPEATS, DescribedTensors, Message, Reset, Status
+from platforms.rpc.protocol import (
+    MOST_REPEATS,
+    STATE_HEADER_BYTES,
+    DescribedTensors,
+    Message,
+    Reset,
+    StateRequest,
+    Status,
+)
+from platforms.saved_states import HEAD_BYTES, HEADER_BYTES, require_fitting, size_in, with_header
 
 
 class Session(Cartridges):
@@ -154,6 +163,60 @@ class Session(Cartridges):
                 return None
             raise
         return self._unpacked("observed", messages.unpack_observed, reply)
+
+    def save_state(self, model: RemoteModel) -> bytes:
+        """Returns the states after the last run, in the format of <model>_save_state.
+
+        Raises InputError if the model keeps none, or the firmware cannot save them.
+        """
+        operation = f'saving the state of "{model.name}"'
+        head = self._state_head(model, operation)
+
+        def piece(offset: int, count: int) -> bytes:
+            return messages.pack_state_read(model.number, offset, count)
+
+        size = size_in(head) - HEADER_BYTES
+        states = self._in_pieces(
+            Message.STATE, operation, size, piece, STATE_HEADER_BYTES, may_bring_less=True
+        )
+        return with_header(head, states)
+
+    def _state_head(self, model: RemoteModel, operation: str) -> bytes:
+        try:
+            head = self._request(
+                Message.STATE, messages.pack_state(model.number, StateRequest.HEAD), operation
+            )
+        except failures.RequestRefusedError as refused:
+            if refused.status in (Status.NO_STATE, Status.UNKNOWN_MESSAGE):
+                raise failures.no_state(model.name, self.line_name, refused.status) from None
+            raise
+        size = size_in(head) - HEADER_BYTES
+        if len(head) != HEAD_BYTES or not 0 < size <= self._memory_bytes:
+            reason = f"{len(head)} bytes came, and {size:,} bytes of states are announced"
+            raise failures.malformed(operation, self.line_name, reason)
+        return head
+
+    def restore_state(self, model: RemoteModel, saved: bytes) -> None:
+        """Continues from saved states, also another device's; inputs written before are lost.
+
+        Raises InputError, and changes nothing, if they are damaged or of another model. If the session ends
+        before all have arrived, the state is reset.
+        """
+        operation = f'restoring the state of "{model.name}"'
+        require_fitting(
+            saved, self._state_head(model, operation), f'model "{model.name}" on {self.line_name}'
+        )
+        states = saved[HEADER_BYTES:]
+
+        def piece(offset: int, count: int) -> bytes:
+            return messages.pack_state_write(model.number, offset, states[offset : offset + count])
+
+        def request(action: StateRequest, rest: bytes = b"") -> None:
+            self._request(Message.STATE, messages.pack_state(model.number, action, rest), operation)
+
+        request(StateRequest.BEGIN, saved[:HEADER_BYTES])
+        self._in_pieces(Message.STATE, operation, len(states), piece, STATE_HEADER_BYTES)
+        request(StateRequest.FINISH)
 
     def stats(self) -> Stats:
         return self._unpacked("stats", messages.unpack_stats, self._request(Message.STATS, b"", "stats"))

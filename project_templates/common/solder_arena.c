@@ -1,9 +1,10 @@
-/* Keeps track of the arenas: their model, the inputs written, the outputs computed. */
+/* Keeps track of the arenas: their model, the inputs written, the outputs computed, the states saved and restored. */
 #include "solder_arena.h"
 
 #include <stddef.h>
 #include <string.h>
 
+#include "solder_bytes.h"
 #ifdef SOLDER_WEIGHTS
 #include "solder_cartridge.h"
 #endif
@@ -16,6 +17,10 @@ static struct {
     uint32_t filled; /* ... up to this byte */
     uint8_t has_result;
     uint8_t written[MOST_INPUTS / 8u]; /* a bit for each input that is complete */
+#ifdef SOLDER_STATES
+    const struct solder_model *restored; /* its states are being written, up to `filled`; then there is no owner */
+    uint32_t checksum;                   /* which they must have */
+#endif
 } arena;
 
 const struct solder_model *solder_find_model(uint32_t number)
@@ -209,3 +214,110 @@ void solder_arena_finish_run(void)
 {
     arena.has_result = 1;
 }
+
+#ifdef SOLDER_STATES
+static uint8_t *place_of_state(const struct solder_state *state)
+{
+    return solder_arenas[state->arena] + state->arena_offset;
+}
+
+/* Where the states' bytes from this offset on are, and how many are in one place: 0 at their end. */
+static uint32_t part_of(const struct solder_states *states, uint32_t offset, uint8_t **place)
+{
+    for (uint32_t i = 0; i < states->count; i++) {
+        const struct solder_state *const state = &states->each[i];
+        if (offset < state->bytes) {
+            *place = place_of_state(state) + offset;
+            return state->bytes - offset;
+        }
+        offset -= state->bytes;
+    }
+    return 0;
+}
+
+enum solder_status solder_arena_read_state(uint32_t model, uint32_t offset, const uint8_t **bytes, uint32_t *count)
+{
+    uint8_t *place = NULL;
+    const struct solder_model *const found = solder_find_model(model);
+    const enum solder_status claimed = arena.owner == NULL ? claim(model) : SOLDER_OK;
+    if (claimed != SOLDER_OK) {
+        return claimed;
+    }
+    if (found == NULL) {
+        return SOLDER_NO_SUCH_MODEL;
+    }
+    if (found != arena.owner || found->states == NULL) {
+        return SOLDER_NO_STATE;
+    }
+    *count = part_of(found->states, offset, &place);
+    *bytes = place;
+    return *count > 0 ? SOLDER_OK : SOLDER_OUT_OF_RANGE;
+}
+
+enum solder_status solder_arena_begin_restore(uint32_t model, const uint8_t *header)
+{
+    const struct solder_model *const found = solder_find_model(model);
+    if (found != NULL && found->states == NULL) {
+        return SOLDER_NO_STATE;
+    }
+    if (found != NULL && memcmp(header, found->states->head, sizeof found->states->head) != 0) {
+        return SOLDER_WRONG_STATE;
+    }
+    const enum solder_status claimed = claim(model);
+    if (claimed == SOLDER_OK) {
+        solder_arena_forget();
+        arena.restored = found;
+        arena.checksum = solder_get32(header + sizeof found->states->head);
+    }
+    return claimed;
+}
+
+enum solder_status solder_arena_restore(uint32_t model, uint32_t offset, const uint8_t *bytes, uint32_t count)
+{
+    uint8_t *place = NULL;
+    if (arena.restored == NULL || arena.restored != solder_find_model(model) || offset > arena.filled) {
+        return SOLDER_WRITE_GAP;
+    }
+    arena.filled = offset;
+    while (count > 0) {
+        const uint32_t space = part_of(arena.restored->states, arena.filled, &place);
+        const uint32_t fitting = count < space ? count : space;
+        if (fitting == 0) {
+            return SOLDER_OUT_OF_RANGE;
+        }
+        memcpy(place, bytes, fitting);
+        arena.filled += fitting;
+        bytes += fitting;
+        count -= fitting;
+    }
+    return SOLDER_OK;
+}
+
+/* FNV-1a of all bytes of the states, as <model>_save_state computes it. */
+static uint32_t checksum_of(const struct solder_states *states)
+{
+    uint32_t sum = 2166136261u;
+    for (uint32_t i = 0; i < states->count; i++) {
+        const uint8_t *const bytes = place_of_state(&states->each[i]);
+        for (uint32_t k = 0; k < states->each[i].bytes; k++) {
+            sum = (sum ^ bytes[k]) * 16777619u;
+        }
+    }
+    return sum;
+}
+
+enum solder_status solder_arena_finish_restore(uint32_t model)
+{
+    uint8_t *place = NULL;
+    const struct solder_model *const restored = arena.restored;
+    const int is_whole = restored != NULL && restored == solder_find_model(model) &&
+                         part_of(restored->states, arena.filled, &place) == 0 &&
+                         checksum_of(restored->states) == arena.checksum;
+    solder_arena_forget();
+    if (!is_whole) {
+        return SOLDER_WRONG_STATE;
+    }
+    arena.owner = restored;
+    return SOLDER_OK;
+}
+#endif

@@ -34,6 +34,20 @@ enum solder_status solder_arena_input_address(uint32_t model, uint32_t input, co
 enum solder_status solder_arena_read(uint32_t model, uint32_t output, uint32_t offset, uint32_t count,
                                      const uint8_t **bytes);
 
+#ifdef SOLDER_STATES
+#define SOLDER_SAVED_HEADER_BYTES 32u /* the head of the states and their checksum */
+
+/* Finds bytes of the model's states, as if they were one after the other: all that follow the offset in one place. */
+enum solder_status solder_arena_read_state(uint32_t model, uint32_t offset, const uint8_t **bytes, uint32_t *count);
+
+/* Replaces the states. The header must be the model's; then come their bytes, from the first on, without gaps; at the
+   end all must have come, with the header's checksum. Until then, and if anything else is done with an arena, there is
+   no state: the next run starts from the model's initial one. */
+enum solder_status solder_arena_begin_restore(uint32_t model, const uint8_t *header);
+enum solder_status solder_arena_restore(uint32_t model, uint32_t offset, const uint8_t *bytes, uint32_t count);
+enum solder_status solder_arena_finish_restore(uint32_t model);
+#endif
+
 /* Before a run whose outputs count: all inputs must have been written. A run spends them: their memory is reused. */
 enum solder_status solder_arena_begin_run(uint32_t model);
 /* Before a run that is only measured: inputs may hold anything. */

@@ -32,6 +32,19 @@ struct solder_tensor {
 typedef void (*solder_layer_hook)(uint32_t layer, const void *row, uint32_t bytes);
 extern solder_layer_hook solder_on_layer; /* defined by the runtime; NULL: no listener */
 
+/* The states that runs continue from. Saved, they are the head, four bytes of a checksum, and the bytes of each. */
+struct solder_state {
+    uint32_t arena; /* in which of the model's arenas, and its place there */
+    uint32_t arena_offset;
+    uint32_t bytes;
+};
+
+struct solder_states {
+    uint8_t head[28]; /* names the model and its states */
+    uint32_t count;
+    const struct solder_state *each;
+};
+
 struct solder_model {
     const char *name;
     uint8_t hash[8]; /* first bytes of the archive's model hash */
@@ -47,6 +60,7 @@ struct solder_model {
     void (*reset_state)(void *arenas); /* state tensors to their initial values; NULL if there is none */
     const void *observed; /* SOLDER_OBSERVED_BYTES that runs have counted; NULL if they count nothing */
     void (*observe_ticks)(uint32_t ticks); /* counts the time of a run; NULL with it */
+    const struct solder_states *states; /* NULL if there is none */
 };
 
 #endif

@@ -9,10 +9,11 @@
 #define SOLDER_WRITE_HEADER_BYTES 6u
 #define SOLDER_LOAD_HEADER_BYTES 4u
 #define SOLDER_PUT_HEADER_BYTES 8u
+#define SOLDER_STATE_HEADER_BYTES 6u
 #define SOLDER_REQUEST_LIMIT 64u
 #define SOLDER_REPLY_BIT 128u
 #define SOLDER_NO_FAULT 0u
-#define SOLDER_CARTRIDGE_FORMAT 2u
+#define SOLDER_CARTRIDGE_FORMAT 3u
 #define SOLDER_KEY_BYTES 32u
 #define SOLDER_MOST_REPEATS 32u
 #define SOLDER_OBSERVED_BYTES 128u
@@ -56,6 +57,7 @@ enum solder_message {
     SOLDER_MESSAGE_CARTRIDGE_SWAP = 24,
     SOLDER_MESSAGE_OBSERVED = 25,
     SOLDER_MESSAGE_INPUT_ADDRESS = 26,
+    SOLDER_MESSAGE_STATE = 27,
     SOLDER_MESSAGE_CHALLENGE = 32,
     SOLDER_MESSAGE_UNLOCK = 33
 };
@@ -78,7 +80,7 @@ enum solder_status {
     SOLDER_NO_SUCH_MODEL = 5, /* the firmware holds no model with this number */
     SOLDER_NO_SUCH_TENSOR = 6, /* the model has no tensor with this number */
     SOLDER_OUT_OF_RANGE = 7, /* the bytes asked for lie outside the tensor or slot, or a number is too large */
-    SOLDER_WRITE_GAP = 8, /* an input must be written from its first byte on without a gap */
+    SOLDER_WRITE_GAP = 8, /* an input or a state must be written from its first byte on without a gap */
     SOLDER_INPUT_MISSING = 9, /* an input was not written completely since the last run */
     SOLDER_NO_RESULT = 10, /* no finished run's outputs are in the arena */
     SOLDER_MODEL_FAILED = 11, /* the model's run function returned an error */
@@ -112,6 +114,8 @@ enum solder_status {
     SOLDER_CARTRIDGE_OLDER = 39, /* the cartridge is older than the model that runs */
     SOLDER_NO_PREVIOUS = 40, /* there is no cartridge to go back to: the other slot holds none that has run */
     SOLDER_NO_VERIFIER = 41, /* the firmware cannot verify signatures by its key: solder_port_verify says so */
+    SOLDER_NO_STATE = 42, /* the model keeps no state between runs, or another model has run since */
+    SOLDER_WRONG_STATE = 43, /* the saved state is cut off or damaged, or of another model or version */
     SOLDER_LOCKED = 64, /* the line is locked, and its key was not shown */
     SOLDER_WRONG_KEY = 65, /* the firmware was made with another line key */
     SOLDER_NO_ENTROPY = 66 /* the device has no random numbers for a challenge: its line stays locked */
@@ -136,6 +140,15 @@ enum solder_cartridge_fact {
     SOLDER_CARTRIDGE_FACT_KEY = 1,
     SOLDER_CARTRIDGE_FACT_DOWNGRADES = 2,
     SOLDER_CARTRIDGE_FACT_PRODUCT = 4
+};
+
+/* The action of a state request. */
+enum solder_state_action {
+    SOLDER_STATE_HEAD = 0,
+    SOLDER_STATE_READ = 1,
+    SOLDER_STATE_BEGIN = 2,
+    SOLDER_STATE_WRITE = 3,
+    SOLDER_STATE_FINISH = 4
 };
 
 /* The object of a reset request. */

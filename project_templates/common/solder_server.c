@@ -25,6 +25,13 @@
 #define MOST_PROFILED ((SOLDER_REPLY_BYTES - PROFILE_HEAD_BYTES) / SOLDER_PROFILE_ENTRY_BYTES)
 #define SELF_TEST_MS 30000u
 
+/* A request: what carries it out, and how long its payload may be. */
+struct message {
+    uint8_t (*carry_out)(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+    uint32_t least_bytes;
+    uint32_t most_bytes;
+};
+
 static uint32_t least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -224,6 +231,71 @@ static uint8_t observed(const uint8_t *payload, uint32_t count, struct solder_re
 }
 #endif
 
+#ifdef SOLDER_STATES
+static uint8_t state_head(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    const struct solder_model *const model = solder_find_model(payload[0]);
+    (void)count;
+    if (model == NULL) {
+        return SOLDER_NO_SUCH_MODEL;
+    }
+    if (model->states == NULL) {
+        return SOLDER_NO_STATE;
+    }
+    solder_reply_bytes(reply, model->states->head, sizeof model->states->head);
+    return SOLDER_OK;
+}
+
+static uint8_t read_state(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    uint32_t together = 0;
+    (void)count;
+    const enum solder_status status =
+        solder_arena_read_state(payload[0], solder_get32(payload + 2), &reply->body, &together);
+    reply->body_count = least(together, solder_get16(payload + SOLDER_STATE_HEADER_BYTES));
+    return (uint8_t)status;
+}
+
+static uint8_t begin_restore(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    (void)count;
+    (void)reply;
+    return (uint8_t)solder_arena_begin_restore(payload[0], payload + 2);
+}
+
+static uint8_t restore(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    (void)reply;
+    return (uint8_t)solder_arena_restore(payload[0], solder_get32(payload + 2), payload + SOLDER_STATE_HEADER_BYTES,
+                                         count - SOLDER_STATE_HEADER_BYTES);
+}
+
+static uint8_t finish_restore(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    (void)count;
+    (void)reply;
+    return (uint8_t)solder_arena_finish_restore(payload[0]);
+}
+
+static const struct message state_actions[] = {
+    [SOLDER_STATE_HEAD] = {state_head, 2, 2},
+    [SOLDER_STATE_READ] = {read_state, SOLDER_STATE_HEADER_BYTES + 2, SOLDER_STATE_HEADER_BYTES + 2},
+    [SOLDER_STATE_BEGIN] = {begin_restore, 2 + SOLDER_SAVED_HEADER_BYTES, 2 + SOLDER_SAVED_HEADER_BYTES},
+    [SOLDER_STATE_WRITE] = {restore, SOLDER_STATE_HEADER_BYTES, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_STATE_FINISH] = {finish_restore, 2, 2},
+};
+
+static uint8_t state(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    if (payload[1] >= sizeof state_actions / sizeof state_actions[0]) {
+        return SOLDER_OUT_OF_RANGE;
+    }
+    const struct message *const action = &state_actions[payload[1]];
+    return count < action->least_bytes || count > action->most_bytes ? (uint8_t)SOLDER_BAD_LENGTH
+                                                                      : action->carry_out(payload, count, reply);
+}
+#endif
+
 static uint8_t stats(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
     (void)payload;
@@ -273,12 +345,6 @@ static uint8_t no_slot(const uint8_t *payload, uint32_t count, struct solder_rep
 }
 #endif
 
-struct message {
-    uint8_t (*carry_out)(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
-    uint32_t least_bytes;
-    uint32_t most_bytes;
-};
-
 #ifndef SOLDER_RATE
 static uint8_t no_rate(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
@@ -304,6 +370,9 @@ static const struct message messages[] = {
 #endif
 #ifdef SOLDER_INPUT_ADDRESS
     [SOLDER_MESSAGE_INPUT_ADDRESS] = {input_address, 2, 2},
+#endif
+#ifdef SOLDER_STATES
+    [SOLDER_MESSAGE_STATE] = {state, 2, SOLDER_PAYLOAD_BYTES},
 #endif
     [SOLDER_MESSAGE_RESET] = {reset, 1, 1},
     [SOLDER_MESSAGE_RATE] = {solder_rate_change, 4, 4},

@@ -39,7 +39,7 @@ from platforms.cartridge.header import (
     structure_text,
 )
 from platforms.cartridge.signing import public_key, sign
-from platforms.rpc.protocol import Status
+from platforms.rpc.protocol import CARTRIDGE_FORMAT, Status
 
 pytestmark = pytest.mark.cc
 
@@ -204,7 +204,7 @@ def test_weights_of_another_structure_are_refused_and_so_is_code(press, loader, 
             packed(Image(b""), press.needs(2), is_signed=False, model=MODEL),
             Status.CARTRIDGE_STRUCTURE,
         ),
-        "a version to come": (again_hashed(new, 1, 3), Status.CARTRIDGE_VERSION),
+        "a version to come": (again_hashed(new, 1, CARTRIDGE_FORMAT + 1), Status.CARTRIDGE_VERSION),
         "text": (b"hello" * 100, Status.NO_CARTRIDGE),
         "another result than promised": (press.made(2, test_crc=1), Status.CARTRIDGE_TEST),
         "more than a slot": (new + bytes(8192 - len(new)), Status.CARTRIDGE_SIZE),
@@ -242,7 +242,7 @@ def test_each_reason_against_a_table_has_its_name(press, loader, old):
     cases = {
         "code": (press.made(2, core=CORE), Status.CARTRIDGE_CORE),
         "weights": (press.made(2, core=STRUCTURE), Status.CARTRIDGE_CORE),
-        "a version to come": (again_hashed(press.made(2), 1, 3), Status.CARTRIDGE_VERSION),
+        "a version to come": (again_hashed(press.made(2), 1, CARTRIDGE_FORMAT + 1), Status.CARTRIDGE_VERSION),
         "more arena than there is": (press.made(2, arena_bytes=(65,)), Status.CARTRIDGE_NEEDS),
         "more stack": (press.made(2, stack_bytes=4000), Status.CARTRIDGE_NEEDS),
         "another result than promised": (press.made(2, test_crc=1), Status.CARTRIDGE_TEST),
@@ -287,7 +287,7 @@ def test_each_reason_has_its_name(press, loader, old):
     new = press.made(2)
     cases = {
         "another core": (press.made(2, core="cortex-m4"), Status.CARTRIDGE_CORE),
-        "a version to come": (again_hashed(new, 1, 3), Status.CARTRIDGE_VERSION),
+        "a version to come": (again_hashed(new, 1, CARTRIDGE_FORMAT + 1), Status.CARTRIDGE_VERSION),
         "more arena than there is": (press.made(2, arena_bytes=(65,)), Status.CARTRIDGE_NEEDS),
         "more arenas": (press.made(2, arena_bytes=(8, 8)), Status.CARTRIDGE_NEEDS),
         "an alignment": (press.made(2, alignment=1 << 20), Status.CARTRIDGE_NEEDS),

@@ -51,6 +51,7 @@ def device(compile_c):
         "-DSOLDER_RATE",
         "-DSOLDER_FUNCTIONS",
         "-DSOLDER_OBSERVED",
+        "-DSOLDER_STATES",
         "-DSOLDER_INPUT_ADDRESS",
     )
 

@@ -25,6 +25,7 @@ def fuzz(compile_c):
         "-DSOLDER_FUNCTIONS",
         "-DSOLDER_CARTRIDGES",
         "-DSOLDER_INPUT_ADDRESS",
+        "-DSOLDER_STATES",
     )
 
 
@@ -37,6 +38,7 @@ def locked_fuzz(compile_c):
         "-DSOLDER_FUNCTIONS",
         "-DSOLDER_CARTRIDGES",
         "-DSOLDER_INPUT_ADDRESS",
+        "-DSOLDER_STATES",
         "-DSOLDER_LOCK",
     )
 

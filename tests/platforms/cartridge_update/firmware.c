@@ -48,7 +48,7 @@ static const uint32_t shape[] = {4};
 static const struct solder_tensor in[] = {{"x", shape, 1, SOLDER_I8, 0, 0, 4}};
 static const struct solder_tensor out[] = {{"y", shape, 1, SOLDER_I8, 0, 4, 4}};
 static const uint32_t arena_bytes[] = {8};
-const struct solder_model built_in = {"nine", {9}, 1, arena_bytes, 1, 1, 0, in, out, run_built_in, NULL, NULL, NULL};
+const struct solder_model built_in = {"nine", {9}, 1, arena_bytes, 1, 1, 0, in, out, run_built_in, NULL, NULL, NULL, NULL};
 const struct solder_model *solder_models[] = {&built_in};
 const uint32_t solder_model_count = 1;
 

@@ -11,6 +11,7 @@
 
 #include "solder_bytes.h"
 #include "solder_cartridge.h"
+#include "solder_firmware.h"
 #include "solder_frame.h"
 #include "solder_function.h"
 #include "solder_lock.h"
@@ -202,12 +203,31 @@ static void watch_lock(const uint8_t *packet)
 }
 #endif
 
+/* A state saved or restored: mostly that of the one model that has one, and in an order that may go through. */
+static uint32_t state_packet(uint8_t *packet)
+{
+    const uint32_t counts[] = {2u, 8u, 34u, 6u + chance(700), 2u};
+    uint8_t *const payload = packet + SOLDER_HEADER_BYTES;
+    const uint32_t action = chance(sizeof counts / sizeof counts[0] + (chance(20) == 0));
+    packet[0] = SOLDER_MESSAGE_STATE;
+    payload[0] = chance(8) == 0 ? (uint8_t)chance(8) : 1u;
+    payload[1] = (uint8_t)action;
+    if (action == SOLDER_STATE_BEGIN) {
+        memcpy(payload + 2, solder_models[1]->states->head, sizeof solder_models[1]->states->head);
+        payload[2u + chance(28)] ^= (uint8_t)(chance(8) == 0);
+    } else {
+        solder_set32(payload + 2, chance(8) == 0 ? chance(2) * 0xFFFFFFF0u + chance(16) : 100u * chance(14));
+        solder_set16(payload + 6, chance(2) == 0 ? 600u : 0u);
+    }
+    return SOLDER_HEADER_BYTES + (action > SOLDER_STATE_FINISH || chance(20) == 0 ? chance(40) : counts[action]);
+}
+
 /* A request as the host might make it: small numbers, and of the right length or nearly. */
 static uint32_t plausible_packet(uint8_t *packet)
 {
     static const uint32_t payload_bytes[] = {0,  2, 3, 6, 8, 1, 4, 3,  0, 1, 0, 8, 6, 8,
-                                             24, 4, 2, 4, 5, 4, 8, 10, 1, 5, 0, 1, 2};
-    const uint32_t message = 1 + chance(26);
+                                             24, 4, 2, 4, 5, 4, 8, 10, 1, 5, 0, 1, 2, 0};
+    const uint32_t message = 1 + chance(27);
     uint32_t count = payload_bytes[message];
 #ifdef SOLDER_LOCK
     if (chance(4) == 0) {
@@ -216,6 +236,9 @@ static uint32_t plausible_packet(uint8_t *packet)
 #endif
     if (message == SOLDER_MESSAGE_INVOKE) {
         return call_packet(packet);
+    }
+    if (message == SOLDER_MESSAGE_STATE) {
+        return state_packet(packet);
     }
     for (uint32_t i = 0; i < 16; i++) {
         packet[SOLDER_HEADER_BYTES + i] = (uint8_t)(i < 2 ? chance(5) : chance(4) == 0);
@@ -244,7 +267,7 @@ static void next_request(void)
         count = plausible_packet(packet);
     } else {
         count = random_packet(packet);
-        packet[0] = (uint8_t)chance(chance(8) == 0 ? 256u : 27u);
+        packet[0] = (uint8_t)chance(chance(8) == 0 ? 256u : 28u);
     }
     sequence = (uint16_t)(sequence + chance(3));
     solder_set16(packet + 2, sequence);

@@ -80,8 +80,8 @@ int main(void)
     static const uint32_t wrapping[] = {0xFFF0, 0x0010, 0xFFFF, 0xFFFE, 0x0000};
     static const uint32_t interrupted[] = {0xFFF0, 0x0200, 0x0300, 0x0310, 0x0400, 0x0411};
     static const uint32_t failing[] = {5, 9, 0};
-    const struct solder_model good = {"", {0}, 0, NULL, 0, 0, 0, NULL, NULL, run, NULL, NULL, NULL};
-    const struct solder_model bad = {"", {0}, 0, NULL, 0, 0, 0, NULL, NULL, fail, NULL, NULL, NULL};
+    const struct solder_model good = {"", {0}, 0, NULL, 0, 0, 0, NULL, NULL, run, NULL, NULL, NULL, NULL};
+    const struct solder_model bad = {"", {0}, 0, NULL, 0, 0, 0, NULL, NULL, fail, NULL, NULL, NULL, NULL};
 
     readings = wrapping;
     const struct solder_timing four_runs = solder_time_runs(&good, 4, 0);

@@ -38,7 +38,7 @@ static const struct solder_tensor plus_one_out[] = {{"y", four, 1, SOLDER_I8, 0,
 static const uint32_t plus_one_bytes[] = {4};
 static const struct solder_model plus_one = {
     "plus_one", {1, 2, 3, 4, 5, 6, 7, 8}, 1, plus_one_bytes, 1, 1, 0, plus_one_in, plus_one_out, run_plus_one, NULL,
-    counters, count_ticks};
+    counters, count_ticks, NULL};
 
 /* running_sum: sum += a + b, elementwise over 1200 bytes; a second execution of one request would show. Each layer
    (add, then sum) reports ten rows. */
@@ -74,6 +74,11 @@ static void clear_sum(void *arenas)
     memset(arena_of(arenas) + 2 * WIDTH, 0, WIDTH);
 }
 
+/* In two parts, as those of two layers. */
+static const struct solder_state sum_places[] = {{0, 2 * WIDTH, 500}, {0, 2 * WIDTH + 500, WIDTH - 500}};
+static const struct solder_states sum_states = {
+    {'S', 'O', 'L', 'D', 'E', 'R', 'S', '1', 9, 9, 9, 9, 9, 9, 9, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0xD0, 4, 0, 0}, 2, sum_places};
+
 static const uint32_t wide[] = {10, 120};
 static const struct solder_tensor sum_in[] = {{"a", wide, 2, SOLDER_U8, 0, 0, WIDTH},
                                               {"b", wide, 2, SOLDER_U8, 0, WIDTH, WIDTH}};
@@ -81,7 +86,7 @@ static const struct solder_tensor sum_out[] = {{"sum", wide, 2, SOLDER_U8, 0, 3 
 static const uint32_t running_sum_bytes[] = {4 * WIDTH};
 static const struct solder_model running_sum = {
     "running_sum", {9, 9, 9, 9, 9, 9, 9, 9}, 1, running_sum_bytes, 2, 1, 2, sum_in, sum_out, run_sum, clear_sum,
-    NULL, NULL};
+    NULL, NULL, &sum_states};
 
 /* moody: does what its input byte says. */
 static int32_t deep(uint32_t levels)
@@ -124,7 +129,7 @@ static const struct solder_tensor moody_in[] = {{"mood", one, 1, SOLDER_U8, 0, 0
 static const uint32_t moody_bytes[] = {1};
 static const struct solder_model moody = {
     "moody", {7, 7, 7, 7, 7, 7, 7, 7}, 1, moody_bytes, 1, 1, 0, moody_in, moody_in, run_moody, NULL,
-    NULL, NULL};
+    NULL, NULL, NULL};
 
 /* many_layers: more layers than one profile reply has room for; layer i writes the byte i. */
 #define LAYERS 75u
@@ -149,12 +154,12 @@ static int32_t run_echo(void *arenas)
 static const uint32_t many_layers_bytes[] = {1};
 static const struct solder_model many_layers = {
     "many_layers", {6, 6, 6, 6, 6, 6, 6, 6}, 1, many_layers_bytes, 1, 1, LAYERS, moody_in, moody_in, run_many_layers, NULL,
-    NULL, NULL};
+    NULL, NULL, NULL};
 
 static const uint32_t too_large_bytes[] = {1000000};
 static const struct solder_model too_large = {
     "too_large", {5, 5, 5, 5, 5, 5, 5, 5}, 1, too_large_bytes, 1, 1, 0, moody_in, moody_in, run_moody, NULL,
-    NULL, NULL};
+    NULL, NULL, NULL};
 
 /* echo: 4096 bytes, unchanged. */
 static const uint32_t pages[] = {4096};
@@ -162,7 +167,7 @@ static const struct solder_tensor echo_in[] = {{"page", pages, 1, SOLDER_U8, 0, 
 static const uint32_t echo_bytes[] = {4096};
 static const struct solder_model echo = {
     "echo", {4, 4, 4, 4, 4, 4, 4, 4}, 1, echo_bytes, 1, 1, 0, echo_in, echo_in, run_echo, NULL,
-    NULL, NULL};
+    NULL, NULL, NULL};
 
 const struct solder_model *
 #ifndef SOLDER_CARTRIDGES
