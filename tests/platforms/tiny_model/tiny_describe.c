@@ -19,5 +19,5 @@ static int32_t run(void *memory)
 
 extern const struct solder_model tiny_model;
 const struct solder_model tiny_model = {
-    "tiny", {1, 2, 3, 4, 5, 6, 7, 8}, 1, arena_bytes, 1, 1, 1, inputs, outputs, run, 0, 0, 0,
+    "tiny", {1, 2, 3, 4, 5, 6, 7, 8}, 1, arena_bytes, 1, 1, 1, inputs, outputs, run, 0, 0, 0, 0,
 };
