@@ -100,14 +100,14 @@ def ask_usual_oracle(model: ImportedModel, options: CompileOptions, samples: Sam
 
 
 def _no_reference(graph: Graph) -> str:
-    """Returns why LiteRT's results of a recurrent layer are none to compare with; "" for other models."""
+    """Returns why a recurrent layer cannot be compared with LiteRT; "" if every layer can."""
     for node in graph.nodes:
         if node.op.name != Recurrent.name:
             continue
         if node.origin.startswith("BIDIRECTIONAL_SEQUENCE_LSTM"):
             return "LiteRT's results of BIDIRECTIONAL_SEQUENCE_LSTM change from run to run"
         if any(name and name.endswith(FROM_INTEGERS) for name in node.inputs):
-            return f"LiteRT quantizes inputs of {node.origin}, whose weights are integers; here not"
+            return f"LiteRT quantizes inputs of {node.origin}, whose weights are integers; Solder does not"
     return ""
 
 

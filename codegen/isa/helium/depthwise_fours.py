@@ -18,7 +18,7 @@ from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, pre
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.depthwise import PIXEL, InterleavedRows, by_channel, depthwise_rows, output_sums
-from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves
+from codegen.isa.helium.lane_ends import stored_channels, to_bytes, to_halves
 from codegen.isa.helium.needs import ANY_WORDS, INCLUDES
 from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import WORDS, high_product
@@ -247,18 +247,9 @@ class FoursLines:
         yield computes("vrshl.s32", _V, _V, _SHIFT)
 
     def _stored(self, is_last: bool = False) -> Iterator[AsmLine]:
-        r, y = self.requant, operand("y")
-        yield from to_halves(_V, r)
-        if r.zero_point:
-            yield computes("vqadd.s16", _V, _V, operand("zero"))
-        for name, number, is_needed in (
-            ("vmax.s16", r.low, r.low > -128),
-            ("vmin.s16", r.high, r.high < 127),
-        ):
-            if is_needed:
-                yield in_eight_lanes(_X, number)
-                yield computes(name, _V, _V, _X)
-        yield AsmLine("vqmovnb.s16", f"vqmovnb.s16 {_V}, {_V}", (_V,), (_V,))
+        y = operand("y")
+        yield from to_halves(_V, self.requant)
+        yield from to_bytes(_V, self.requant, _X, operand("zero"))
         if is_last:
             yield AsmLine("vstrb.32", f"vstrb.32 {_V}, [{y}]", (), (y, _V))
             back = self._row_bytes - WORDS

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, stays
 from codegen.isa.asm_order import in_order
-from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves
+from codegen.isa.helium.lane_ends import stored_channels, to_bytes, to_halves
 from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import WORDS, high_product
 from codegen.isa.plain.requantise import Requant
@@ -100,18 +100,9 @@ class DepthwiseLines:
         yield computes("vrshl.s32", _V, _V, _PIXELS)
 
     def _stored(self) -> Iterator[AsmLine]:
-        r, y = self.requant, operand("y")
-        yield from to_halves(_V, r)
-        if r.zero_point:
-            yield computes("vqadd.s16", _V, _V, operand("zero"))
-        for name, number, is_needed in (
-            ("vmax.s16", r.low, r.low > -128),
-            ("vmin.s16", r.high, r.high < 127),
-        ):
-            if is_needed:
-                yield in_eight_lanes(_PIXELS, number)
-                yield computes(name, _V, _V, _PIXELS)
-        yield AsmLine("vqmovnb.s16", f"vqmovnb.s16 {_V}, {_V}", (_V,), (_V,))
+        y = operand("y")
+        yield from to_halves(_V, self.requant)
+        yield from to_bytes(_V, self.requant, _PIXELS, operand("zero"))
         if self.y_channel_step != 1:
             yield loads("vldrw.32", (_PIXELS,), Address(operand("ends"), PLACES))
             yield AsmLine("vstrb.32", f"vstrb.32 {_V}, [{y}, {_PIXELS}]", (), (y, _V, _PIXELS))

@@ -16,7 +16,7 @@ from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.dots import LANES, HeliumDotTile, dot, four_bit_window
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm
-from codegen.isa.helium.lane_ends import in_eight_lanes, of_channels, stored_channels, to_halves
+from codegen.isa.helium.lane_ends import of_channels, stored_channels, to_bytes, to_halves
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.pipeline import BETWEEN_PRODUCTS
 from codegen.isa.helium.requantise import (
@@ -259,14 +259,5 @@ def _ends(tile: DotBlocks) -> Iterator[AsmLine]:
     yield computes("vneg.s32", _FREE, _FREE)
     yield computes("vrshl.s32", _V, _V, _FREE)
     yield from to_halves(_V, r)
-    bounds = (
-        ("vqadd.s16", r.zero_point, r.zero_point != 0),
-        ("vmax.s16", r.low, r.low > -128),
-        ("vmin.s16", r.high, r.high < 127),
-    )
-    for name, number, is_needed in bounds:
-        if is_needed:
-            yield in_eight_lanes(_FREE, number)
-            yield computes(name, _V, _V, _FREE)
-    yield AsmLine("vqmovnb.s16", f"vqmovnb.s16 {_V}, {_V}", (_V,), (_V,))
+    yield from to_bytes(_V, r, _FREE)
     yield from stored_channels(_V, operand("y"), WORDS)

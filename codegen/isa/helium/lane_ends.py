@@ -39,3 +39,22 @@ def to_halves(vector: str, r: Requant) -> Iterator[AsmLine]:
     """Saturates 32-bit lanes to 16 bits in even positions, if they need it."""
     if not r.scaled_fits_16_bits:
         yield AsmLine("vqmovnb.s32", f"vqmovnb.s32 {vector}, {vector}", (vector,), (vector,))
+
+
+def to_bytes(vector: str, r: Requant, free: str, zero: str = "") -> Iterator[AsmLine]:
+    """Turns 16-bit sums into results in the lowest byte of each lane.
+
+    `free` is a vector for numbers; the zero point is in the general register `zero`, if there is one.
+    """
+    bounds = (
+        ("vqadd.s16", r.zero_point, r.zero_point != 0),
+        ("vmax.s16", r.low, r.low > -128),
+        ("vmin.s16", r.high, r.high < 127),
+    )
+    for name, number, is_needed in bounds:
+        if is_needed and zero and name == "vqadd.s16":
+            yield computes(name, vector, vector, zero)
+        elif is_needed:
+            yield in_eight_lanes(free, number)
+            yield computes(name, vector, vector, free)
+    yield AsmLine("vqmovnb.s16", f"vqmovnb.s16 {vector}, {vector}", (vector,), (vector,))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
 from codegen.isa.helium.four_bits import SHIFT, WeightForm
-from codegen.isa.helium.lane_ends import in_eight_lanes, of_channels, stored_channels, to_halves
+from codegen.isa.helium.lane_ends import of_channels, stored_channels, to_bytes, to_halves
 from codegen.isa.helium.requantise import RequantTile, high_product
 from codegen.isa.helium.row_sums import PIXELS, SUMS, VECTORS, WEIGHTS
 from codegen.isa.plain.requantise import Requant
@@ -63,16 +63,7 @@ class RowEnds:
         yield from to_halves(v, r)
         if self.pixels == PIXELS:
             yield AsmLine("vqmovnt.s32", f"vqmovnt.s32 {v}, {VECTORS[1]}", (v,), VECTORS)
-        bounds = (
-            ("vqadd.s16", r.zero_point, r.zero_point != 0),
-            ("vmax.s16", r.low, r.low > -128),
-            ("vmin.s16", r.high, r.high < 127),
-        )
-        for name, number, is_needed in bounds:
-            if is_needed:
-                yield in_eight_lanes(_FREE, number)
-                yield computes(name, v, v, _FREE)
-        yield AsmLine("vqmovnb.s16", f"vqmovnb.s16 {v}, {v}", (v,), (v,))
+        yield from to_bytes(v, r, _FREE)
 
     def _stored(self) -> Iterator[AsmLine]:
         (v, *others), step, y = self._vectors, self.tile.pixel_step, operand("y")
