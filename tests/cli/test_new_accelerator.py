@@ -34,10 +34,17 @@ def test_its_test_passes(repo_root, tmp_path, require_package):
     words = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(site)]
     words += ["--disable-pip-version-check", *map(str, folders)]
     subprocess.run([sys.executable, "-m", "pip", *words], check=True)
+    for folder in folders:
+        written, installed = (
+            {path.name for path in (place / folder.name).iterdir() if path.is_file()}
+            for place in (folder, site)
+        )
+        assert installed == written
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(repo_root), str(site)))}
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
     argv += [str(folder / "tests") for folder in folders]
-    done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    # Not from their parent: there, each name is a folder that is no package.
+    done = subprocess.run(argv, cwd=site, env=environment, capture_output=True, text=True, check=False)
     assert "6 passed" in done.stdout, done.stdout + done.stderr
 
 
