@@ -14,10 +14,12 @@ import numpy as np
 
 from aot.distribution import pip_install
 from aot.errors import InputError, ModelError, ToolError, did_you_mean
-from aot.frontend.load import is_tflite
+from aot.frontend.load import is_tflite, parse_model
 from aot.frontend.tflite.importers.lstm import FROM_INTEGERS
 from aot.ir.graph import Graph
 from aot.ir.types import Array
+from aot.ops.hybrid_dense import HybridDense
+from aot.ops.own_steps import MeasuredRange
 from aot.ops.recurrent import Recurrent
 from codegen.axis_sizes import is_open
 from codegen.job import ImportedModel
@@ -91,6 +93,11 @@ def ask_usual_oracle(model: ImportedModel, options: CompileOptions, samples: Sam
     if usual is None:
         return f"none supports --rounding {options.rounding.value} for such files"
     oracle = ORACLES[usual]
+    if (layer := _quantized_on_the_way(model, options, oracle)) is not None:
+        return (
+            f"{oracle.title} quantizes the input of {layer}, whose weights are integers; "
+            f"--rounding {oracle.rounding.value} does the same"
+        )
     if importlib.util.find_spec(oracle.module) is None:
         return f"{oracle.title} is not installed ({pip_install(oracle.extra)})"
     try:
@@ -109,6 +116,15 @@ def _no_reference(graph: Graph) -> str:
         if any(name and name.endswith(FROM_INTEGERS) for name in node.inputs):
             return f"LiteRT quantizes inputs of {node.origin}, whose weights are integers; Solder does not"
     return ""
+
+
+def _quantized_on_the_way(model: ImportedModel, options: CompileOptions, oracle: Oracle) -> str | None:
+    """Returns a layer whose float inputs the oracle quantizes, unlike the options; None if there is none."""
+    if oracle.rounding is options.rounding or not is_tflite(model.file):
+        return None
+    graph = parse_model(model.file, model.source_name, oracle.rounding.value)
+    of_oracle = (node.origin for node in graph.nodes if isinstance(node.op, (HybridDense, MeasuredRange)))
+    return next(of_oracle, None)
 
 
 def _usual(model: ImportedModel, options: CompileOptions) -> str | None:

@@ -11,9 +11,11 @@ import onnx
 import pytest
 from error_facts import require_facts
 from onnx import TensorProto, helper, numpy_helper
+from tflite_builder import ModelBuilder
 
 import deploy
 from aot.errors import InputError
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
@@ -198,6 +200,22 @@ def test_a_rounding_that_is_not_the_oracles_is_reported(model, run_deploy):
     require_facts(
         run_deploy(*words).err, "hint: --rounding litert-ref; --rounding tflm TensorFlow Lite Micro"
     )
+
+
+def test_a_layer_whose_input_litert_quantizes_is_not_compared_with_it(tmp_path, run_deploy):
+    """Solder computes it in floats, unless it is asked for LiteRT's rounding."""
+    build = ModelBuilder()
+    x = build.input("x", (1, 4, 4, 2), dtype="float32")
+    w = build.constant("w", np.arange(-9, 9, dtype=np.int8).reshape(1, 3, 3, 2), [0.3])
+    bias = build.constant("b", np.ones(1, np.float32))
+    fields = dict.fromkeys(("StrideH", "StrideW", "DilationHFactor", "DilationWFactor"), 1)
+    y = FileTensor("y", (1, 4, 4, 1), "float32")
+    path = tmp_path / "m.tflite"
+    path.write_bytes(build.finish(build.operator("CONV_2D", 3, (x, w, bias), [y], "Conv2DOptions", **fields)))
+    told = run_deploy("verify", path, "--board", "host").out
+    require_facts(told, "not compared LiteRT quantizes the input of CONV_2D #0 --rounding litert-ref")
+    told = run_deploy("verify", path, "--board", "host", "--rounding", "litert-ref").out
+    require_facts(told, "LiteRT returns the same outputs")
 
 
 def test_a_package_that_is_missing_is_named_before_anything_is_built(model, run_deploy, monkeypatch):

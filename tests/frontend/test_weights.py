@@ -154,17 +154,42 @@ def test_activations_of_16_bit_floats_are_refused():
     assert caught.value.hint == "convert with float32 activations"
 
 
-def test_quantised_weights_that_are_dequantised_are_constants_too():
-    build = ModelBuilder()
-    x = build.input("x", (1, 3), dtype="float32")
-    w = build.constant("w", np.array([[1, -2, 3]], np.int8), [0.5])
-    wide = build.operator("DEQUANTIZE", 1, (w,), [FileTensor("w32", (1, 3), "float32")])
-    y = FileTensor("y", (1, 1), "float32")
-    graph = read(
-        build.finish(build.operator("FULLY_CONNECTED", 4, (x, wide, None), [y], "FullyConnectedOptions"))
-    )
-    (node,) = graph.nodes
-    assert graph.constants[node.inputs[1] or ""].tolist() == [[0.5, -1.0, 1.5]]
+def dequantised_weights(code: str, shape: tuple[int, ...], zeros: list[int]) -> bytes:
+    """A layer whose integer weights, with a scale for each of three channels, are dequantised first."""
+    build, axis = ModelBuilder(), 3 if code == "DEPTHWISE_CONV_2D" else 0
+    dense = code == "FULLY_CONNECTED"
+    x = build.input("x", (1, 6) if dense else (1, 5, 4, 6 if axis == 0 else 3), dtype="float32")
+    b = build.constant("b", np.array([0.5, -2, 1], np.float32))
+    stored = np.random.default_rng(5).integers(-128, 128, shape).astype(np.int8)
+    w = build.constant("w", stored, [0.5, 0.01, 0.125], axis, zeros)
+    wide = build.operator("DEQUANTIZE", 1, (w,), [FileTensor("wide", shape, "float32")])
+    y = FileTensor("y", (1, 3) if dense else (1, 5, 4, 3), "float32")
+    if dense:
+        return build.finish(build.operator(code, 4, (x, wide, b), [y], "FullyConnectedOptions"))
+    fields = {"Padding": tflite.Padding.SAME, "StrideH": 1, "StrideW": 1}
+    fields |= {"DilationHFactor": 1, "DilationWFactor": 1} | ({"DepthMultiplier": 1} if axis else {})
+    kind = "DepthwiseConv2DOptions" if axis else "Conv2DOptions"
+    return build.finish(build.operator(code, 3, (x, wide, b), [y], kind, **fields))
+
+
+@pytest.mark.parametrize("rounding", ["tflm", "litert-ref"])
+@pytest.mark.parametrize("zeros", [[0, 0, 0], [-60, 0, 17]])
+@pytest.mark.parametrize(
+    ("code", "shape"),
+    [("FULLY_CONNECTED", (3, 6)), ("CONV_2D", (3, 3, 3, 6)), ("DEPTHWISE_CONV_2D", (1, 3, 3, 3))],
+)
+def test_weights_with_a_scale_for_each_channel_give_what_litert_gives(code, shape, zeros, rounding):
+    data = dequantised_weights(code, shape, zeros)
+    graph = read_tflite(data, "net.tflite", rounding)
+    x = (3 + np.random.default_rng(6).normal(0, 2, graph.types["x"].shape)).astype(np.float32)
+    (wanted,) = run_litert(data, x[None])
+    (made,) = run_graph(graph, {"x": x}).values()
+    np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())  # type: ignore[arg-type]
+
+
+def test_a_dense_layer_keeps_weights_that_are_dequantised_as_integers():
+    (node,) = (graph := read(dequantised_weights("FULLY_CONNECTED", (3, 6), [0, 0, 0]))).nodes
+    assert graph.types[node.reads[1]].dtype is DType.I8
 
 
 WEIGHTS = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)

@@ -116,11 +116,13 @@ def constant_weights(
 ) -> str:
     """Returns the weights in the form that ops need; `met` is the number of the input they multiply.
 
-    With float inputs, integer weights may stay `steps`, with one scale or one per index of the axis.
+    With float inputs, integer weights may stay `steps`, with one scale or one per index of the axis, also
+    if a DEQUANTIZE makes floats of them.
     """
     name = constant(draft, operator, 1, "weights")
     with_rank(draft, operator, name, rank)
     if draft.types[operand(operator, met, "the data")].dtype is DType.F32:
+        name = draft.integers.get(name, name) if may_be_steps else name
         return name if may_be_steps and are_steps(draft, name, axis) else as_floats(draft, name)
     if name not in draft.unsigned:
         return name

@@ -108,7 +108,7 @@ def import_fully_connected(draft: TfliteDraft, operator: TfliteOperator) -> None
     outputs, depth = draft.types[w].shape
     bias = read.constant_bias(draft, operator, outputs)
     activation = read.activation(operator, options.FusedActivationFunction())
-    is_hybrid = (draft.types[x].dtype, draft.types[w].dtype) == (DType.F32, DType.I8)
+    is_hybrid = (draft.types[x].dtype, draft.types[weights].dtype) == (DType.F32, DType.I8)
     if is_hybrid and quantises_on_the_way(Dense.name, draft.rounding):
         hybrid = HybridDense(activation, options.AsymmetricQuantizeInputs())
         _add_dense(draft, operator, hybrid, (_as_rows(draft, operator, x, depth), w, bias), outputs)

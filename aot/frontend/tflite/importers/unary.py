@@ -112,16 +112,15 @@ def _import_cast(draft: TfliteDraft, operator: TfliteOperator) -> None:
 def _import_dequantize(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Imports DEQUANTIZE; constants are converted at compile time, and stay constants.
 
-    16-bit float weights became floats when they were read.
+    16-bit float weights became floats when they were read. Integers may have a scale for each channel.
     """
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
-    data = draft.constants.get(x)
-    if data is None:
+    if x not in draft.constants:
         draft.add_node(operator, Dequantize(), (x,), output)
-    elif draft.types[x].dtype is DType.F32:
-        draft.set_constant(operator, output, data)
-    else:
-        draft.add_known(operator, Dequantize(), (x,), output)
+        return
+    draft.set_constant(operator, output, draft.constants[read.as_floats(draft, x)])
+    if read.are_steps(draft, x):
+        draft.integers[output] = x
 
 
 def _import_softmax(draft: TfliteDraft, operator: TfliteOperator) -> None:
