@@ -137,7 +137,10 @@ def _index_axis(op: ArgExtreme, inputs: Types, outputs: Sequence[TensorType]) ->
 
 @dataclass(frozen=True, slots=True)
 class ArgExtreme(Op):
-    """Input: x. Returns the index of the first extreme along the axis. The dimension remains with size 1."""
+    """Input: x. Returns the index of the first extreme along the axis. The dimension remains with size 1.
+
+    A NaN counts only at the first index, which then is the result.
+    """
 
     name: ClassVar[str] = "arg_extreme"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -154,8 +157,12 @@ class ArgExtreme(Op):
         return ((self.to.value, (*shape[: self.axis], 1, *shape[self.axis + 1 :])),)
 
     def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
-        find = np.argmax if self.by is Reduction.MAXIMUM else np.argmin
-        places = np.expand_dims(find(required(arrays[0]), axis=self.axis), self.axis)
+        x, is_most = required(arrays[0]), self.by is Reduction.MAXIMUM
+        find, last = (np.argmax, -np.inf) if is_most else (np.argmin, np.inf)
+        if x.dtype.kind == "f":
+            first = np.isnan(x.take([0], self.axis))
+            x = np.where(np.isnan(x) | first, last, x)
+        places = np.expand_dims(find(x, axis=self.axis), self.axis)
         return (places.astype(self.to.numpy),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:

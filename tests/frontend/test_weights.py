@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+import flatbuffers
 import numpy as np
 import onnx
 import pytest
@@ -190,6 +191,40 @@ def test_weights_with_a_scale_for_each_channel_give_what_litert_gives(code, shap
 def test_a_dense_layer_keeps_weights_that_are_dequantised_as_integers():
     (node,) = (graph := read(dequantised_weights("FULLY_CONNECTED", (3, 6), [0, 0, 0]))).nodes
     assert graph.types[node.reads[1]].dtype is DType.I8
+
+
+def with_weights_after_the_flatbuffer(first: int = 0, further: int = 0) -> tuple[bytes, bytes]:
+    """A dense layer, and the same with its weights after the flatbuffer, as in files beyond 2 GiB."""
+    schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
+    build = ModelBuilder()
+    x = build.input("x", (1, 600), dtype="float32")
+    w = build.constant("w", np.arange(1800, dtype=np.float32).reshape(3, 600))
+    y = FileTensor("y", (1, 3), "float32")
+    plain = build.finish(build.operator("FULLY_CONNECTED", 9, (x, w, None), [y], "FullyConnectedOptions"))
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(plain, 0))
+    (buffer,) = (b for b in model.buffers if b.data is not None and len(b.data) == 7200)
+    weights, buffer.data, buffer.size = bytes(buffer.data), None, 7200
+    model.buffers += further * [buffer]
+    for _ in range(2):  # the first time tells how long the flatbuffer is
+        buffer.offset = first or 1 << 20
+        packed = flatbuffers.Builder()
+        packed.Finish(model.Pack(packed), b"TFL3")
+        first = first or len(packed.Output())
+    return plain, bytes(packed.Output()) + weights
+
+
+def test_weights_after_the_flatbuffer_are_those_inside():
+    plain, after = with_weights_after_the_flatbuffer()
+    x = {"x": np.linspace(-2, 2, 600, dtype=np.float32).reshape(1, 600)}
+    assert run_graph(read(after), x)["y"].tolist() == run_graph(read(plain), x)["y"].tolist()
+
+
+def test_weights_beyond_the_end_of_the_file_are_refused():
+    refused(lambda: read(with_weights_after_the_flatbuffer(first=100_000)[1]), "107,200 file")
+
+
+def test_a_small_file_cannot_claim_much_data_by_naming_the_same_bytes_often():
+    refused(lambda: read(with_weights_after_the_flatbuffer(further=90)[1]), "655,200 bytes flatbuffer")
 
 
 WEIGHTS = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)

@@ -9,7 +9,7 @@ import tflite
 
 from aot.errors import BrokenFileError, ModelError, UnsupportedError
 from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS, TfliteDraft
-from aot.frontend.tflite.flatbuffer import check_flatbuffer
+from aot.frontend.tflite.flatbuffer import MAX_SHARING, check_flatbuffer
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.frontend.tflite.layout import MODEL
 from aot.frontend.tflite.model_file import CORRUPTED, ModelFile, Subgraph
@@ -64,6 +64,9 @@ def _checked(data: bytes, file_name: str) -> ModelFile:
     file = ModelFile(tflite.Model.GetRootAs(data, 0), file_name, len(data))
     if file.model.SubgraphsLength() == 0:
         raise file.fail("the file holds no subgraph, so there is no model in it")
+    outside = sum(file.model.Buffers(index).Size() for index in range(file.model.BuffersLength()))
+    if outside > MAX_SHARING * len(data):
+        raise file.fail(f"its buffers have {outside:,} bytes after the flatbuffer, the file {len(data):,}")
     return file
 
 

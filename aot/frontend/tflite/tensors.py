@@ -131,14 +131,9 @@ class _TensorReader:
         index = tensor.Buffer()
         if index >= model.BuffersLength():
             raise self.fail(f"it uses buffer {index}, the file has {model.BuffersLength()}")
-        buffer = model.Buffers(index)
-        if buffer.Offset() > 1 or buffer.Size() > 1:
-            raise self.fail(
-                "its data is stored outside the flatbuffer (a file beyond 2 GiB)",
-                "convert the model so that constants are inside",
-            )
+        data = self._bytes(model, model.Buffers(index))
         # Buffer 0 means "no data" by convention, like an empty one.
-        if index == 0 or buffer.DataLength() == 0:
+        if index == 0 or data.size == 0:
             if tensor.Type() in _ONLY_CONSTANT and not becomes_constant:
                 what, hint = _ONLY_CONSTANT[tensor.Type()]
                 raise self.fail(f"{what} are supported for constants only", hint)
@@ -148,19 +143,30 @@ class _TensorReader:
         if tensor.Type() == tflite.TensorType.INT4:
             if tensor.Sparsity() is not None:
                 raise self.fail("sparse tensors of 4 bits are not supported", _WITHOUT_SPARSITY)
-            return self._unpacked(buffer.DataAsNumpy().astype(np.uint8), tensor_type)
+            return self._unpacked(data, tensor_type)
         is_half = tensor.Type() == tflite.TensorType.FLOAT16
         stored = np.dtype(np.float16 if is_half else tensor_type.dtype.numpy).newbyteorder("<")
-        raw = buffer.DataAsNumpy().tobytes()
+        raw = data.tobytes()
         if tensor.Sparsity() is not None:
             return self._dense(tensor.Sparsity(), raw, stored, tensor_type)
-        if buffer.DataLength() != tensor_type.elements * stored.itemsize:
+        if len(raw) != tensor_type.elements * stored.itemsize:
             raise self.fail(
-                f"its buffer {index} has {buffer.DataLength():,} bytes, "
+                f"its buffer {index} has {len(raw):,} bytes, "
                 f"shape {list(tensor_type.shape)} of {'f16' if is_half else tensor_type.dtype.value} "
                 f"needs {tensor_type.elements * stored.itemsize:,}"
             )
         return np.frombuffer(raw, stored).astype(tensor_type.dtype.numpy).reshape(tensor_type.shape)
+
+    def _bytes(self, model: tflite.Model, buffer: tflite.Buffer) -> npt.NDArray[np.uint8]:
+        """Returns the bytes of a buffer: in the flatbuffer, or in the file after it."""
+        first, size = buffer.Offset(), buffer.Size()
+        if first <= 1 and size <= 1:
+            inside = buffer.DataAsNumpy() if buffer.DataLength() else ()
+            return np.asarray(inside, np.uint8)
+        file = model._tab.Bytes
+        if first + size > len(file):
+            raise self.fail(f"its data ends at byte {first + size:,}, the file has {len(file):,}")
+        return np.frombuffer(file, np.uint8, size, first)
 
     def _dense(
         self,

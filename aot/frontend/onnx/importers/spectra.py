@@ -101,11 +101,14 @@ def _stft(node: OnnxOperator) -> Value:
         (length,) = node.shape(window)
     else:
         raise node.fail("it has neither a window nor a frame length", "get or export the file again")
-    batch, size, parts = node.shape(x)
+    if len(node.shape(x)) not in (2, 3):
+        raise node.fail(f"its signal has the shape {list(node.shape(x))}, not [batch, length, 1 or 2]")
+    batch, size, *rest = node.shape(x)  # ONNX Runtime takes real signals without their last dimension, too
+    parts = rest[0] if rest else 1
     count = (size - length) // step + 1
     if step < 1 or count < 1:
         raise node.fail(f"frames of {length} in steps of {step} do not fit {size} elements")
-    strides = dense_strides(node.shape(x))
+    strides = dense_strides((batch, size, parts))
     loops = Loops((batch, count, length, parts), (strides[0], step * strides[1], strides[1], strides[2]))
     frames = node.value(node.picked(node.plain(x), loops, loops.sizes), x.element)
     if window is not None:

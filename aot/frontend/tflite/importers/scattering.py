@@ -37,7 +37,7 @@ def _import_scatter_nd(draft: TfliteDraft, operator: TfliteOperator) -> None:
         _put(draft, operator, updates, places, (prod(shape[:depth]), prod(shape[depth:])), 0)
         return
     if places is None and depth > 1:
-        read.integers(draft, operator, 0, "the indices")  # raises: the places are made of several numbers
+        read.integers(draft, operator, 0, "indices")  # raises: the places are made of several numbers
     number = _flat(draft, operator, indices) if places is None else _constant(draft, operator, places)
     _combined(draft, operator, updates, number, prod(shape[:depth]), Reduction.SUM)
 
