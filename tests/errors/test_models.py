@@ -25,7 +25,7 @@ def wild_offset(path: Path) -> None:
 def two_unsupported_operators(path: Path) -> None:
     build = ModelBuilder("strange")
     x = build.input("image", (1, 4))
-    for number, code in enumerate(("RFFT2D", "HASHTABLE_FIND", "RFFT2D")):
+    for number, code in enumerate(("RANDOM_UNIFORM", "HASHTABLE_FIND", "RANDOM_UNIFORM")):
         x = build.operator(code, 1, [x], [FileTensor(f"value_{number}", (1, 4), "int8", (0.1,), (0,))])
     path.write_bytes(build.finish(x))
 
@@ -51,10 +51,10 @@ MISTAKES: dict[str, tuple[Callable[[Path], object], str, tuple[str, ...]]] = {
         two_unsupported_operators,
         "E204",
         (
-            "HASHTABLE_FIND, RFFT2D",
+            "HASHTABLE_FIND, RANDOM_UNIFORM",
             "net.tflite",
             'HASHTABLE_FIND: node 1 "value_1"',
-            'RFFT2D: node 0 "value_0", node 2 "value_2"',
+            'RANDOM_UNIFORM: node 0 "value_0", node 2 "value_2"',
             "deploy ops",
             str(len(IMPORTERS)),
         ),

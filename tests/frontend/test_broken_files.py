@@ -144,18 +144,22 @@ def test_the_small_model_itself_is_read():
 def test_all_unsupported_operators_are_named_at_once():
     spec = small()
     x = spec.operators[1].outputs[0]
-    unknown = tuple(OperatorSpec(code, 1, (x,), (x,)) for code in ("RFFT2D", "LSH_PROJECTION", "RFFT2D"))
+    unknown = tuple(
+        OperatorSpec(code, 1, (x,), (x,)) for code in ("RANDOM_UNIFORM", "LSH_PROJECTION", "RANDOM_UNIFORM")
+    )
     require_facts(
         message(write_tflite(replace(spec, operators=spec.operators + unknown))),
-        'LSH_PROJECTION, RFFT2D LSH_PROJECTION: 3 "softmax_1" RFFT2D: 2 "softmax_1", '
+        'LSH_PROJECTION, RANDOM_UNIFORM LSH_PROJECTION: 3 "softmax_1" RANDOM_UNIFORM: 2 "softmax_1", '
         f"4 {len(IMPORTERS)} deploy ops",
     )
 
 
 def test_one_unsupported_operator_in_many_places_is_listed_shortly():
     spec = small()
-    unknown = (OperatorSpec("RFFT2D", 1, (4,), (4,)),) * 6
-    require_facts(message(write_tflite(replace(spec, operators=unknown))), "RFFT2D node 0 node 3 and 2 more")
+    unknown = (OperatorSpec("RANDOM_UNIFORM", 1, (4,), (4,)),) * 6
+    require_facts(
+        message(write_tflite(replace(spec, operators=unknown))), "RANDOM_UNIFORM node 0 node 3 and 2 more"
+    )
 
 
 def test_a_wild_root_offset_is_out_of_the_file():

@@ -210,11 +210,11 @@ def test_broken_limits_are_named_together():
 
 
 def test_unsupported_operators_and_broken_limits_are_named_together():
-    error = tflite_refusal(model("RFFT2D", "NEG"))
-    assert error.what == "TFLite operator RFFT2D is not supported"
+    error = tflite_refusal(model("RANDOM_UNIFORM", "NEG"))
+    assert error.what == "TFLite operator RANDOM_UNIFORM is not supported"
     assert [line.split(":")[0] for line in error.where.splitlines()[:3]] == [
         "net.tflite",
-        "RFFT2D",
+        "RANDOM_UNIFORM",
         'at NEG #1 "layer1/out" (net.tflite)',
     ]
 

@@ -15,6 +15,7 @@ from aot.ir.types import Array
 from aot.ir.verify import verify
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, Mul, Sub
+from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.mean import Mean
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
@@ -247,3 +248,45 @@ def test_a_reshape_to_a_scalar_may_name_an_empty_shape():
     y = build.operator("RESHAPE", 1, (x, shape), [FileTensor("y", (), "float32")])
     graph = read_tflite(build.finish(y), "scalar.tflite", "tflm")
     assert run_graph(graph, {"x": np.array([[3]], np.float32)})["y"] == 3
+
+
+def window_maximum(window: list[int], first: float, steps: list[int]) -> list[Op]:
+    model = ModelBuilder()
+    x = model.input("x", (1, 6, 6, 3), dtype="float32")
+    lists = [
+        model.constant(name, np.array(values, np.int64))
+        for name, values in (("window", window), ("strides", [1, 2, 2, 1]), ("steps", steps))
+    ]
+    sizes = [
+        (n - (w - 1) * step - 1) // s + 1
+        for n, w, s, step in zip((1, 6, 6, 3), window, (1, 2, 2, 1), steps, strict=True)
+    ]
+    y = model.operator(
+        "REDUCE_WINDOW", 1, (x, model.constant("first", np.array(first, np.float32)), *lists),
+        [FileTensor("y", tuple(sizes), "float32")], "ReduceWindowOptions", ReduceFunction=4,
+    )  # fmt: skip
+    return [node.op for node in read(model, y).nodes if node.op.name != "reshape"]
+
+
+def test_a_maximum_in_windows_of_an_image_is_a_pool():
+    assert window_maximum([1, 2, 3, 1], -np.inf, [1, 1, 1, 1]) == [MaxPool2d((2, 3), (2, 2))]
+
+
+@pytest.mark.parametrize(
+    ("window", "first", "steps", "names"),
+    [
+        ([1, 2, 2, 1], 0.0, [1, 1, 1, 1], ["rearrange", "reduce", "combine"]),
+        ([1, 2, 2, 1], -np.inf, [1, 2, 1, 1], ["rearrange", "reduce"]),
+        ([1, 2, 2, 3], -np.inf, [1, 1, 1, 1], ["rearrange", "reduce"]),
+    ],
+)
+def test_other_windows_are_put_side_by_side(window, first, steps, names):
+    assert [op.name for op in window_maximum(window, first, steps)] == names
+
+
+def test_bits_of_another_number_of_bytes_are_refused():
+    model = ModelBuilder()
+    x = model.input("x", (1, 4), dtype="float32")
+    y = model.operator("BITCAST", 1, (x,), [FileTensor("y", (1, 4), "int16")], "BitcastOptions")
+    with pytest.raises(ModelError, match="16 bytes of f32 cannot be read as 8 bytes of i16"):
+        read(model, y)

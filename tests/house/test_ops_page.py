@@ -61,6 +61,12 @@ In flash, int8 weights of dense layers without zero points stay bytes. Weights o
 bytes each, which is four or two times the file's size. `deploy inspect --board` shows the total.
 """
 
+ON_COMPLEX = """
+Complex numbers are supported between the operators of a model, not as its inputs or outputs. They are made by RFFT2D and read by
+COMPLEX_ABS, REAL and IMAG. RESHAPE, SQUEEZE and EXPAND_DIMS may be between them. COMPLEX_ABS squares in f32: magnitudes above 1e19
+overflow.
+"""
+
 
 def ops_page() -> str:
     sections = [section(name, op) for name, op in sorted(OPS.items())]
@@ -116,6 +122,7 @@ def tflite_section() -> Iterator[str]:
     yield f"in every bit of their integers, {refused} are refused with a reason, none is wrong. A dash"
     yield "means that no case has the operator. An operator without an op leaves nothing to compute.\n"
     yield from counted("tflite", counts, TFLITE, "cases")
+    yield ON_COMPLEX.rstrip()
     yield ON_SMALL_WEIGHTS.rstrip()
 
 

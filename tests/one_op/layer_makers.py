@@ -244,3 +244,70 @@ def local_response(draw: Draw) -> bytes:
         "LocalResponseNormalizationOptions",
         Radius=draw.upto(3, 0), Bias=1.5, Alpha=draw.rng.uniform(0.1, 1), Beta=draw.one_of(0.5, 0.75),
     )  # fmt: skip
+
+
+def conv_3d_transpose(draw: Draw) -> bytes:
+    kernel, stride = draw.shape(3, 3), draw.shape(3, 2)
+    padding, channels, made = draw.one_of("SAME", "VALID"), draw.upto(3), draw.upto(3)
+    volume = (1, *draw.shape(3, 4), channels)
+    size = [
+        n * s if padding == "SAME" else (n - 1) * s + max(k, s)
+        for n, k, s in zip(volume[1:4], kernel, stride, strict=True)
+    ]
+    wanted = draw.known("shape", (1, *size, made))
+    w = draw.known("w", draw.rng.normal(size=(*kernel, made, channels)), "float32")
+    x = draw.given(draw.spec("x", volume, "float32"))
+    inputs = [
+        wanted,
+        w,
+        x,
+        *([draw.known("b", draw.rng.normal(size=made), "float32")] if draw.chance() else []),
+    ]
+    return draw.op(
+        "CONV_3D_TRANSPOSE", 1, inputs, [like(draw.build.tensors[x], (1, *size, made))], "Conv3DOptions",
+        Padding=getattr(tflite.Padding, padding), StrideD=stride[0], StrideH=stride[1], StrideW=stride[2],
+        FusedActivationFunction=draw.activation(),
+    )  # fmt: skip
+
+
+def reduce_window(draw: Draw) -> bytes:
+    """Windows of any dimensions, with steps between their elements."""
+    by = draw.one_of("ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL", "ANY")
+    dtype = "bool" if by in ("ALL", "ANY") else draw.one_of("float32", "int32", "int8", "int16", "int64")
+    rank = draw.upto(4)
+    window, strides = draw.shape(rank, 3), draw.shape(rank, 2)
+    steps = tuple(draw.one_of(1, 1, 2) for _ in range(rank))
+    reach = [(n - 1) * step + 1 for n, step in zip(window, steps, strict=True)]
+    shape = tuple(draw.upto(2, 0) + n for n in reach)
+    made = tuple((n - r) // s + 1 for n, r, s in zip(shape, reach, strides, strict=True))
+    x = draw.given(FileTensor("x", shape, dtype))
+    neutral = {"ADD": 0, "MUL": 1, "MINIMUM": 127, "MAXIMUM": -128, "ALL": 1, "ANY": 0}[by]
+    value = draw.one_of(neutral, 1) if dtype in ("float32", "int32") else neutral
+    inputs = [x, draw.known("first", value, dtype)]
+    named = {"window": window, "strides": strides, "steps": steps}
+    inputs += [draw.known(name, values, "int64") for name, values in named.items()]
+    return draw.op(
+        "REDUCE_WINDOW", 1, inputs, [FileTensor("y", made, dtype)], "ReduceWindowOptions",
+        ReduceFunction=getattr(tflite.ReduceWindowFunction, by),
+    )  # fmt: skip
+
+
+def spectrum(code: str) -> Maker:
+    """A transform of frames, or of images, whose complex values the operator makes floats."""
+
+    def make(draw: Draw) -> bytes:
+        length = (1 if draw.chance() else 2 ** draw.upto(3, 0), 2 ** draw.upto(5))
+        shape = tuple(n + draw.one_of(0, 0, 1, -1) for n in length)
+        shape = (*draw.shape(draw.upto(2, 0), 3), *(max(1, n) for n in shape))
+        made = (*shape[:-2], length[0], length[1] // 2 + 1)
+        x, n = draw.given(FileTensor("x", shape, "float32")), draw.known("length", length)
+        build = draw.build
+        z = build.operator("RFFT2D", 1, (x, n), [FileTensor("z", made, "complex64")], "Rfft2dOptions")
+        if draw.chance() and length[0] == 1:
+            made = (*made[:-2], made[-1])
+            z = build.operator(
+                "SQUEEZE", 1, (z,), [FileTensor("frames", made, "complex64")], "SqueezeOptions"
+            )
+        return draw.op(code, 1, (z,), [FileTensor("y", made, "float32")])
+
+    return make

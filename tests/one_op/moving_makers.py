@@ -380,3 +380,52 @@ def suppression(draw: Draw, version: int = 4) -> bytes:
 
 def suppression_with_scores(draw: Draw) -> bytes:
     return suppression(draw, 5)
+
+
+# Element types of one width, or of another: what is read as more, or fewer, elements.
+_BITS = {
+    "int8": ("uint8",),
+    "int32": ("float32", "uint32", "int8", "int16"),
+    "float32": ("int32", "int8", "int16"),
+    "int16": ("int8",),
+}
+
+
+def bitcast(draw: Draw) -> bytes:
+    source = draw.one_of(*_BITS)
+    made = draw.one_of(*_BITS[source])
+    shape, share = draw.shape(draw.upto(3)), np.dtype(source).itemsize // np.dtype(made).itemsize
+    narrow = shape if share == 1 else (*shape, share)
+    (first, taken), (second, given) = (source, shape), (made, narrow)
+    if share > 1 and draw.chance():
+        (first, taken), (second, given) = (second, given), (first, taken)
+    x = draw.given(FileTensor("x", taken, first))
+    return draw.op("BITCAST", 1, (x,), [FileTensor("y", given, second)], "BitcastOptions")
+
+
+def dilate(draw: Draw) -> bytes:
+    spec = moved(draw, 3, "int8", "int16", "int32", "int64", "float32", "uint8")
+    spec = replace(spec, shape=(draw.upto(4, 2), *spec.shape))
+    steps = (draw.upto(3, 2), *draw.shape(len(spec.shape) - 1, 3))
+    fill = replace(spec, name="fill", shape=())
+    value = draw.build._add(replace(fill, data=draw.values(fill)))
+    out = like(spec, tuple((n - 1) * step + 1 for n, step in zip(spec.shape, steps, strict=True)))
+    return draw.op("DILATE", 1, (draw.given(spec), draw.known("steps", steps), value), [out], "DilateOptions")
+
+
+def embedding_sparse(draw: Draw) -> bytes:
+    """Some rows of the result have no lookups; ids and weights may be computed by the run."""
+    rows, width, count = draw.upto(5, 2), draw.upto(4), draw.upto(6)
+    sizes = draw.shape(draw.upto(2), 3)
+    numbers = np.sort(draw.rng.integers(0, prod(sizes), count))
+    places = np.stack([*np.unravel_index(numbers, sizes), np.arange(count)], axis=1)
+    ids = draw.known("ids", draw.rng.integers(0, rows, count))
+    weights = draw.operand(FileTensor("w", (count,), "float32"), 0.5)
+    table = draw.operand(
+        FileTensor("table", (rows, width), "float32"), 0 if "w" not in draw.build.inputs else 0.5
+    )
+    inputs = (ids, draw.known("places", places), draw.known("shape", (*sizes, count)), weights, table)
+    return draw.op(
+        "EMBEDDING_LOOKUP_SPARSE", 1, inputs, [FileTensor("y", (*sizes, width), "float32")],
+        "EmbeddingLookupSparseOptions", Combiner=draw.upto(2, 0),
+    )  # fmt: skip

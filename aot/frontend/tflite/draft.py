@@ -80,6 +80,7 @@ class TfliteDraft(GraphBuilder):
     variables: dict[str, Variable] = field(default_factory=dict)
     unsigned: set[str] = field(default_factory=set)  # values that are unsigned integers in the file
     integers: dict[str, str] = field(default_factory=dict)  # float constant -> the integers it is made of
+    pairs: set[str] = field(default_factory=set)  # values that are complex numbers in the file
     restated: set[str] = field(default_factory=set)  # values whose shape differs from the file's
     without_rows: set[str] = field(default_factory=set)  # empty lists, which have no value
     # list -> the values that are joined in it

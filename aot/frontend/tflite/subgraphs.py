@@ -18,6 +18,8 @@ from aot.frontend.tflite.tensors import read_tensor, tensor_name
 from aot.frontend.tflite.unsigned import is_unsigned, signed
 
 _WITHOUT_OUTPUT = ("ASSIGN_VARIABLE", "CALL_ONCE")
+# Operators that compute with complex numbers, or only look at them in another shape.
+_OF_PAIRS = ("COMPLEX_ABS", "EXPAND_DIMS", "IMAG", "REAL", "RESHAPE", "RFFT2D", "SQUEEZE")
 _MOST_NODES = 50_000
 _MOST_SPARSE = 16  # size of a sparse constant, relative to the bytes in the file
 _MOST_REFUSED = 20  # operators named in one error
@@ -96,7 +98,13 @@ class SubgraphReader:
         try:
             if importer is not None:
                 require_tensors(draft, operator)
-                restate(draft, operator)
+                if draft.pairs.isdisjoint((*operator.inputs, *operator.outputs)):
+                    restate(draft, operator)
+                elif operator.code not in _OF_PAIRS:
+                    raise operator.fail(
+                        "it computes with complex numbers",
+                        f"supported: {', '.join(_OF_PAIRS)}; convert the model to use their results",
+                    )
                 importer(draft, operator)
                 return
         except ModelError as error:
@@ -130,6 +138,12 @@ class SubgraphReader:
         if stored.Type() == tflite.TensorType.RESOURCE:
             return draft.value_names.unique(name_hint)
         tensor = read_tensor(self._file.model, stored, index, self._file.name, becomes_constant)
+        is_complex = stored.Type() == tflite.TensorType.COMPLEX64
+        if is_complex and is_interface:
+            raise self._file.fail(
+                f'"{full}" has complex numbers, which are supported inside a model only',
+                "let the model return their magnitude, or their real and imaginary parts",
+            )
         unsigned = is_unsigned(tensor.type)
         if unsigned and is_interface:
             outside = draft.add_value(name_hint, tensor.type)
@@ -138,6 +152,8 @@ class SubgraphReader:
         name = draft.add_value(name_hint, tensor.type, tensor.data)
         if unsigned:
             draft.unsigned.add(name)
+        if is_complex:
+            draft.pairs.add(name)
         if unsigned and is_interface:
             self._outside[name] = outside
         if tensor.data is not None:

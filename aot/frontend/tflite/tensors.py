@@ -27,6 +27,7 @@ DTYPES = {
     tflite.TensorType.BOOL: DType.BOOL,
     tflite.TensorType.UINT32: DType.U32,
     tflite.TensorType.UINT64: DType.U64,
+    tflite.TensorType.COMPLEX64: DType.F32,  # inside a model only: pairs of floats in one dimension more
 }
 _ONLY_CONSTANT = {
     tflite.TensorType.INT4: ("4-bit values", "convert with 8-bit activations"),
@@ -75,6 +76,8 @@ class _TensorReader:
             known = ", ".join(sorted(_DTYPE_NAMES[number] for number in DTYPES))
             raise self.fail(f"element type {name} is not supported", f"supported: {known}")
         shape = self._shape(tensor, dtype)
+        if tensor.Type() == tflite.TensorType.COMPLEX64:
+            shape = (*shape, 2)
         return TensorType(dtype, shape, self._quant(tensor, dtype, shape))
 
     def _shape(self, tensor: tflite.Tensor, dtype: DType) -> tuple[int, ...]:

@@ -216,8 +216,10 @@ def _operator(out: flatbuffers.Builder, op: OperatorSpec, kinds: Sequence[tuple[
     }
     if op.options:
         apart = {name: _apart(out, value) for name, value in op.fields.items()}
-        fields["BuiltinOptions"] = _table(out, op.options, **apart)
-        fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, op.options)
+        # Newer operators have a separate union.
+        union = "BuiltinOptions" if hasattr(tflite.BuiltinOptions, op.options) else "BuiltinOptions2"
+        fields[union] = _table(out, op.options, **apart)
+        fields[f"{union}Type"] = getattr(getattr(tflite, union), op.options)
     elif op.custom:
         fields["CustomOptions"] = out.CreateByteVector(op.custom)
     elif op.code.startswith(_CUSTOM) and op.fields:

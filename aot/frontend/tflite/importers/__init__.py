@@ -37,8 +37,8 @@ FILES: Mapping[str, str] = MappingProxyType(
         "reversed_sequences": "REVERSE_SEQUENCE",
         "rnn": "BIDIRECTIONAL_SEQUENCE_RNN, RNN, UNIDIRECTIONAL_SEQUENCE_RNN",
         "scattering": (
-            "SCATTER_ND, SEGMENT_SUM, SPARSE_TO_DENSE, UNSORTED_SEGMENT_MAX, UNSORTED_SEGMENT_MIN, "
-            "UNSORTED_SEGMENT_PROD, UNSORTED_SEGMENT_SUM"
+            "EMBEDDING_LOOKUP_SPARSE, SCATTER_ND, SEGMENT_SUM, SPARSE_TO_DENSE, UNSORTED_SEGMENT_MAX, "
+            "UNSORTED_SEGMENT_MIN, UNSORTED_SEGMENT_PROD, UNSORTED_SEGMENT_SUM"
         ),
         "shapes": (
             "BATCH_TO_SPACE_ND, BROADCAST_TO, CONCATENATION, DEPTH_TO_SPACE, EXPAND_DIMS, PACK, PAD, "
@@ -51,15 +51,17 @@ FILES: Mapping[str, str] = MappingProxyType(
             "CUSTOM SignalFilterBankSquareRoot, CUSTOM SignalIrfft, CUSTOM SignalPCAN, "
             "CUSTOM SignalRfft, CUSTOM SignalWindow"
         ),
+        "spectra": "COMPLEX_ABS, IMAG, REAL, RFFT2D",
         "svdf": "SVDF",
         "transpose_conv": "CUSTOM Convolution2DTransposeBias, TRANSPOSE_CONV",
         "unary": (
-            "ABS, CAST, CEIL, COS, DEQUANTIZE, ELU, EXP, FLOOR, GELU, HARD_SWISH, L2_NORMALIZATION, "
+            "ABS, BITCAST, CAST, CEIL, COS, DEQUANTIZE, ELU, EXP, FLOOR, GELU, HARD_SWISH, L2_NORMALIZATION, "
             "LEAKY_RELU, LOG, LOGICAL_NOT, LOGISTIC, LOG_SOFTMAX, NEG, QUANTIZE, RELU, RELU6, "
             "RELU_0_TO_1, RELU_N1_TO_1, ROUND, RSQRT, SIGN, SIN, SOFTMAX, SQRT, SQUARE, TANH"
         ),
-        "volumes": "CONV_3D",
         "variables": "ASSIGN_VARIABLE, CALL_ONCE, READ_VARIABLE, VAR_HANDLE",
+        "volumes": "CONV_3D, CONV_3D_TRANSPOSE",
+        "windows": "DILATE, REDUCE_WINDOW",
     }
 )
 IMPORTERS: Mapping[str, Importer] = OpenTable(importers_in(__name__, FILES), OPS, entries_of("TFLITE"))

@@ -14,6 +14,7 @@ from aot.frontend.tflite.importers import attributes as read
 from aot.ir.strides import dense_strides
 from aot.ops.concat import Concat
 from aot.ops.op import Op
+from aot.ops.pad import Pad
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
 
@@ -57,6 +58,27 @@ def repeated(operator: TfliteOperator, shape: tuple[int, ...], whole: tuple[int,
         raise operator.fail(f"shape {list(shape)} cannot be repeated to {list(whole)}")
     strides = dense_strides(ranked)
     return Loops(whole, tuple(0 if a == 1 else s for a, s in zip(ranked, strides, strict=True)))
+
+
+def with_holes(
+    draft: TfliteDraft, operator: TfliteOperator, x: str, steps: Sequence[int], fill: float
+) -> str:
+    """Returns x with elements of one value between its own: neighbors in an axis are its step apart."""
+    for axis, step in enumerate(steps):
+        tensor = draft.types[x]
+        before, size, after = (prod(tensor.shape[:axis]), tensor.shape[axis], prod(tensor.shape[axis + 1 :]))
+        if step == 1 or size == 1:
+            continue
+        rows = read.reshaped(draft, operator, x, (1, before * size, 1, after))
+        wide = read.value_like(draft, f"{x}/spread", tensor, (1, before * size, step, after))
+        draft.add_node(operator, Pad(((0, 0), (0, step - 1)), fill), (rows,), wide)
+        made = (size - 1) * step + 1
+        x = read.value_like(
+            draft, f"{x}/holes", tensor, (*tensor.shape[:axis], made, *tensor.shape[axis + 1 :])
+        )
+        kept = Loops((before, made * after), (size * step * after, 1))
+        rearrange(draft, operator, wide, kept, x)
+    return x
 
 
 # Batches of images: processed image by image, because ops on images accept one.

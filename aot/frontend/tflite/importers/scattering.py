@@ -1,4 +1,4 @@
-"""SCATTER_ND, SPARSE_TO_DENSE and sums of segments: elements put where indices point."""
+"""SCATTER_ND, SPARSE_TO_DENSE, sums of segments and of lookups: elements put where indices point."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
+import tflite
 
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.model_file import CORRUPTED
 from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, TensorType
+from aot.ops.binary import Div, Mul
 from aot.ops.compare import Compare, Relation
 from aot.ops.concat import Concat
 from aot.ops.gather import Gather
 from aot.ops.reduce import Reduce, Reduction
+from aot.ops.reshape import Reshape
 from aot.ops.select import Select
+from aot.ops.unary_math import MathFunction, UnaryMath
 
 _MOST_PARTS = 64  # updates that are combined: each result is compared with each of them
 
@@ -127,7 +132,18 @@ def _combined(
     draft: TfliteDraft, operator: TfliteOperator, parts: str, numbers: str, rows: int, by: Reduction
 ) -> None:
     """Sets each of the output's rows to the parts that have its number, combined."""
-    stored, count = draft.types[parts], draft.types[numbers].elements
+    stored = draft.types[parts]
+    is_it = _rows_of_parts(draft, operator, stored, numbers, rows)
+    chosen = _chosen(draft, operator, is_it, parts, _neutral(stored, by))
+    made = (rows, 1, draft.types[chosen].shape[2])
+    read.reshaped_into(draft, operator, Reduce(by, (1,)), (chosen,), made, read.the_output(operator))
+
+
+def _rows_of_parts(
+    draft: TfliteDraft, operator: TfliteOperator, stored: TensorType, numbers: str, rows: int
+) -> str:
+    """Returns [rows, parts, 1]: whether a part has the number of a row."""
+    count = draft.types[numbers].elements
     if count > _MOST_PARTS:
         raise operator.fail(
             f"{count} parts that may have the same place are not supported, at most {_MOST_PARTS}",
@@ -138,16 +154,69 @@ def _combined(
             f"parts of {stored.dtype.value} that may have the same place are not supported",
             "convert this part of the model as float",
         )
-    each = stored.elements // count
-    flat = read.reshaped(draft, operator, parts, (1, count, each))
     of_row = _constant(draft, operator, np.arange(rows).reshape(rows, 1, 1), draft.types[numbers].dtype)
     apart = read.reshaped(draft, operator, numbers, (1, count, 1))
-    is_it = read.made(draft, operator, Compare(Relation.EQUAL), of_row, apart)
-    neutral = np.full((1, 1, 1), _neutral(stored, by), stored.dtype.numpy)
-    nothing = draft.add_value(f"{operator.label}/nothing", replace(stored, shape=(1, 1, 1)), neutral)
-    chosen = read.made(draft, operator, Select(), is_it, flat, nothing)
-    output = read.the_output(operator)
-    read.reshaped_into(draft, operator, Reduce(by, (1,)), (chosen,), (rows, 1, each), output)
+    return read.made(draft, operator, Compare(Relation.EQUAL), of_row, apart)
+
+
+def _chosen(draft: TfliteDraft, operator: TfliteOperator, is_it: str, parts: str, other: float) -> str:
+    """Returns [rows, parts, elements of a part]: the parts of each row; others have one value."""
+    stored, count = draft.types[parts], draft.types[is_it].shape[1]
+    flat = read.reshaped(draft, operator, parts, (1, count, stored.elements // count))
+    array = np.full((1, 1, 1), other, stored.dtype.numpy)
+    nothing = draft.add_value(f"{operator.label}/nothing", replace(stored, shape=(1, 1, 1)), array)
+    return read.made(draft, operator, Select(), is_it, flat, nothing)
+
+
+def _import_sparse_embedding(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Imports EMBEDDING_LOOKUP_SPARSE: sums of weighted rows of a table, perhaps divided by their weights."""
+    ids, indices, weights, table = (
+        read.operand(operator, number, what)
+        for number, what in ((0, "the ids"), (1, "the indices"), (3, "the weights"), (4, "the table"))
+    )
+    shape = read.integers(draft, operator, 2, "the shape")[:-1]
+    count, output = draft.types[ids].elements, read.the_output(operator)
+    found = [draft.types[name].shape for name in (indices, weights)]
+    if found != [(count, len(shape) + 1), (count,)]:
+        raise operator.fail(f"indices and weights {found} do not fit {count} ids and shape {list(shape)}")
+    for name in (ids, indices):
+        _require_integers(draft, operator, name)
+    operator.require_inside(draft.constants.get(ids), draft.types[table].shape[0])
+    # The last index counts the lookups of one row, which only add up.
+    flat = np.array([*dense_strides(shape), 0], np.int32).reshape(1, -1)
+    scaled = read.made(draft, operator, Mul(), indices, _constant(draft, operator, flat))
+    numbers = read.made(draft, operator, Reduce(Reduction.SUM, (1,)), scaled)
+    numbers = _flat(draft, operator, numbers)
+    factor = read.reshaped(draft, operator, weights, (count, 1))
+    looked_up = read.made(draft, operator, Gather(0), table, ids)
+    looked_up = read.reshaped(draft, operator, looked_up, (count, draft.types[looked_up].elements // count))
+    rows = prod(shape)
+    is_it = _rows_of_parts(draft, operator, draft.types[looked_up], numbers, rows)
+
+    def summed(parts: str) -> str:
+        chosen = _chosen(draft, operator, is_it, parts, 0)
+        return read.made(draft, operator, Reduce(Reduction.SUM, (1,)), chosen)
+
+    total = summed(read.made(draft, operator, Mul(), looked_up, factor))
+    combiner = operator.options(tflite.EmbeddingLookupSparseOptions).Combiner()
+    if combiner not in _DIVISORS:
+        raise operator.fail(f"combiner number {combiner} is not known", CORRUPTED)
+    if combiner != tflite.CombinerType.SUM:
+        is_mean = combiner == tflite.CombinerType.MEAN
+        divisor = summed(factor if is_mean else read.made(draft, operator, Mul(), factor, factor))
+        if not is_mean:
+            divisor = read.made(draft, operator, UnaryMath(MathFunction.SQRT), divisor)
+        # A row without lookups stays 0.
+        used = read.made(draft, operator, Reduce(Reduction.ANY, (1,)), is_it)
+        one = draft.add_value(
+            f"{operator.label}/one", TensorType(DType.F32, (1, 1, 1)), np.ones((1, 1, 1), np.float32)
+        )
+        divisor = read.made(draft, operator, Select(), used, divisor, one)
+        total = read.made(draft, operator, Div(), total, divisor)
+    draft.add_node(operator, Reshape(draft.types[output].shape), (total,), output)
+
+
+_DIVISORS = (tflite.CombinerType.SUM, tflite.CombinerType.MEAN, tflite.CombinerType.SQRTN)
 
 
 def _neutral(stored: TensorType, by: Reduction) -> float:
@@ -172,6 +241,7 @@ def _constant(draft: TfliteDraft, operator: TfliteOperator, numbers: Array, dtyp
 
 
 SCATTERING: Mapping[str, Importer] = {
+    "EMBEDDING_LOOKUP_SPARSE": _import_sparse_embedding,
     "SCATTER_ND": _import_scatter_nd,
     "SEGMENT_SUM": _import_segments(Reduction.SUM),
     "SPARSE_TO_DENSE": _import_sparse_to_dense,

@@ -13,12 +13,14 @@ from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.row_lists import keep_rows
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
+from aot.ops.combine import Combination, Combine
 from aot.ops.convert import Convert
 from aot.ops.l2_norm import L2Norm
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.lookup import Lookup
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
+from aot.ops.reduce import Reduce, Reduction
 from aot.ops.rounding import scales_in_single
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
@@ -109,6 +111,62 @@ def _import_cast(draft: TfliteDraft, operator: TfliteOperator) -> None:
     draft.add_node(operator, Convert(draft.types[output].dtype), (x,), output)
 
 
+def _import_bitcast(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Imports BITCAST. Integers become wider or narrower, their lowest part first."""
+    x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
+    stored, made = draft.types[x].dtype, draft.types[output].dtype
+    if DType.BOOL in (stored, made) or draft.types[x].bytes != draft.types[output].bytes:
+        raise operator.fail(
+            f"{draft.types[x].bytes} bytes of {stored.value} cannot be read as "
+            f"{draft.types[output].bytes} bytes of {made.value}"
+        )
+    if stored is DType.F32:
+        x = read.made(draft, operator, Convert(DType.I32, True), x)
+    whole = DType.I32 if made is DType.F32 else made
+    wide, narrow = draft.types[x].dtype.bytes, whole.bytes
+    if wide > narrow:
+        x = _parted(draft, operator, x, whole, wide // narrow)
+    elif wide < narrow:
+        x = _joined(draft, operator, x, whole, narrow // wide)
+    x = read.reshaped(draft, operator, x, draft.types[output].shape)
+    draft.add_node(
+        operator, Convert(made, made is DType.F32 and draft.types[x].dtype is DType.I32), (x,), output
+    )
+
+
+def _parted(draft: TfliteDraft, operator: TfliteOperator, x: str, to: DType, parts: int) -> str:
+    """Returns the parts of each element, which get a dimension of their own."""
+    column = read.reshaped(draft, operator, x, (draft.types[x].elements, 1))
+    shifts = _shifts(draft, operator, draft.types[x].dtype, to, parts)
+    shifted = read.made(draft, operator, Combine(Combination.SHIFT_RIGHT), column, shifts)
+    return read.made(draft, operator, Convert(to), shifted)
+
+
+def _joined(draft: TfliteDraft, operator: TfliteOperator, x: str, to: DType, parts: int) -> str:
+    """Returns elements that consist of the parts in the last dimension. Parts without signs add up."""
+    narrow = draft.types[x].dtype
+    rows = read.reshaped(draft, operator, x, (draft.types[x].elements // parts, parts))
+    mask = draft.add_value(
+        f"{operator.label}/mask",
+        TensorType(to, (1, 1)),
+        np.full((1, 1), 2 ** (8 * narrow.bytes) - 1, to.numpy),
+    )
+    widened = read.made(
+        draft, operator, Combine(Combination.AND), read.made(draft, operator, Convert(to), rows), mask
+    )
+    shifts = _shifts(draft, operator, to, narrow, parts)
+    shifted = read.made(draft, operator, Combine(Combination.SHIFT_LEFT), widened, shifts)
+    return read.made(draft, operator, Reduce(Reduction.SUM, (1,)), shifted)
+
+
+def _shifts(draft: TfliteDraft, operator: TfliteOperator, dtype: DType, part: DType, parts: int) -> str:
+    """Returns by how many bits each part of an element is shifted."""
+    bits = 8 * part.bytes * np.arange(parts).reshape(1, parts)
+    return draft.add_value(
+        f"{operator.label}/shifts", TensorType(dtype, bits.shape), bits.astype(dtype.numpy)
+    )
+
+
 def _import_dequantize(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Imports DEQUANTIZE; constants are converted at compile time, and stay constants.
 
@@ -151,6 +209,7 @@ _MATH = {
 }
 UNARY: dict[str, Importer] = {
     **{code: _without_attributes(UnaryMath(function)) for code, function in _MATH.items()},
+    "BITCAST": _import_bitcast,
     "CAST": _import_cast,
     "DEQUANTIZE": _import_dequantize,
     "GELU": _import_gelu,

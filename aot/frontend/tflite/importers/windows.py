@@ -1,0 +1,111 @@
+"""DILATE and REDUCE_WINDOW: holes between elements, and windows of any dimensions combined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+import tflite
+
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
+from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.importers.other_scales import require_movable
+from aot.frontend.tflite.importers.rearranging import rearrange, with_holes
+from aot.frontend.tflite.model_file import CORRUPTED
+from aot.ir.strides import dense_strides
+from aot.ir.types import DType, TensorType
+from aot.ops.binary import Add, Mul
+from aot.ops.combine import Combination, Combine
+from aot.ops.max_pool2d import MaxPool2d
+from aot.ops.rearrange import Loops
+from aot.ops.reduce import Reduce, Reduction
+from aot.ops.reshape import Reshape
+
+Sizes = tuple[int, ...]
+_LARGEST_EXACT = 1 << 53  # integers that the value of `pad` can hold
+
+
+def _import_dilate(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
+    require_movable(draft, operator, x, output)
+    steps = _sizes(draft, operator, 1, "dilations", draft.types[x].rank)
+    value = draft.constants[read.constant(draft, operator, 2, "value")].reshape(-1)[0]
+    if abs(value) > _LARGEST_EXACT and draft.types[x].dtype.is_integer:
+        raise operator.fail(f"holes of {value} are not supported, integers up to 2**53 are")
+    made = with_holes(draft, operator, x, steps, float(value))
+    draft.add_node(operator, Reshape(draft.types[output].shape), (made,), output)
+
+
+def _sizes(draft: TfliteDraft, operator: TfliteOperator, number: int, what: str, rank: int) -> Sizes:
+    found = read.integers(draft, operator, number, what)
+    if len(found) != rank or min(found, default=1) < 1:
+        raise operator.fail(f"{what} {list(found)} do not fit {rank} dimensions", CORRUPTED)
+    return found
+
+
+_BY = {
+    tflite.ReduceWindowFunction.ADD: (Reduction.SUM, Add()),
+    tflite.ReduceWindowFunction.MUL: (Reduction.PRODUCT, Mul()),
+    tflite.ReduceWindowFunction.MINIMUM: (Reduction.MINIMUM, Combine(Combination.MINIMUM)),
+    tflite.ReduceWindowFunction.MAXIMUM: (Reduction.MAXIMUM, Combine(Combination.MAXIMUM)),
+    tflite.ReduceWindowFunction.ALL: (Reduction.ALL, Combine(Combination.AND)),
+    tflite.ReduceWindowFunction.ANY: (Reduction.ANY, Combine(Combination.OR)),
+}
+
+
+def _import_reduce_window(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Puts the elements of each window side by side, and combines them with the first value."""
+    x = read.operand(operator, 0, "the data")
+    stored, shape = draft.types[x], draft.types[x].shape
+    number = operator.options(tflite.ReduceWindowOptions).ReduceFunction()
+    if number not in _BY:
+        raise operator.fail(f"reduction number {number} is not known", CORRUPTED)
+    names = ("window", "strides", "dilations")
+    window, strides, steps = (_sizes(draft, operator, n, what, len(shape)) for n, what in enumerate(names, 2))
+    made = tuple(
+        (n - (count - 1) * step - 1) // stride + 1
+        for n, count, stride, step in zip(shape, window, strides, steps, strict=True)
+    )
+    if min(made, default=1) < 1:
+        raise operator.fail(
+            f"a window of {list(window)} in steps of {list(steps)} does not fit {list(shape)}"
+        )
+    by, op = _BY[number]
+    first = draft.constants[read.constant(draft, operator, 1, "first value")].reshape(-1)
+    if first.size != 1:
+        raise operator.fail(f"it has {first.size} first values, not one", CORRUPTED)
+    is_neutral = bool(first[0] == _neutral(by, stored.dtype))
+    if by is Reduction.MAXIMUM and is_neutral and _is_pool(stored, window, strides, steps):
+        pool = MaxPool2d((window[1], window[2]), (strides[1], strides[2]))
+        draft.add_node(operator, pool, (x,), read.the_output(operator))
+        return
+    weights = dense_strides(shape)
+    along, inside = (tuple(a * b for a, b in zip(each, weights, strict=True)) for each in (strides, steps))
+    rows = read.value_like(draft, f"{operator.label}/windows", stored, (prod(made), prod(window)))
+    rearrange(draft, operator, x, Loops((*made, *window), (*along, *inside)), rows)
+    if is_neutral:
+        read.reshaped_result(draft, operator, Reduce(by, (1,)), (rows,), (prod(made), 1))
+        return
+    reduced = read.value_like(draft, f"{operator.label}/reduced", stored, (prod(made), 1))
+    draft.add_node(operator, Reduce(by, (1,)), (rows,), reduced)
+    value = draft.add_value(f"{operator.label}/first", replace(stored, shape=(1, 1)), first.reshape(1, 1))
+    read.reshaped_result(draft, operator, op, (reduced, value), (prod(made), 1))
+
+
+def _is_pool(stored: TensorType, window: Sizes, strides: Sizes, steps: Sizes) -> bool:
+    """Returns whether windows are those of a pool of one image."""
+    if len(window) != 4 or stored.shape[0] != 1 or stored.dtype not in (DType.I8, DType.I16, DType.F32):
+        return False
+    return {window[0], window[3], strides[0], strides[3], *steps} == {1}
+
+
+def _neutral(by: Reduction, dtype: DType) -> float:
+    """Returns the first value that changes no result."""
+    low, high = dtype.limits if dtype.is_integer else (-np.inf, np.inf)
+    extremes: dict[Reduction, float] = {Reduction.MINIMUM: high, Reduction.MAXIMUM: low}
+    return extremes.get(by, float(by in (Reduction.PRODUCT, Reduction.ALL)))
+
+
+WINDOWS: Mapping[str, Importer] = {"DILATE": _import_dilate, "REDUCE_WINDOW": _import_reduce_window}
