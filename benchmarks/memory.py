@@ -113,7 +113,7 @@ def run_on(model: CompiledModel, board: Board) -> tuple[int | None, int | None]:
     stack = run_stack(ready.built, ready.model_name)
     with open_device(ready, LineOptions()) as device:
         samples = random_samples(device.model.inputs, 1)
-        (ticks,) = run_series(device, samples, 1, lambda _: None).ticks
+        (ticks,) = run_series(device, samples).ticks
     return Meter(board).count(ticks), stack.bytes if stack else None
 
 

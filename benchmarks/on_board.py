@@ -42,7 +42,7 @@ def compared(
     samples = Samples(tuple((golden["in_0"][n].reshape(x.shape),) for n in range(count)), is_series=True)
     line = LineOptions(runner=RUNNER)
     with open_device(ready_for(prepare_compiled(compiled), BuildChoices(), RUNNER), line) as device:
-        outputs = run_series(device, samples, 1, lambda _: None).outputs
+        outputs = run_series(device, samples).outputs
     found = np.stack([each[0].reshape(y.shape) for each in outputs])
     wanted = golden["out_0"][:count].reshape(found.shape)
     return int((found == wanted).sum()), wanted.size

@@ -21,7 +21,7 @@ from codegen.model import LayerInfo
 from codegen.options import CompileOptions
 from deploy.benchmark.cycle_model import ModelCycles, layer_cycles, model_cycles
 from deploy.benchmark.meter import Meter, is_emulated, require_clock
-from deploy.benchmark.run_series import keep_quiet, run_series
+from deploy.benchmark.run_series import run_series
 from deploy.compiler.compile_model import Compiled, compile_for_firmware, compile_on
 from deploy.devices.connection_options import LineOptions
 from deploy.devices.firmware import (
@@ -185,7 +185,7 @@ def measure(prepared: Prepared, compile_s: float | None, choices: BenchChoices) 
     ready = ready_for(prepared, choices.build, choices.line.runner)
     with open_device(ready, choices.line) as device:
         ticks = statistics.median_low(
-            run_series(device, random_samples(artifact.facts.inputs, 1), choices.repeat, keep_quiet).ticks
+            run_series(device, random_samples(artifact.facts.inputs, 1), choices.repeat).ticks
         )
         stack_bytes = device.session.stats().stack_used_by_runs
         board, arena_bytes = device.board, device.model.arena_bytes

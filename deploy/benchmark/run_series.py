@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
+from deploy.cli.console import progress
 from deploy.devices.session import Device
 from deploy.inputs.samples import Samples
 
@@ -25,27 +26,25 @@ class Measured:
         return {f"output_{number}": samples.stacked(column) for number, column in enumerate(columns)}
 
 
-def keep_quiet(_doing: str) -> None:
-    """Does nothing; for callers without progress display."""
-
-
-def run_series(device: Device, samples: Samples, repeat: int, on_run: Callable[[str], None]) -> Measured:
+def run_series(device: Device, samples: Samples, repeat: int = 1, title: str = "running") -> Measured:
     """Runs all samples from the initial state, `repeat` times. The outputs are the same each time."""
     ticks: list[int] = []
-    for _ in range(repeat):
-        device.session.reset()
-        measured = run_on(device, samples, on_run)
-        ticks += measured.ticks
+    with progress(title, len(samples) * repeat) as bar:
+        for _ in range(repeat):
+            device.session.reset()
+            measured = run_on(device, samples, bar.step)
+            ticks += measured.ticks
     return Measured(measured.outputs, tuple(ticks), measured.specs)
 
 
-def run_on(device: Device, samples: Samples, on_run: Callable[[str], None] = keep_quiet) -> Measured:
+def run_on(device: Device, samples: Samples, on_run: Callable[[str], None] | None = None) -> Measured:
     """Runs all samples once, continuing from the last run's state."""
     session, model = device.session, device.model
     ticks: list[int] = []
     results: list[tuple[Array, ...]] = []
     for number, sample in enumerate(samples.each):
-        on_run(f"sample {number + 1} of {len(samples)}")
+        if on_run is not None:
+            on_run(f"sample {number + 1} of {len(samples)}")
         for index, (spec, array) in enumerate(zip(model.inputs, sample, strict=True)):
             session.write_input(model, index, spec.to_bytes(array))
         ticks += session.run(model).net_ticks

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from deploy.cli.command_result import Answer
 from deploy.cli.terminal_width import fitted, fitted_table, terminal_columns
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def print_result(as_json: bool, facts: Any, text: str, is_code: bool = False) -> None:
@@ -45,42 +51,110 @@ def _is_number(cell: str) -> bool:
     return cell == "-" or cell[:1].isdigit()
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of long work; the steps of one title follow each other, and then those of the next one."""
+
+    title: str  # the work: "exploring", "running", "quantizing"
+    doing: str  # what begins now, or has just ended if several run at once; empty once all is done
+    done: int  # steps that are done
+    steps: int  # that were announced; work that finds its result early does fewer
+
+    def __str__(self) -> str:
+        what = f": {self.doing}" if self.doing else ""
+        return f"{self.title} {self.done}/{self.steps}{what}"
+
+
+OnProgress = Callable[[Step], None]
+
+
 class Progress(Protocol):
     """Receives the progress of long work."""
 
     def step(self, doing: str) -> None:
         """Reports that one of the announced steps begins."""
 
+    def ended(self, what: str) -> None:
+        """Reports that a step has ended, of work whose steps run at once."""
 
-class _Quiet:
+
+class _Steps:
+    """Counts the steps of one title, and calls whoever follows them."""
+
+    def __init__(self, title: str, steps: int, followers: Sequence[OnProgress]) -> None:
+        self._title, self._steps, self._followers, self._begun = title, steps, followers, 0
+
     def step(self, doing: str) -> None:
-        """Does nothing."""
+        self._report(doing, self._begun)
+        self._begun += 1
+
+    def ended(self, what: str) -> None:
+        self._begun += 1
+        self._report(what, self._begun)
+
+    def end(self) -> None:
+        """Reports that all steps are done."""
+        self._report("", self._begun)
+
+    def _report(self, doing: str, done: int) -> None:
+        for follow in self._followers:
+            follow(Step(self._title, doing, done, max(self._steps, done)))
 
 
-_is_shown: ContextVar[bool] = ContextVar("_is_shown", default=False)
+_is_taken: ContextVar[bool] = ContextVar("_is_taken", default=False)  # by work around this one
+_listener: ContextVar[OnProgress | None] = ContextVar("_listener", default=None)
 
 
 @contextmanager
 def progress_hidden() -> Iterator[None]:
-    """Hides progress bars inside the block."""
-    token = _is_shown.set(True)
+    """Hides progress inside the block."""
+    token = _is_taken.set(True)
     try:
         yield
     finally:
-        _is_shown.reset(token)
+        _is_taken.reset(token)
 
 
 @contextmanager
-def progress(title: str, steps: int) -> Iterator[Progress]:
-    """Shows a bar on stderr inside the block, if stderr is a terminal and no other bar is shown."""
-    if _is_shown.get() or not sys.stderr.isatty():
-        yield _Quiet()
-        return
-    from deploy.cli.progress_bar import progress_bar  # rich is slow to import
+def progress(title: str, steps: int, has_bar: bool = True) -> Iterator[Progress]:
+    """Reports the steps inside the block: to a listener, and as a bar on stderr if that is a terminal.
 
-    token = _is_shown.set(True)
+    Only the outermost block reports, so that counts never go back.
+    """
+    if _is_taken.get():
+        yield _Steps(title, steps, ())
+        return
+    listener = _listener.get()
+    followers = [] if listener is None else [listener]
+    token = _is_taken.set(True)
     try:
-        with progress_bar(title, steps) as bar:
-            yield bar
+        with ExitStack() as stack:
+            if has_bar and sys.stderr.isatty():
+                from deploy.cli.progress_bar import progress_bar  # rich is slow to import
+
+                move = stack.enter_context(progress_bar(title, steps))
+                followers.append(lambda step: move(step.done, step.steps, step.doing))
+            counted = _Steps(title, steps, followers)
+            yield counted
+            counted.end()
     finally:
-        _is_shown.reset(token)
+        _is_taken.reset(token)
+
+
+def reports_progress(function: Callable[P, R]) -> Callable[P, R]:
+    """Makes a function call its keyword `on_progress` with each step of the work inside it."""
+
+    @functools.wraps(function)
+    def call(*arguments: P.args, **given: P.kwargs) -> R:
+        listener = cast("OnProgress | None", given.get("on_progress"))
+        if listener is None:  # perhaps inside a function that has one
+            return function(*arguments, **given)
+        token = _listener.set(listener)
+        try:
+            return function(*arguments, **given)
+        finally:
+            _listener.reset(token)
+
+    line = "`on_progress(step)` is called with each step of long work; if it raises, the work stops."
+    call.__doc__ = f"{inspect.getdoc(function)}\n\n{line}"
+    return call

@@ -12,7 +12,7 @@ from codegen.kernels.tuning_records import TuningRecord, read_records
 from codegen.option_kinds import read_size
 from codegen.options import OPTIONS, read_options
 from deploy.cli.command_result import Answer
-from deploy.cli.console import table
+from deploy.cli.console import OnProgress, reports_progress, table
 from deploy.devices.board_filter import Wanted
 from deploy.devices.board_pages import OF_ONE_BOARD, boards_that_suit, one_board
 from deploy.inspection.model_operators import is_model_file, model_operators
@@ -80,6 +80,7 @@ def _option_facts(option: AcceleratorOption) -> dict[str, object]:
 
 
 @accepts_options(tuple(name for name in OPTIONS if name not in OF_ONE_BOARD))
+@reports_progress
 def boards(
     name: str | None = None,
     core: str | None = None,
@@ -88,6 +89,8 @@ def boards(
     platform: str | None = None,
     fits: str | Path | None = None,
     markdown: bool = False,
+    *,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Answer:
     """Lists suitable boards, with `fits` those large enough for a model; with a name, facts about one."""

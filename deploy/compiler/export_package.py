@@ -15,6 +15,7 @@ from artifact.whole_file import write_whole
 from codegen.option_entry import read_given
 from codegen.options import OPTIONS, read_options
 from deploy.cli.command_result import Answer
+from deploy.cli.console import reports_progress
 from deploy.cli.options import require_no_options
 from deploy.compiler.board_or_target import require_board_or_target
 from deploy.compiler.compile_model import Compiled, compile_for
@@ -32,12 +33,15 @@ _UNCHANGED = (1980, 1, 1, 0, 0, 0)  # timestamp of all files, so that the same m
 
 
 @accepts_options((*PACKAGE, *OPTIONS))
+@reports_progress
 def export(
     model: str | Path | Model | Compiled,
     channel: str,
     output: str | Path,
     board: str | None = None,
     target: str | None = None,
+    *,
+    on_progress: Any = None,  # OnProgress
     **options: Any,
 ) -> Answer:
     """Exports a model as a package: channel="arduino", "conan", ...

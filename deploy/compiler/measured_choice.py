@@ -18,7 +18,7 @@ from codegen.job import Job
 from codegen.kernels.knobs import Point
 from codegen.kernels.tuning_records import TuningRecord
 from deploy.benchmark.meter import Meter
-from deploy.benchmark.run_series import keep_quiet, run_series
+from deploy.benchmark.run_series import run_series
 from deploy.cli.console import progress
 from deploy.compiler.accelerator_tasks import DeviceTask, chosen_devices
 from deploy.compiler.compile_model import compile_on
@@ -55,7 +55,7 @@ class Trials:
         samples = random_samples(compiled.artifact.facts.inputs, 1)
         firmware = build(prepare_compiled(compiled), self.build)
         with open_device(firmware, self.line) as device:
-            measured = run_series(device, samples, self.repeat, keep_quiet)
+            measured = run_series(device, samples, self.repeat)
         expected = reference_outputs(self.job.model.graph, samples)
         wrong = differences(expected, measured.outputs, measured.specs)
         if wrong:

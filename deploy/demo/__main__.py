@@ -24,7 +24,7 @@ from codegen.options import CompileOptions
 from deploy.benchmark.bench_model import BenchChoices, BoardCost, measure_file
 from deploy.benchmark.meter import Meter
 from deploy.benchmark.run_series import Measured, run_series
-from deploy.cli.console import progress, table
+from deploy.cli.console import table
 from deploy.compiler.compile_model import compile_for
 from deploy.devices.connection_options import LineOptions
 from deploy.devices.firmware import build, prepare_compiled
@@ -101,8 +101,7 @@ def try_board(board: Board) -> Trial:
     ready = build(prepare_compiled(compiled), BuildChoices())
     with open_device(ready, LineOptions()) as device:
         samples = read_samples(HERE / "digits_test.npz", device.model.inputs)
-        with progress(f"running on {board.name}", len(samples)) as bar:
-            measured = run_series(device, samples, 1, bar.step)
+        measured = run_series(device, samples, title=f"running on {board.name}")
     choices = BenchChoices(CompileOptions(), BuildChoices(), LineOptions(), repeat=1, layers=False)
     return Trial(
         cost=measure_file(MODEL, board, choices),

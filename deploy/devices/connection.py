@@ -24,7 +24,7 @@ from deploy.benchmark.field_statistics import Observed, read_observed
 from deploy.benchmark.meter import Meter, Spread, spread
 from deploy.benchmark.run_series import run_on
 from deploy.cli.command_result import Answer, Paged
-from deploy.cli.console import table
+from deploy.cli.console import OnProgress, reports_progress, table
 from deploy.compiler.compile_model import Compiled
 from deploy.devices.cartridge import go_back, load_into, read_cartridge
 from deploy.devices.connection_options import LINE, LineOptions
@@ -321,12 +321,15 @@ def _profile_page(facts: list[dict[str, Any]], unit: str) -> str:
 
 
 @accepts_options([*OPTIONS, *LINE])
+@reports_progress
 def connect(
     model: str | Path | Model | Compiled,
     board: str | None = None,
     profile: bool = False,
     toolchain: str | None = None,
     functions: Sequence[str | Path] = (),
+    *,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> OpenLine:
     """Connects to a board that runs a model file, an archive, a project folder or a compiled model.

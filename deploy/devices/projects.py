@@ -16,6 +16,7 @@ from boards.board import Board
 from codegen.job import import_model
 from codegen.options import OPTIONS, CompileOptions
 from deploy.cli.command_result import Answer
+from deploy.cli.console import OnProgress, reports_progress
 from deploy.cli.renamed import renamed
 from deploy.compiler.compile_model import Compiled, compile_for_firmware
 from deploy.devices.buildable_boards import passed_over, platform_for, platform_here
@@ -51,6 +52,7 @@ from platforms.stack_depth import StackDepth, run_stack
 
 
 @renamed(labels="class_names", archive="model")
+@reports_progress
 def new(
     model: str | Path | Compiled,
     directory: str | Path,
@@ -72,6 +74,8 @@ def new(
     allow_downgrades: bool = False,
     verify: str | None = None,
     tokenizer: str | Path | None = None,
+    *,
+    on_progress: OnProgress | None = None,
 ) -> Answer:
     """Creates a project folder from a model file, an archive or a compiled model.
 
@@ -181,7 +185,14 @@ def _to_fill_in(source: ProjectSource) -> str:
     )
 
 
-def build(directory: str | Path, toolchain: str | None = None, dry_run: bool = False) -> Answer:
+@reports_progress
+def build(
+    directory: str | Path,
+    toolchain: str | None = None,
+    dry_run: bool = False,
+    *,
+    on_progress: OnProgress | None = None,
+) -> Answer:
     """Builds firmware from a project with a compiler for its board. `dry_run` only returns the commands."""
     folder, choices = Path(directory), BuildChoices(toolchain)
     board, platform = project_board(folder)
@@ -196,6 +207,7 @@ def build(directory: str | Path, toolchain: str | None = None, dry_run: bool = F
 
 @accepts_options([*OPTIONS, "runner", "serial", "port"])
 @renamed(directory="model")
+@reports_progress
 def flash(
     model: str | Path | Model | Compiled,
     board: str | None = None,
@@ -203,6 +215,8 @@ def flash(
     dry_run: bool = False,
     platform: str | None = None,
     emulated: bool = False,
+    *,
+    on_progress: Any = None,  # OnProgress
     **options: Any,
 ) -> Answer:
     """Writes firmware to a board: that of a project, or firmware with the server for a model.

@@ -8,6 +8,7 @@ from typing import Any
 
 from aot.ir.types import Array
 from codegen.options import read_options
+from deploy.cli.console import OnProgress, reports_progress
 from deploy.exploring.exploration import Exploration
 from deploy.exploring.run import ALL, ExploreRequest, all_options
 from deploy.exploring.run import explore as explore_asked
@@ -18,6 +19,7 @@ from deploy.reporting.attempt import Measuring
 
 
 @accepts_options()
+@reports_progress
 def explore(
     models: str | Path | Sequence[str | Path],
     board: str | Sequence[str] = ALL,
@@ -31,6 +33,8 @@ def explore(
     jobs: int | None = None,
     farm: str | None = None,
     toolchain: str | None = None,
+    *,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Exploration:
     """Evaluates every combination of models, boards and varied options: does it fit, what does it need.

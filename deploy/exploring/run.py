@@ -143,10 +143,10 @@ def explore(asked: ExploreRequest) -> Exploration:
     waiting = [each for each in combinations if each.key not in found]
     with progress("exploring", len(waiting)) as bar, _executor(asked) as executor:
         for result in _results(executor, waiting):
-            bar.step(f"{result['model']} on {result['board']}")
             found[result["key"]] = result
             if asked.kept:
                 keep(asked.kept, result)
+            bar.ended(f"{result['model']} on {result['board']}")
     in_order = [{**found[each.key], "accuracy": accuracies[each.path]} for each in combinations]
     return Exploration(tuple(mark_best(in_order)), asked.rate_hz)
 

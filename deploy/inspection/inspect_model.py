@@ -23,6 +23,7 @@ from codegen.job import ImportedModel, Job, import_model
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.cli.command_result import monospaced
+from deploy.cli.console import OnProgress, progress, reports_progress
 from deploy.cli.options import require_no_options
 from deploy.cli.terminal_width import terminal_columns
 from deploy.compiler.board_or_target import options_on, require_cores
@@ -146,13 +147,16 @@ class Inspection:
         require_place(path, _is_svg, "an SVG picture")
         write_whole(path, (picture or draw_memory_svg(self.report.facts)).encode())
 
-    def offers(self) -> Offers:
+    @reports_progress
+    def offers(self, *, on_progress: OnProgress | None = None) -> Offers:
         """Returns the trade-off of RAM, flash and cycles. Raises InputError for an archive."""
         from codegen.fit.budgets import offers_for
 
         self._compiled("the speed of other budgets")
         assert self.job is not None  # set together with the compiled model
-        return offers_for(self.job)
+        with progress("planning", 1) as bar:
+            bar.step("other budgets")
+            return offers_for(self.job)
 
 
 def _unrolled_lines(graph: Graph) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from aot.errors import InputError, MissingToolError, ToolError, did_you_mean
 from codegen.options import CompileOptions
-from deploy.cli.console import progress
+from deploy.cli.console import OnProgress, progress, reports_progress
 from deploy.cli.renamed import renamed
 from deploy.compiler.compile_model import Compiled
 from deploy.proving.chapter import Chapter, Finding, Standing, Table, not_run
@@ -70,6 +70,7 @@ def _asked(chapter: Chapter, subject: Subject, wanted: Collection[str]) -> Findi
 
 @accepts_options()
 @renamed(against="baseline")
+@reports_progress
 def evidence(
     model: str | Path | Model | Compiled,
     board: str | None = None,
@@ -77,6 +78,8 @@ def evidence(
     chapter: Sequence[str] = (),
     baseline: str | Path | None = None,
     toolchain: str | None = None,
+    *,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Evidence:
     """Returns evidence for a safety assessor about the code of an archive, a model file or a compiled model.

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from boards.cores import load_core
 from codegen.options import read_options
+from deploy.cli.console import OnProgress, reports_progress
 from deploy.compiler.archive_diff import ArchiveDifference
 from deploy.compiler.board_or_target import board_or_target, require_board_or_target
 from deploy.compiler.compile_model import Compiled, compile_for
@@ -33,6 +34,7 @@ from platforms.toolchains import find_toolchain
 
 
 @accepts_options()
+@reports_progress
 def compile(
     model: str | Path | Model | Callable[..., Any],  # of PyTorch, Keras, scikit-learn or JAX
     board: str | None = None,
@@ -42,6 +44,8 @@ def compile(
     labels: Any = None,
     signal_to_noise: Any = None,  # a number
     activation_type: Any = None,  # a string
+    *,
+    on_progress: Any = None,  # OnProgress
     **options: Any,
 ) -> Compiled:
     """Compiles a model to C sources with a static memory plan for a board. `save(path)` writes the archive.
@@ -70,10 +74,13 @@ def compile(
 
 
 @accepts_options()
+@reports_progress
 def inspect(
     model: str | Path | Model | Compiled,
     board: str | None = None,
     target: str | None = None,
+    *,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Inspection:
     """Reports what a model contains and needs, and with a board or a target whether it fits.
@@ -95,7 +102,10 @@ def diff(one: str | Path | Compiled, other: str | Path | Compiled) -> ArchiveDif
 
 
 @accepts_options()
-def in_process(model: str | Path | Model, **options: Any) -> HostModel:
+@reports_progress
+def in_process(
+    model: str | Path | Model, *, on_progress: OnProgress | None = None, **options: Any
+) -> HostModel:
     """Compiles the model's C for this machine and loads it; its `run` maps arrays by name to arrays."""
     host = load_core("host").target()
     known = options_with(model, options)

@@ -20,8 +20,9 @@ from deploy.benchmark.baseline_changes import (
 from deploy.benchmark.bench_model import BenchChoices, Modelled, measure
 from deploy.benchmark.bench_page import bench_page
 from deploy.benchmark.meter import Meter, Spread, emulated_board, spread
-from deploy.benchmark.run_series import Measured, keep_quiet, run_series
+from deploy.benchmark.run_series import Measured, run_series
 from deploy.cli.command_result import Answer, Paged
+from deploy.cli.console import OnProgress, reports_progress
 from deploy.cli.renamed import renamed
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LINE, LineOptions
@@ -63,6 +64,7 @@ class Run(Paged):
 
 
 @accepts_options([*OPTIONS, *DATA, *LINE])
+@reports_progress
 def run(
     model: str | Path | Model | Compiled,
     inputs: Inputs | None = None,
@@ -72,6 +74,8 @@ def run(
     platform: str | None = None,
     dequantize: bool = False,
     emulated: bool = False,
+    *,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Run:
     """Runs a model file, an archive, a project or a compiled model on a board; compiles and builds if needed.
@@ -90,7 +94,7 @@ def run(
     ready = ready_for(prepared, BuildChoices(toolchain, platform=platform), line.runner)
     with open_device(ready, line) as device:
         samples = make_data(arrays, data, prepared.inputs or device.model.inputs, 1)
-        measured = run_series(device, samples, repeat, keep_quiet)
+        measured = run_series(device, samples, repeat)
     return run_of(Meter(device.board), prepared, samples, measured, dequantize)
 
 
@@ -107,6 +111,7 @@ def run_of(meter: Meter, prepared: Prepared, samples: Samples, measured: Measure
 
 
 @accepts_options([*OPTIONS, *DATA, *LINE])
+@reports_progress
 def verify(
     model: str | Path | Model | Compiled,
     board: str | None = None,
@@ -118,6 +123,8 @@ def verify(
     expected: Mapping[str, Array] | None = None,
     oracle: str | None = None,
     emulated: bool = False,
+    *,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Verdict:
     """Compares a board's outputs with the reference bit for bit.
@@ -149,6 +156,7 @@ def verify(
 
 @accepts_options([*OPTIONS, *LINE])
 @renamed(against="baseline", repeat="median_of", emulate="emulated")
+@reports_progress
 def bench(
     model: str | Path | Model | Compiled,
     board: str | None = None,
@@ -161,6 +169,8 @@ def bench(
     worse: float = LIMIT_PERCENT,
     toolchain: str | None = None,
     platform: str | None = None,
+    *,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Answer:
     """Measures a model on a board: instructions, cycles, time, RAM, stack and flash; with `layers`, of each.
@@ -193,6 +203,7 @@ def bench(
 
 @accepts_options([*TUNING, "runner", "serial", "port"])
 @renamed(repeat="median_of")
+@reports_progress
 def tune(
     model: str | Path | Model | Compiled,
     board: str | None,
@@ -214,6 +225,8 @@ def tune(
     objective: str | None = None,
     platform: str | None = None,
     emulated: bool = False,
+    *,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Tuning:
     """Measures the model's kernels with other knobs on the board; every trial is kept in `records`.

@@ -14,6 +14,7 @@ from typing import Any
 from aot.errors import InputError, ModelError
 from aot.frontend.onnx.wide_activations import Activations, activations, widened
 from aot.ir.types import Array
+from deploy.cli.console import progress
 from deploy.quantization.model_outputs import decibels, noise_of, outputs_of
 
 DYNAMIC = "dynamic"  # each vector is quantized by its range in the run
@@ -96,7 +97,11 @@ def _with_wider_activations(
     def model(chosen: Collection[Activations]) -> bytes:
         return widened(data, real, [name for each in chosen for name in each.values])
 
-    noises = {each: noise_of(model([other for other in found if other is not each])) for each in found}
+    noises = {}
+    with progress("values of 16 bits", len(found)) as bar:
+        for each in found:
+            bar.step(each.values[0])
+            noises[each] = noise_of(model([other for other in found if other is not each]))
     by_loss = sorted(found, key=lambda each: noises[each], reverse=True)
     int8 = noise = noise_of(data)
     wide: list[Activations] = []

@@ -25,10 +25,12 @@ from aot.frontend.onnx.float_model import float_model, require_float, with_vecto
 from aot.frontend.onnx.integer_edges import Edge, with_integer_edges
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
+from aot.wording import counted
+from deploy.cli.console import progress
 from deploy.quantization.activation_widths import Widened, Wider, widen
 from deploy.quantization.calibration import Calibration
 from deploy.quantization.model_outputs import answers_of, classes_of, decibels, noise_of, outputs_of
-from deploy.quantization.refined_weights import Refinement, ways
+from deploy.quantization.refined_weights import WAYS, Refinement, ways
 from deploy.quantization.weight_widths import NARROW, WIDE, Bound, LayerWeights
 
 Shapes = Mapping[str, tuple[int, ...]]  # by input name
@@ -128,9 +130,12 @@ def quantize(
         )
         samples = calibration.samples[:_MOST_COMPARED]
         in_16_bits = None if wider is None else widen(prepared, int8, samples, wider, open_session)
-        layers = _layer_errors(prepared, int8, samples, Path(name))
-        real = classes_of(open_session(prepared), calibration.samples)
-        integer = classes_of(open_session(int8), calibration.samples)
+        with progress("comparing", 2) as bar:
+            bar.step("each value")
+            layers = _layer_errors(prepared, int8, samples, Path(name))
+            bar.step("outputs")
+            real = classes_of(open_session(prepared), calibration.samples)
+            integer = classes_of(open_session(int8), calibration.samples)
         return Quantized(
             int8.read_bytes(),
             prepared.stat().st_size,
@@ -224,22 +229,27 @@ def _quantize_files(
     """
     prepared, int8 = files
     if not refine:
-        _quantize_file(path, prepared, int8, calibration, method, narrow)
+        with progress("quantizing", 1) as bar:
+            bar.step(f"{path.name} with {counted(len(calibration.samples), 'sample')}")
+            _quantize_file(path, prepared, int8, calibration, method, narrow)
         return ()
     samples = calibration.samples[:_MOST_COMPARED]
     outputs = outputs_of(open_session(prepared), samples)
     tried, source = prepared.with_name("tried.onnx"), prepared.with_name("way.onnx")
-    found = ways(prepared.read_bytes(), narrow, answers_of(source, samples, open_session))
     noises: dict[str, float] = {}
     best = ""
-    for name, way in found.items():
-        source.write_bytes(way.model)
-        _quantize_file(path, source, tried, calibration, method, narrow)
-        noises[name] = noise_of(outputs, outputs_of(open_session(tried), samples))
-        if not best or noises[name] < noises[best]:
-            best = name
-            int8.write_bytes(tried.read_bytes())
-            prepared.write_bytes(way.real)
+    with progress("refining", 1 + len(WAYS)) as bar:
+        bar.step("ranges of the values")
+        found = ways(prepared.read_bytes(), narrow, answers_of(source, samples, open_session))
+        for name, way in found.items():
+            bar.step(name)
+            source.write_bytes(way.model)
+            _quantize_file(path, source, tried, calibration, method, narrow)
+            noises[name] = noise_of(outputs, outputs_of(open_session(tried), samples))
+            if not best or noises[name] < noises[best]:
+                best = name
+                int8.write_bytes(tried.read_bytes())
+                prepared.write_bytes(way.real)
     return tuple(Refinement(name, decibels(noise), name == best) for name, noise in noises.items())
 
 
@@ -287,11 +297,13 @@ def _widths(
     data, samples = prepared.read_bytes(), calibration.samples[:_MOST_COMPARED]
     outputs = outputs_of(open_session(prepared), samples)
     trial = prepared.with_name("trial.onnx")
-    layers = []
-    for each in layer_weights(data):
-        trial.write_bytes(narrowed(data, {each.name})[0])
-        noise = noise_of(outputs, outputs_of(open_session(trial), samples))
-        layers.append(LayerWeights(each.name, each.value, each.op, each.elements, noise, each.node))
+    layers, weights = [], list(layer_weights(data))
+    with progress("weights of four bits", len(weights)) as bar:
+        for each in weights:
+            bar.step(each.value)
+            trial.write_bytes(narrowed(data, {each.name})[0])
+            noise = noise_of(outputs, outputs_of(open_session(trial), samples))
+            layers.append(LayerWeights(each.name, each.value, each.op, each.elements, noise, each.node))
 
     def together(names: frozenset[str]) -> float:
         trial.write_bytes(narrowed(data, names)[0])

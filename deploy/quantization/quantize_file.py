@@ -19,7 +19,7 @@ from artifact.whole_file import write_whole
 from codegen.axis_sizes import Shapes, largest_shapes
 from codegen.options import read_options
 from deploy.cli.command_result import Answer
-from deploy.cli.console import progress, table
+from deploy.cli.console import OnProgress, reports_progress, table
 from deploy.cli.renamed import renamed
 from deploy.compiler.several_sizes import require_one_size
 from deploy.inputs.data_doubts import calibration_doubts
@@ -42,6 +42,7 @@ _ONNX_QUANTISER = "onnx.quantize"  # name of ONNX Runtime's quantizer
 
 
 @renamed(io="io_type", weights="weight_type", activations="activation_type")
+@reports_progress
 def quantize(
     model: str | Path,
     data: str | Path | Mapping[str, Array] | None,
@@ -55,6 +56,8 @@ def quantize(
     refine: bool = False,
     activation_type: str = "int8",
     labels: Array | None = None,
+    *,
+    on_progress: OnProgress | None = None,
 ) -> Answer:
     """Quantizes a float ONNX model to int8 with samples of its inputs; writes .onnx or .tflite.
 
@@ -97,9 +100,7 @@ def quantize(
         if isinstance(data, str | Path)
         else make_calibration(with_labels(by_name(data), labels), slots)
     )
-    with progress("quantizing", 1) as bar:
-        bar.step(f"{path.name} with {counted(len(calibration.samples), 'sample')}")
-        made = quantized(path, calibration, method, shapes, weight_type, bound, refine, wider)
+    made = quantized(path, calibration, method, shapes, weight_type, bound, refine, wider)
     if io_type == "int8":
         made = with_integers_outside(made, path)
     doubts = calibration_doubts(calibration.samples)

@@ -19,7 +19,7 @@ from aot.ir.types import Array
 Answers = Callable[
     [bytes, Sequence[str]], Iterator[Mapping[str, Array]]
 ]  # (model, outputs) -> outputs of each sample
-AS_IT_IS = "as it is"
+WAYS = ("as it is", "balanced ranges", "corrected biases", "both")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,13 @@ class WeightVariant:
 def ways(data: bytes, narrow: Collection[str], answers: Answers) -> Mapping[str, WeightVariant]:
     """Returns the variants of a model by modification; `narrow` weights get four bits."""
     alike = _with_like_ranges(data, answers)
-    return {
-        AS_IT_IS: WeightVariant(data, data),
-        "balanced ranges": WeightVariant(alike, alike),
-        "corrected biases": WeightVariant(_with_corrected_biases(data, narrow, answers), data),
-        "both": WeightVariant(_with_corrected_biases(alike, narrow, answers), alike),
-    }
+    variants = (
+        WeightVariant(data, data),
+        WeightVariant(alike, alike),
+        WeightVariant(_with_corrected_biases(data, narrow, answers), data),
+        WeightVariant(_with_corrected_biases(alike, narrow, answers), alike),
+    )
+    return dict(zip(WAYS, variants, strict=True))
 
 
 def _with_like_ranges(data: bytes, answers: Answers) -> bytes:

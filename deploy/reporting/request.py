@@ -15,6 +15,7 @@ from artifact.artifact import Artifact
 from boards.board import Board
 from codegen.job import ImportedModel, import_model
 from codegen.options import CompileOptions
+from deploy.cli.console import OnProgress, reports_progress
 from deploy.cli.options import require_no_options
 from deploy.compiler.compile_model import Compiled
 from deploy.devices.firmware import named_board
@@ -87,6 +88,7 @@ def _given(asked: Asked, inputs: Sequence[TensorSpec], outputs: Sequence[TensorS
 
 
 @accepts_options()
+@reports_progress
 def report(
     model: str | Path | Model | Compiled,
     board: str | Sequence[str] = (),
@@ -96,6 +98,8 @@ def report(
     quantize: bool = False,
     measure: bool = False,
     toolchain: str | None = None,
+    *,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> ModelReport:
     """Reports whether a model or an archive fits each board, what uses resources, and what would help.

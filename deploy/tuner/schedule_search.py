@@ -24,6 +24,7 @@ from codegen.loops.ir import Proc, Role
 from codegen.loops.lanes import Lanes
 from codegen.loops.sketches import is_sound, nest_of
 from codegen.loops.text import print_proc
+from deploy.cli.console import OnProgress, reports_progress
 from deploy.compiler.board_or_target import board_or_target_of
 from deploy.devices.buildable_boards import require_board
 from deploy.devices.kernel_build import require_sound, schedule_of
@@ -56,6 +57,7 @@ class SearchedSchedule:
 
 
 @checks_arguments
+@reports_progress
 def search(
     kernel: Schedule | Proc,
     board: str,
@@ -65,6 +67,8 @@ def search(
     seed: int = 0,
     records: str | Path | None = None,
     on_trial: OnTrial = keep_silent,
+    *,
+    on_progress: OnProgress | None = None,
 ) -> SearchedSchedule:
     """Searches for a schedule of an unscheduled proc: tiling, loop order, unrolling.
 

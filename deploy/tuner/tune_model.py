@@ -21,6 +21,7 @@ from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
 from codegen.kernels.tuning_records import TuningRecord, read_records
 from codegen.version import VERSION
+from deploy.cli.console import progress
 from deploy.compiler.accelerator_tasks import DeviceTask, chosen_devices, device_tasks
 from deploy.compiler.jobs import job_for
 from deploy.compiler.measured_choice import Trials, choose_devices
@@ -163,7 +164,13 @@ def search_from(
         bench = _bench(board, folder, choices)
         stack.callback(bench.close)
         limits = Limits(choices.trials, choices.early_stop)
-        search(tuning.searches, bench, file.add, tuning.setting, limits, on_trial)
+        bar = stack.enter_context(progress("tuning", choices.trials, has_bar=False))  # a table shows more
+
+        def count(turn: TaskProgress, record: TuningRecord) -> None:
+            on_trial(turn, record)
+            bar.ended(turn.task.name)
+
+        search(tuning.searches, bench, file.add, tuning.setting, limits, count)
     return tuning
 
 

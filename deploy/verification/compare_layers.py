@@ -6,7 +6,7 @@ are computed in another order. Layers are compared by checksum, which requires i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType
 from artifact.row_packing import rows_crc32
 from codegen.model import LayerInfo
+from deploy.cli.console import progress
 from deploy.inputs.samples import Samples
 
 FLOAT_TOLERANCE = 1e-5
@@ -61,14 +62,17 @@ def reference_outputs(graph: Graph, samples: Samples) -> list[tuple[Array, ...]]
 
     A streamed input may be an image in the graph and a vector in the samples.
     """
-    series = (
-        {
-            name: array.reshape(graph.types[name].shape)
-            for name, array in zip(graph.inputs, sample, strict=True)
-        }
-        for sample in samples.each
-    )
-    return [tuple(outputs.values()) for outputs in run_series(graph, series)]
+
+    def series() -> Iterator[dict[str, Array]]:
+        for number, sample in enumerate(samples.each):
+            bar.step(f"sample {number + 1} of {len(samples)}")
+            yield {
+                name: array.reshape(graph.types[name].shape)
+                for name, array in zip(graph.inputs, sample, strict=True)
+            }
+
+    with progress("computing the reference", len(samples)) as bar:
+        return [tuple(outputs.values()) for outputs in run_series(graph, series())]
 
 
 def differences(

@@ -24,6 +24,7 @@ from aot.ops.recurrent import Recurrent
 from codegen.axis_sizes import is_open
 from codegen.job import ImportedModel
 from codegen.options import CompileOptions, Rounding
+from deploy.cli.console import progress
 from deploy.inputs.samples import Samples
 from deploy.inspection.counted_outputs import counted, counts_of, in_whole
 from deploy.verification.compare_layers import FLOAT_TOLERANCE
@@ -161,8 +162,14 @@ def ask_oracle(name: str, model: ImportedModel, options: CompileOptions, samples
     _require_package(oracle)
     with _failures_named(oracle, model.source_name):
         run = oracle.open(model, options)
-        outputs = tuple(run(_as_in_the_file(model.graph, sample)) for sample in samples.each)
-    return Judged(name, f"{oracle.title} {metadata.version(oracle.package)}", outputs, _hint(oracle, options))
+    outputs = []
+    with progress(f"running in {oracle.title}", len(samples)) as bar:
+        for number, sample in enumerate(samples.each):
+            bar.step(f"sample {number + 1} of {len(samples)}")
+            with _failures_named(oracle, model.source_name):
+                outputs.append(run(_as_in_the_file(model.graph, sample)))
+    title = f"{oracle.title} {metadata.version(oracle.package)}"
+    return Judged(name, title, tuple(outputs), _hint(oracle, options))
 
 
 def _hint(oracle: Oracle, options: CompileOptions) -> str:

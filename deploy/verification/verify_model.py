@@ -194,8 +194,7 @@ def verify_model(
     judged = _judged(oracle, prepared, samples)
     ready = ready_for(prepared, replace(build, profile=layers), line.runner)
     with open_device(ready, line) as device:
-        with progress("running", len(samples)) as bar:
-            measured = run_series(device, samples, 1, bar.step)
+        measured = run_series(device, samples)
         wrong = _wrong_layer(device, prepared.artifact, samples) if layers else None
     if facts.options.check and prepared.compiled is not None:
         require_inside(prepared.compiled.model, samples)

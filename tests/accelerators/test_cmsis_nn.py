@@ -425,7 +425,7 @@ def test_an_lstm_of_16_bits_has_the_bits_of_the_reference_on_boards(board, libra
     firmware = ready_for(prepare_compiled(made), BuildChoices(), "qemu")
     with open_device(firmware, LineOptions(runner="qemu")) as device:
         samples = Samples((tuple(inputs.values()),), is_series=True)
-        ((found,),) = run_on_board(device, samples, 1, lambda _: None).outputs
+        ((found,),) = run_on_board(device, samples).outputs
     assert np.array_equal(found.reshape(-1), run_graph(case.graph, inputs)["y"].reshape(-1))
 
 

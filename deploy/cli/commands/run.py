@@ -15,7 +15,7 @@ from deploy.benchmark.field_statistics import Observed, observed_text, read_obse
 from deploy.benchmark.meter import Meter, is_emulated, spread
 from deploy.benchmark.run_series import Measured, run_series
 from deploy.cli import options
-from deploy.cli.console import print_result, progress, table
+from deploy.cli.console import print_result, table
 from deploy.devices.cartridge import load_into, read_cartridge
 from deploy.devices.firmware import Ready, on_emulator, prepare, ready_for
 from deploy.devices.session import Device, open_device
@@ -99,8 +99,7 @@ def run(arguments: argparse.Namespace) -> None:
         samples = read_data(
             arguments.inputs, data, prepared.inputs or device.model.inputs, 1, front=prepared.front
         )
-        with progress("running", len(samples) * arguments.repeat) as bar:
-            measured = run_series(device, samples, arguments.repeat, bar.step)
+        measured = run_series(device, samples, arguments.repeat)
         seen, unread = _observed(device) if prepared.may_observe else (None, "")
         note = counter_note(ready.board, device.board)
         ready = replace(ready, board=device.board)
