@@ -16,6 +16,7 @@ from aot.distribution import pip_install
 from aot.errors import InputError, ModelError, ToolError, did_you_mean
 from aot.frontend.load import is_tflite, parse_model
 from aot.frontend.tflite.importers.lstm import FROM_INTEGERS
+from aot.frontend.tflite.read import has_weights_in_blocks
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.ops.hybrid_dense import HybridDense
@@ -90,6 +91,8 @@ def ask_usual_oracle(model: ImportedModel, options: CompileOptions, samples: Sam
         return "states of .tflite files are declared by the user"
     if (reason := _no_reference(model.graph)) and is_tflite(model.file):
         return reason
+    if is_tflite(model.file) and has_weights_in_blocks(model.file, model.source_name):
+        return "LiteRT's reference kernels do not compute weights with a scale for each block"
     usual = _usual(model, options)
     if usual is None:
         return f"none supports --rounding {options.rounding.value} for such files"

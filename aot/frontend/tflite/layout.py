@@ -6,6 +6,7 @@ from tflite import BuiltinOptions, BuiltinOptions2, SparseIndexVector
 
 from aot.frontend.tflite.flatbuffer import Layout, Scalar, Tables, Union, Vector
 
+BLOCKWISE = 2  # of QuantizationDetails; the schema of the package tflite is older
 _BYTE, _INT, _LONG = Scalar(1), Scalar(4), Scalar(8)
 _BYTES, _INTS, _LONGS = Vector(1), Vector(4), Vector(8)
 
@@ -79,7 +80,11 @@ _OPERATOR = Layout(
         12: Union(11, _OPTIONS_2),
     },
 )
-_QUANTIZATION = Layout("QuantizationParameters", {2: _INTS, 3: _LONGS, 4: _BYTE, 6: _INT})
+_BLOCKWISE = Layout("BlockwiseQuantization", {0: _INT, 1: _INT, 2: _INT})
+_QUANTIZATION = Layout(
+    "QuantizationParameters",
+    {2: _INTS, 3: _LONGS, 4: _BYTE, 5: Union(4, {BLOCKWISE: _BLOCKWISE}), 6: _INT},
+)
 _INDEX_VECTORS = {
     SparseIndexVector.Int32Vector: Layout("Int32Vector", {0: _INTS}),
     SparseIndexVector.Uint16Vector: Layout("Uint16Vector", {0: Vector(2)}),

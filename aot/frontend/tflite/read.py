@@ -9,11 +9,12 @@ import tflite
 
 from aot.errors import BrokenFileError, ModelError, UnsupportedError
 from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS, TfliteDraft
-from aot.frontend.tflite.flatbuffer import MAX_SHARING, check_flatbuffer
+from aot.frontend.tflite.flatbuffer import check_flatbuffer
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.frontend.tflite.layout import MODEL
 from aot.frontend.tflite.model_file import CORRUPTED, ModelFile, Subgraph
 from aot.frontend.tflite.subgraphs import SubgraphReader
+from aot.frontend.tflite.tensors import has_blocks
 from aot.ir.graph import Graph
 
 IDENTIFIER = b"TFL3"
@@ -54,6 +55,12 @@ def computes_unsigned(data: bytes, file_name: str) -> bool:
     return False
 
 
+def has_weights_in_blocks(data: bytes, file_name: str) -> bool:
+    """Returns whether a constant of the model has a scale for each block of some elements."""
+    parts = _checked(data, file_name).called_parts()
+    return any(has_blocks(part.table.Tensors(index)) for part in parts for index in part.used_tensors())
+
+
 def _checked(data: bytes, file_name: str) -> ModelFile:
     """Returns the file after checking all its offsets. Raises BrokenFileError."""
     if len(data) < 8 or data[4:8] != IDENTIFIER:
@@ -64,9 +71,6 @@ def _checked(data: bytes, file_name: str) -> ModelFile:
     file = ModelFile(tflite.Model.GetRootAs(data, 0), file_name, len(data))
     if file.model.SubgraphsLength() == 0:
         raise file.fail("the file holds no subgraph, so there is no model in it")
-    outside = sum(file.model.Buffers(index).Size() for index in range(file.model.BuffersLength()))
-    if outside > MAX_SHARING * len(data):
-        raise file.fail(f"its buffers have {outside:,} bytes after the flatbuffer, the file {len(data):,}")
     return file
 
 

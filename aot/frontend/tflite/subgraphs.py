@@ -14,7 +14,7 @@ from aot.frontend.tflite.importers import IMPORTERS
 from aot.frontend.tflite.importers.variables import require_tensors
 from aot.frontend.tflite.model_file import ModelFile, Subgraph, short_name
 from aot.frontend.tflite.restated import restate
-from aot.frontend.tflite.tensors import read_tensor, tensor_name
+from aot.frontend.tflite.tensors import DTYPES, read_tensor, tensor_name
 from aot.frontend.tflite.unsigned import is_unsigned, signed
 
 _WITHOUT_OUTPUT = ("ASSIGN_VARIABLE", "CALL_ONCE")
@@ -137,7 +137,7 @@ class SubgraphReader:
         name_hint = full if is_interface else short_name(full, index)
         if stored.Type() == tflite.TensorType.RESOURCE:
             return draft.value_names.unique(name_hint)
-        tensor = read_tensor(self._file.model, stored, index, self._file.name, becomes_constant)
+        tensor = read_tensor(self._file.model, part.table, index, self._file.name, becomes_constant)
         is_complex = stored.Type() == tflite.TensorType.COMPLEX64
         if is_complex and is_interface:
             raise self._file.fail(
@@ -159,7 +159,8 @@ class SubgraphReader:
         if tensor.data is not None:
             self._constants[part.number, index] = name
             sharing = _MOST_SPARSE if stored.Sparsity() is not None else 1
-            self._count_constant(tensor.data.nbytes // sharing)
+            stored_bytes = min(tensor.data.itemsize, DTYPES[stored.Type()].bytes)  # blocks become floats
+            self._count_constant(tensor.data.size * stored_bytes // sharing)
         return name
 
     def _count_constant(self, count: int) -> None:

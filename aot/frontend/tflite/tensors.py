@@ -9,9 +9,11 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 import tflite
+from flatbuffers import number_types
 
 from aot.errors import ModelError
 from aot.frontend.builder import MAX_TENSOR_BYTES
+from aot.frontend.tflite.layout import BLOCKWISE
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.wording import printable
 
@@ -47,13 +49,50 @@ class Tensor:
 
 
 def read_tensor(
-    model: tflite.Model, tensor: tflite.Tensor, index: int, file_name: str, becomes_constant: bool = False
+    model: tflite.Model, part: tflite.SubGraph, index: int, file_name: str, becomes_constant: bool = False
 ) -> Tensor:
-    """Returns the tensor; with `becomes_constant` an operator computes it when the file is read."""
+    """Returns the tensor; with `becomes_constant` an operator computes it when the file is read.
+
+    Integers with a scale for each block of some elements become the floats that they stand for.
+    """
+    tensor = part.Tensors(index)
     name = tensor_name(tensor, index)
     reader = _TensorReader(f'tensor {index} "{name}" ({file_name})')
     tensor_type = reader.type(tensor)
-    return Tensor(name, tensor_type, reader.data(model, tensor, tensor_type, becomes_constant))
+    data = reader.data(model, tensor, tensor_type, becomes_constant)
+    if data is None or not has_blocks(tensor):
+        return Tensor(name, tensor_type, data)
+    blocks = _blocks(tensor)
+    if not 0 <= blocks.scales < part.TensorsLength() or has_blocks(part.Tensors(blocks.scales)):
+        raise reader.fail(f"the scales of its blocks are in tensor {blocks.scales}, which has none")
+    scales = read_tensor(model, part, blocks.scales, file_name).data
+    return Tensor(name, TensorType(DType.F32, tensor_type.shape), reader.floats(data, blocks, scales))
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Blocks of elements along the last axis that have a scale each, in another tensor."""
+
+    scales: int  # index of the tensor
+    has_zero_points: bool
+    elements: int
+
+
+def has_blocks(tensor: tflite.Tensor) -> bool:
+    """Returns whether elements have a scale for each block of some along the last axis."""
+    quantization = tensor.Quantization()
+    return quantization is not None and quantization.DetailsType() == BLOCKWISE
+
+
+def _blocks(tensor: tflite.Tensor) -> _Blocks:
+    """Returns the blocks of a quantization, which the package of the schema does not know."""
+    table = tensor.Quantization().Details()
+
+    def number(field: int, absent: int) -> int:
+        at = table.Offset(4 + 2 * field)
+        return int(table.Get(number_types.Int32Flags, table.Pos + at)) if at else absent
+
+    return _Blocks(number(0, 0), number(1, -1) != -1, number(2, 0))
 
 
 def tensor_name(tensor: tflite.Tensor, index: int) -> str:
@@ -97,7 +136,7 @@ class _TensorReader:
     def _quant(self, tensor: tflite.Tensor, dtype: DType, shape: tuple[int, ...]) -> Quant | None:
         table = tensor.Quantization()
         if table is None or table.ScaleLength() == 0 or not dtype.is_integer:
-            return None
+            return None  # also for blocks, whose scales are elsewhere
         if table.DetailsType() != tflite.QuantizationDetails.NONE:
             raise self.fail("custom quantization details are not supported", "use per-axis quantization")
         scales = tuple(float(scale) for scale in table.ScaleAsNumpy())
@@ -170,6 +209,18 @@ class _TensorReader:
         if first + size > len(file):
             raise self.fail(f"its data ends at byte {first + size:,}, the file has {len(file):,}")
         return np.frombuffer(file, np.uint8, size, first)
+
+    def floats(self, data: Array, blocks: _Blocks, scales: Array | None) -> Array:
+        """Returns integers times the scales of their blocks."""
+        if blocks.has_zero_points:
+            raise self.fail("blocks with zero points are not supported", "quantize weights symmetrically")
+        size, last = blocks.elements, data.shape[-1] if data.ndim else 0
+        if size < 1 or last % size or scales is None or scales.size != data.size // size:
+            count = 0 if scales is None else scales.size
+            raise self.fail(f"{count} scales of blocks of {size} elements do not fit {list(data.shape)}")
+        numbers = data.reshape(-1, size).astype(np.float32)
+        numbers *= scales.astype(np.float32).reshape(-1, 1)
+        return numbers.reshape(data.shape)
 
     def _dense(
         self,
