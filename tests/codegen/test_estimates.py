@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from drawing import Draw
-from element_makers import plain_pair
 from one_op_models import MAKERS
 from tflite_builder import ModelBuilder
 from tiny_models import TINY
@@ -282,12 +281,11 @@ PAINTED = (
     ("DIV", Painted("mps2-an386", 175, (0, 3, 1), has_fpu=False)),
     ("SOFTMAX", Painted("mps2-an386", 207, (0, 38, 3), has_fpu=False)),
 )
-_MAKERS = {**MAKERS, "POW": plain_pair("POW", "PowOptions", "float32")}
 
 
 @pytest.mark.parametrize(("name", "painted"), PAINTED, ids=lambda each: getattr(each, "board", each))
 def test_stack_and_code_of_a_small_model_are_reported(name, painted):
-    data = _MAKERS[name](drawn(name, painted)) if painted.seed != () else TINY[name]()
+    data = MAKERS[name](drawn(name, painted)) if painted.seed != () else TINY[name]()
     graph = parse_model(data, f"{name}.tflite", "litert-ref")
     options = CompileOptions(optimize=painted.optimize, cores=painted.cores)
     told = compile_job(Job(ImportedModel(graph, name, "00" * 32, name.lower()), painted.target, options))

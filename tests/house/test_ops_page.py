@@ -120,7 +120,7 @@ def tflite_section() -> Iterator[str]:
     yield ""
     yield f"Of {right + refused} public cases of one operator, compiled to C and run here, {right} are right"
     yield f"in every bit of their integers, {refused} are refused with a reason, none is wrong. A dash"
-    yield "means that no case has the operator. An operator without an op leaves nothing to compute.\n"
+    yield "means that no case has the operator. An operator without an op leaves nothing to compute, or is in no test model.\n"
     yield from counted("tflite", counts, TFLITE, "cases")
     yield ON_COMPLEX.rstrip()
     yield ON_SMALL_WEIGHTS.rstrip()

@@ -56,6 +56,13 @@ def plain_pair(code: str, options: str, *dtypes: str, result: str = "") -> Maker
     return make
 
 
+def arctangent(draw: Draw) -> bytes:
+    """Of two operands of one shape: LiteRT repeats none of them."""
+    spec = FileTensor("x1", draw.shape(draw.upto(4)), "float32")
+    inputs = draw.given(spec), draw.given(like(spec, spec.shape, "x2"))
+    return draw.op("ATAN2", 1, inputs, [like(spec, spec.shape)])
+
+
 def unary(code: str, options: str, *dtypes: str, quantised: bool = True) -> Maker:
     def make(draw: Draw) -> bytes:
         dtype = draw.one_of(*dtypes)

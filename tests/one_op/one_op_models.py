@@ -6,6 +6,7 @@ import numpy as np
 from drawing import Draw, Maker
 from element_makers import (
     add_n,
+    arctangent,
     arithmetic,
     cast,
     combined,
@@ -182,14 +183,22 @@ MAKERS: Mapping[str, Maker] = {
     "SEGMENT_SUM": segment_sum,
     "SPARSE_TO_DENSE": sparse_to_dense,
     **UNSORTED,
+    "ATAN2": arctangent,
     "BITCAST": bitcast,
+    "BITWISE_XOR": plain_pair("BITWISE_XOR", "BitwiseXorOptions", "int32", "int8", "int16"),
     "COMPLEX_ABS": spectrum("COMPLEX_ABS"),
     "CONV_3D_TRANSPOSE": conv_3d_transpose,
     "DILATE": dilate,
     "EMBEDDING_LOOKUP_SPARSE": embedding_sparse,
     "IMAG": spectrum("IMAG"),
     "REAL": spectrum("REAL"),
+    "POW": plain_pair("POW", "PowOptions", FLOATS),
+    "REDUCE_ANY": reduction("REDUCE_ANY", "bool"),
+    "REDUCE_PROD": reduction("REDUCE_PROD", FLOATS, "int32"),
     "REDUCE_WINDOW": reduce_window,
+    "RELU_0_TO_1": unary("RELU_0_TO_1", "", "int8", FLOATS),
+    "RIGHT_SHIFT": plain_pair("RIGHT_SHIFT", "RightShiftOptions", "int32", "int8", "int16"),
+    "SIGN": unary("SIGN", "SignOptions", FLOATS),
 }
 
 

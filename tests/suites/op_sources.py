@@ -14,6 +14,7 @@ from frame_models import frame_models
 from further_layers import further_models
 from node_cases import imported, node_cases
 from one_op_models import models
+from recurrent_layers import recurrent_models
 from suite_cases import suite_cases
 
 from aot.errors import DeployError
@@ -30,7 +31,7 @@ def tflite_sources(shared: Path) -> Sources:
     """Cases are those of the suites; whole models, and drawn ones of one operator, tell of operators, too."""
     drawn = (parse_model(data, f"{name}.tflite", "tflm") for name, data in models(2))
     others = _readable(sorted(shared.glob("models/**/*.tflite")))
-    whole = chain(drawn, frame_models(), further_models(), others)
+    whole = chain(drawn, frame_models(), further_models(), recurrent_models(), others)
     return _sources(_readable(case.path for case in suite_cases(shared)), whole)
 
 
