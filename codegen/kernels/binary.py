@@ -58,7 +58,9 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat, arithmeti
     table = site_table(site)
     if table is not None and len(inputs) == 1 and element_requests(site) == (None,):
         return lookup_kernel(site, table, inputs[0], output)
-    as_prepared = arithmetic.prepared is not None and is_int8(site)
+    op = site.node.op
+    rounds_once = isinstance(op, Mul) and op.is_rounded_once  # with zero points in its function
+    as_prepared = arithmetic.prepared is not None and is_int8(site) and not rounds_once
 
     def result(values: Sequence[Load]) -> Expr:
         return _result_of(site, arithmetic, values, as_prepared)

@@ -63,6 +63,13 @@ CASES = (
     case("saturating", Mul(), int8(1, 3, 3, 2), int8(1, 3, 3, 2, scale=3.0), int8(scale=0.05)),
     case("relu", Mul(Activation.RELU), int8(2, 5), int8(2, 5), int8(scale=0.2, zero_point=-100)),
     case("rounded_once", Mul(is_rounded_once=True), int8(2, 9), int8(2, 9, zero_point=5), int8(scale=0.09)),
+    op_case(
+        "rounded_once_constant",
+        Mul(is_rounded_once=True),
+        [int8(1, 3, 4, 5, zero_point=7)],
+        int8(scale=0.09),
+        [constant(int8(1, 1, 1, 5, zero_point=-5))],
+    ),
     case("int16_rounded_once", Mul(is_rounded_once=True), int16(2, 9), int16(2, 9), int16(scale=0.0007)),
     case("tiny_result", Mul(), int8(1, 9), int8(1, 9), int8(scale=0.0005, zero_point=9)),
     case("relu", Sub(Activation.RELU), int8(1, 3, 3, 5), int8(1, 3, 3, 5), int8(scale=0.1, zero_point=-30)),
