@@ -1,7 +1,7 @@
 """Turns pairs of an input and an output into states, which persist between runs.
 
 Exporters know no states: a hidden vector or a cache is an input, and its next value an output. As a state it
-begins at zero, stays in the arena, and the caller copies nothing.
+begins at zero or at its initial value, stays in the arena, and the caller copies nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from aot.errors import ModelError, did_you_mean
 from aot.ir.graph import Graph, State
 from aot.ir.text import type_text
-from aot.ir.types import TensorType
+from aot.ir.types import Array, TensorType
 
 # What exporters call the two: a part of the input's name, and the output's in its place.
 _USUAL = (
@@ -29,14 +29,16 @@ _USUAL = (
 )
 _USUAL_ENDS = ("n", "_n", "N", "_out", "_next", "_new")
 _USUAL_BEGINS = ("new_", "next_", "updated_", "out_")
+_AT_ZERO: Mapping[str, Array] = {}
 AUTO, NONE = STATE_WORDS = ("auto", "none")  # all pairs with usual names; none of them
 
 
-def with_states(graph: Graph, pairs: Mapping[str, str]) -> Graph:
-    """Returns the graph with a state, at first zero, for each pair of an input and the output it becomes.
+def with_states(graph: Graph, pairs: Mapping[str, str], initial: Mapping[str, Array] = _AT_ZERO) -> Graph:
+    """Returns the graph with a state for each pair of an input and the output it becomes.
 
-    The name "auto" stands for all pairs with usual names. Raises ModelError if there are none, if a name is
-    unknown or used twice, if the types of a pair differ, or if no input or output is left.
+    States begin at zero if they have no initial value. The name "auto" stands for all pairs with usual names.
+    Raises ModelError if there are none, if a name is unknown or used twice, if the types of a pair or of an
+    initial value differ, or if no input or output is left.
     """
     pairs = _resolved(graph, pairs)
     if not pairs:
@@ -58,7 +60,10 @@ def with_states(graph: Graph, pairs: Mapping[str, str]) -> Graph:
     if not inputs or not outputs:
         what = "output" if inputs else "input"
         raise ModelError(f"no {what} is left if all are states", hint=f"leave an {what} out of --state")
-    states = tuple(State(name, becomes, _zero(graph.types[name])) for name, becomes in pairs.items())
+    states = tuple(
+        State(name, becomes, _first_value(name, graph.types[name], initial))
+        for name, becomes in pairs.items()
+    )
     return replace(graph, inputs=inputs, outputs=outputs, states=(*graph.states, *states))
 
 
@@ -68,7 +73,7 @@ def _resolved(graph: Graph, pairs: Mapping[str, str]) -> Mapping[str, str]:
     if AUTO not in pairs or AUTO in named:
         return named
     found = dict(usual_pairs(graph))
-    if not found:
+    if not found and not graph.states:
         raise ModelError("no input and output have names that states usually have", hint=_possible(graph))
     return {**{n: b for n, b in found.items() if b not in named.values()}, **named}
 
@@ -116,6 +121,19 @@ def _possible(graph: Graph) -> str:
     return "\n".join(lists)
 
 
-def _zero(tensor: TensorType) -> np.ndarray:
+def _first_value(name: str, tensor: TensorType, initial: Mapping[str, Array]) -> Array:
+    """Returns the state's value in the first run: the given one, or zero."""
+    if name not in initial:
+        return _zero(tensor)
+    array = initial[name]
+    if array.shape != tensor.shape or array.dtype != tensor.dtype.numpy:
+        raise ModelError(
+            f'the state "{name}" is {type_text(tensor)}, its initial value {array.dtype}{list(array.shape)}',
+            hint="give both the same type and shape",
+        )
+    return array
+
+
+def _zero(tensor: TensorType) -> Array:
     zero_point = 0 if tensor.quant is None else tensor.quant.zero_point
     return np.full(tensor.shape, zero_point, tensor.dtype.numpy)

@@ -13,6 +13,7 @@ import numpy as np
 
 from aot.errors import InputError, ModelError
 from aot.interpret import run_graph
+from aot.ir.graph import Graph
 from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array
 from aot.wording import counted
@@ -147,10 +148,11 @@ def compile_module(
         specs = graph_specs(as_float.graph, as_float.graph.inputs)
         samples = make_calibration(_arrays(opened, words), specs, "calibration")
         judgement = judge(opened, framework.name, as_float.graph, samples.samples)
-        outputs = [opened.outputs(sample) for sample in samples.samples]
+        outputs = opened.outputs_in_sequence(samples.samples)
         _require_classes(samples, outputs)
         is_done = words.calibration is None or is_quantized(as_float.graph)
         _require_float(opened, is_done, words)
+        _require_no_states(opened, is_done, as_float.graph)
         made = None if is_done else _quantized(opened, path, samples, words)
         place = (path, board, options)
         narrow = None
@@ -196,6 +198,17 @@ def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleOptions) 
             "the model is already quantized, so its widths are fixed",
             opened.name,
             "omit signal_to_noise and activation_type, or give the float model",
+        )
+
+
+def _require_no_states(opened: FrameworkModel, is_done: bool, graph: Graph) -> None:
+    """Raises InputError for calibration samples if the model keeps states between them."""
+    if not is_done and graph.states:
+        names = ", ".join(state.name for state in graph.states)
+        raise InputError(
+            f"a model with states ({names}) is not quantized: calibration does not measure their ranges",
+            opened.name,
+            "omit calibration: the model stays float32; or give a module that PyTorch quantized",
         )
 
 

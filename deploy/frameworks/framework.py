@@ -71,6 +71,10 @@ class FrameworkModel(ABC):
     def outputs(self, sample: Sample) -> list[Array]:
         """Returns the outputs computed by the framework."""
 
+    def outputs_in_sequence(self, samples: Sequence[Sample]) -> list[list[Array]]:
+        """Returns the outputs of consecutive runs. States of the model begin and end as they are."""
+        return [self.outputs(sample) for sample in samples]
+
     def in_integers(self, samples: Sequence[Sample]) -> bytes | None:
         """Returns the file quantized by the framework's converter, or None to use ONNX Runtime."""
         return None

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.errors import ToolError
-from aot.interpret import run_graph
+from aot.interpret import run_graph, run_series
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from deploy.frameworks.framework import FrameworkModel, Sample
 
+_STEPS = 21  # minimum number of consecutive runs of a model with states
 _SAMPLES = 4  # maximum number of the user's samples; generated inputs are compared in addition
 _FLOAT_LIMIT = 1e-3  # relative to the largest value of an output
 _QUANTIZED_LIMIT = 5e-2  # larger, because values between two steps may be rounded either way
@@ -32,10 +33,14 @@ def judge(opened: FrameworkModel, framework: str, graph: Graph, samples: Sequenc
     """Compares outputs on samples and generated inputs. Raises ToolError if they differ too much."""
     tried = [(f"sample {number}", sample) for number, sample in enumerate(samples[:_SAMPLES])]
     tried += [(name, sample) for name, sample in invented(samples[0]) if _is_usable(opened, sample)]
-    expected = _asked_twice(opened, framework, tried)
+    if graph.states:
+        tried = [(f"step {step}", tried[step % len(tried)][1]) for step in range(max(_STEPS, len(tried)))]
+    expected = _asked_twice(opened, framework, tried, has_states=bool(graph.states))
     limit, largest = _QUANTIZED_LIMIT if is_quantized(graph) else _FLOAT_LIMIT, 0.0
-    for (name, sample), theirs in zip(tried, expected, strict=True):
-        for ours, output in zip(run_graph(graph, sample).values(), theirs, strict=False):
+    inputs = [sample for _, sample in tried]
+    found = run_series(graph, inputs) if graph.states else (run_graph(graph, each) for each in inputs)
+    for (name, _), mine, theirs in zip(tried, found, expected, strict=True):
+        for ours, output in zip(mine.values(), theirs, strict=False):
             if ours.size != output.size:
                 continue  # for two classes, scikit-learn returns one score, its file two
             distance, allowed = _distance(ours, output), limit * _largest(output) + _NOTHING
@@ -86,19 +91,25 @@ def _least(array: Array) -> Array:
 def _is_usable(opened: FrameworkModel, sample: Sample) -> bool:
     """Returns whether the framework accepts a generated input; a fitted scaler may not."""
     try:
-        outputs = opened.outputs(sample)
+        (outputs,) = opened.outputs_in_sequence([sample])
     except Exception:  # any exception: the input is not the user's
         return False
     return all(np.isfinite(each).all() for each in outputs if each.dtype.kind == "f")
 
 
 def _asked_twice(
-    opened: FrameworkModel, framework: str, tried: Sequence[tuple[str, Sample]]
+    opened: FrameworkModel, framework: str, tried: Sequence[tuple[str, Sample]], has_states: bool
 ) -> list[list[Array]]:
-    """Returns the framework's outputs. Raises ToolError if they change when run in reverse order."""
-    before = opened.kept_values()
-    first = [opened.outputs(sample) for _, sample in tried]
-    again = [opened.outputs(sample) for _, sample in reversed(tried)][::-1]
+    """Returns the framework's outputs. Raises ToolError if they change when run again.
+
+    Without states, the order is reversed, which reveals values that are kept.
+    """
+    before, samples = opened.kept_values(), [sample for _, sample in tried]
+    if has_states:
+        first, again = (opened.outputs_in_sequence(samples) for _ in range(2))
+    else:
+        first = [opened.outputs(sample) for sample in samples]
+        again = [opened.outputs(sample) for sample in reversed(samples)][::-1]
     if all(_is_same(*pair) for pair in zip(first, again, strict=True)):
         return first
     changed = [name for name, value in opened.kept_values().items() if not _equal(value, before.get(name))]

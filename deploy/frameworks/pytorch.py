@@ -17,8 +17,8 @@ from aot.frontend.onnx.read import node_metadata
 from aot.ir.types import Array
 from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array, silent
 from deploy.frameworks.torch_export import (
+    INSIDE,
     DependsOnDataError,
-    KeepsStateError,
     TorchModel,
     as_onnx,
     program_of,
@@ -29,8 +29,8 @@ _OPERATOR = re.compile(r"aten\.\w+")
 _USERS_LINE = re.compile(r'File "([^"]+\.py)", line (\d+)')
 _TRACE, _SCOPES = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.name_scopes"
 _STATE_HINT = (
-    "take the state as an input and return the new one: def forward(self, x, state): ... return y, state;\n"
-    "the program passes it back with the next input"
+    'keep tensors in buffers: self.register_buffer("state", torch.zeros(1, 4)), which forward changes;\n'
+    "or take the state as an input and return the new one: def forward(self, x, state): ... return y, state"
 )
 _DATA_HINT = (
     "compute both ways and choose: torch.where(condition, one, other);\n"
@@ -100,12 +100,6 @@ class _TorchModel(FrameworkModel):
                 self._where(self._place(error.__cause__ or error)),
                 _DATA_HINT,
             ) from error
-        except KeepsStateError as error:
-            raise ModelError(
-                f"the model keeps buffer {error.buffer} from one call to the next",
-                self._where(self._describe(error.buffer.rpartition(".")[0], error.trace)),
-                _STATE_HINT,
-            ) from error
         except Exception as error:  # any exception is about this model
             said = _reason(error)
             place = self._place(error) or self._place_of_operator(said)
@@ -120,14 +114,19 @@ class _TorchModel(FrameworkModel):
         with _in_eval(self._module), torch.no_grad():
             outputs = self._module(*(torch.from_numpy(np.array(array)) for array in sample.values()))
         leaves = torch.utils._pytree.tree_leaves(outputs)
-        return [as_array(each.detach().numpy()) for each in leaves if isinstance(each, torch.Tensor)]
+        return [as_array(each.detach().clone().numpy()) for each in leaves if isinstance(each, torch.Tensor)]
+
+    def outputs_in_sequence(self, samples: Sequence[Sample]) -> list[list[Array]]:
+        with self._known.torch.no_grad(), _restored(self._module):
+            return super().outputs_in_sequence(samples)
 
     def place_of(self, told: str) -> str:
         """Returns the location of the node named in an error about the exported file."""
         for name, facts in node_metadata(self._file).items():
             if f'"{name}"' in told:
                 scopes = re.findall(r"'([^']*)'", facts.get(_SCOPES, ""))[:-1]
-                return self._describe(scopes[-1] if scopes else "", facts.get(_TRACE, ""))
+                scope = scopes[-1].removeprefix(INSIDE).lstrip(".") if scopes else ""
+                return self._describe(scope, facts.get(_TRACE, ""))
         return ""
 
     def kept_values(self) -> Mapping[str, object]:
@@ -231,6 +230,23 @@ def _in_eval(module: Any) -> Iterator[None]:
     finally:
         for part, was_training in modes:
             part.training = was_training
+
+
+@contextmanager
+def _restored(module: Any) -> Iterator[None]:
+    """Gives buffers their present values again after the block."""
+    kept = [
+        (part, name, tensor, tensor.clone())
+        for part in module.modules()
+        for name, tensor in part._buffers.items()
+        if tensor is not None
+    ]
+    try:
+        yield
+    finally:
+        for part, name, tensor, value in kept:
+            tensor.copy_(value)
+            part._buffers[name] = tensor
 
 
 PYTORCH = Framework(

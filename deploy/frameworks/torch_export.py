@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 from aot.distribution import pip_install
 from aot.errors import MissingToolError
+from aot.frontend.onnx.declared_states import with_declared_states
 
 # Exceptions of torch.export and warnings of tracing when Python code needs a tensor's value.
 _NEEDS_A_VALUE = frozenset(
@@ -22,17 +24,11 @@ _NEEDS_A_VALUE = frozenset(
     )
 )
 
+INSIDE = "solder_stateful"  # the name of a module with states inside the module that is exported
+
 
 class DependsOnDataError(Exception):
     """Raised if control flow depends on the input's values. Its cause contains the user's line."""
-
-
-class KeepsStateError(Exception):
-    """Raised if the program writes a buffer that its outputs depend on."""
-
-    def __init__(self, buffer: str, trace: str) -> None:
-        super().__init__(buffer)
-        self.buffer, self.trace = buffer, trace
 
 
 @dataclass(frozen=True)
@@ -54,9 +50,9 @@ class TorchModel:
 
 
 def as_onnx(model: TorchModel) -> bytes:
-    """Returns an ONNX file.
+    """Returns an ONNX file, in which buffers that the model writes are declared as states.
 
-    Raises DependsOnDataError, KeepsStateError, MissingToolError, or PyTorch's error.
+    Raises DependsOnDataError, MissingToolError, or PyTorch's error.
     """
     if model.is_script:
         return _traced(model)
@@ -66,14 +62,17 @@ def as_onnx(model: TorchModel) -> bytes:
             type(model.model).__name__,
             pip_install("torch"),
         )
+    written: Sequence[str] = ()
     try:
-        program = program_of(model)
-        _require_no_state(program)
-        return _converted(model, program)
-    except (DependsOnDataError, KeepsStateError):
+        with _assigned_buffers(model) as assigned:
+            program = program_of(model)
+        written = _written_buffers(program, assigned)
+        states = written and _states(model, program, written)
+        return _with_states(model, program, states) if states else _converted(model, program)
+    except DependsOnDataError:
         raise
     except Exception:
-        if model.is_program:
+        if model.is_program or written:  # a trace would take the state as a constant
             raise
         try:
             return _traced(model)
@@ -105,15 +104,48 @@ def program_of(model: TorchModel) -> Any:
         raise
 
 
-def _require_no_state(program: Any) -> None:
-    """Raises KeepsStateError if a buffer is written and an output depends on its old value."""
-    plain = program.run_decompositions({})  # writes become additional outputs
-    signature, nodes = plain.graph_signature, {node.name: node for node in plain.graph.nodes}
-    placeholders = {buffer: name for name, buffer in signature.inputs_to_buffers.items()}
-    used = _ancestors([nodes[name] for name in signature.user_outputs if name in nodes])
-    for name, buffer in signature.buffers_to_mutate.items():
-        if placeholders[buffer] in used:
-            raise KeepsStateError(buffer, str(nodes[name].meta.get("stack_trace") or ""))
+@contextmanager
+def _assigned_buffers(model: TorchModel) -> Iterator[set[str]]:
+    """Yields a set, to which buffers are added that forward replaces by other tensors inside the block.
+
+    torch.export's own list lacks these if they belong to a part of the module.
+    """
+    parts = {id(part): name for name, part in model.model.named_modules()} if not model.is_program else {}
+    found: set[str] = set()
+
+    def note(part: Any, name: str, _value: Any) -> None:
+        if id(part) in parts:
+            found.add(f"{parts[id(part)]}.{name}".lstrip("."))
+
+    hook = model.torch.nn.modules.module.register_module_buffer_registration_hook(note)
+    try:
+        yield found
+    finally:
+        hook.remove()
+
+
+def _written_buffers(program: Any, assigned: set[str]) -> list[str]:
+    """Returns the buffers that the program changes in place, and those that forward replaces."""
+    signature = program.run_decompositions({}).graph_signature  # writes become additional outputs
+    written = assigned.union(signature.buffers_to_mutate.values())
+    return [name for name in signature.inputs_to_buffers.values() if name in written]
+
+
+def _states(model: TorchModel, program: Any, written: Sequence[str]) -> list[str]:
+    """Returns those of the written buffers whose old values affect later outputs."""
+    plain = program_of(_stateless(model, program, written)).run_decompositions({})
+    nodes = {node.name: node for node in plain.graph.nodes}
+    signature, count = plain.graph_signature, len(written)
+    outputs, old = signature.user_outputs, dict(zip(written, signature.user_inputs[-count:], strict=True))
+    new = dict(zip(written, outputs[-count:], strict=True))
+    states: set[str] = set()
+    while True:  # the new value of a state may depend on more buffers
+        needed = [*outputs[:-count], *(new[name] for name in states)]
+        used = _ancestors([nodes[name] for name in needed if name in nodes])
+        more = {name for name in written if old[name] in used}
+        if more <= states:
+            return [name for name in written if name in states]
+        states |= more
 
 
 def _ancestors(nodes: Sequence[Any]) -> set[str]:
@@ -126,6 +158,40 @@ def _ancestors(nodes: Sequence[Any]) -> set[str]:
             found[node.name] = node
             left += node.all_input_nodes
     return set(found)
+
+
+def _with_states(model: TorchModel, program: Any, states: Sequence[str]) -> bytes:
+    """Exports the model with these buffers declared as states."""
+    stateless, count = _stateless(model, program, states), len(states)
+    data = _converted(stateless, program_of(stateless))
+    names, values = stateless.names[-count:], stateless.examples[-count:]
+    return with_declared_states(data, {n: value.numpy() for n, value in zip(names, values, strict=True)})
+
+
+def _stateless(model: TorchModel, program: Any, buffers: Sequence[str]) -> TorchModel:
+    """Returns a model with the buffers' values as more inputs and their next values as more outputs."""
+    module = program.module() if model.is_program else model.model
+    held = dict(module.named_buffers())
+
+    class Stateless(model.torch.nn.Module):  # type: ignore[misc,name-defined]  # PyTorch may not be installed
+        def __init__(self) -> None:
+            super().__init__()
+            self.add_module(INSIDE, module)
+
+        def forward(self, *given: Any) -> Any:
+            count = len(given) - len(buffers)
+            kept = {name: value.clone() for name, value in zip(buffers, given[count:], strict=True)}
+            outputs = model.torch.func.functional_call(getattr(self, INSIDE), kept, given[:count])
+            return outputs, [kept[name].clone() for name in buffers]  # an output may be a state, too
+
+    values = [held[name].detach().clone() for name in buffers]
+    names = [_free(name, model.names) for name in buffers]
+    return TorchModel(model.torch, Stateless(), (*model.examples, *values), [*model.names, *names])
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """Returns the buffer's name, or a similar one that no input has."""
+    return name if name not in taken else _free(f"{name}_state", taken)
 
 
 def _converted(model: TorchModel, program: Any) -> bytes:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -11,6 +12,7 @@ from onnx.reference import ReferenceEvaluator
 import deploy
 from aot.errors import ModelError
 from aot.frontend.load import parse_model
+from aot.frontend.onnx.declared_states import with_declared_states
 from aot.frontend.paired_states import open_question, usual_pairs, with_states
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, TensorType
@@ -59,9 +61,12 @@ def samples() -> Any:
     return np.random.default_rng(8).standard_normal((RUNS, 1, WIDTH)).astype(np.float32) + 2
 
 
-def wanted() -> Any:
+FIRST = {"h": np.full((1, WIDTH), 0.5, np.float32), "past_0": np.zeros((1, WIDTH, 5), np.float32)}
+
+
+def wanted(h: float = 0) -> Any:
     model = ReferenceEvaluator(helper.ModelProto.FromString(network()))
-    kept = {"h": np.zeros((1, WIDTH), np.float32), "past_0": np.zeros((1, WIDTH, 5), np.float32)}
+    kept = {"h": np.full((1, WIDTH), h, np.float32), "past_0": FIRST["past_0"]}
     found = []
     for x in samples():
         y, kept["h"], kept["past_0"] = model.run(None, {"x": x, **kept})
@@ -94,6 +99,35 @@ def test_a_model_with_states_is_verified_over_a_sequence(tmp_path):
     file.write_bytes(network())
     assert "32 samples" in str(deploy.verify(file, "host", oracle="none", state="auto"))
     assert "3 samples" in str(deploy.verify(file, "host", oracle="none"))
+
+
+@pytest.mark.cc
+def test_a_file_declares_its_states_and_their_first_values(tmp_path):
+    file = tmp_path / "cell.onnx"
+    file.write_bytes(with_declared_states(network(), FIRST))
+    onnx.checker.check_model(onnx.load(file))
+    host = deploy.in_process(file)
+    for _ in range(2):
+        host.reset()
+        made: Any = np.stack([host.run({"x": x})["y"] for x in samples()])
+        np.testing.assert_allclose(made, wanted(h=0.5), rtol=2e-5, atol=2e-5)
+    graph = parse_model(file.read_bytes(), file.name)
+    assert {state.name: state.next for state in graph.states} == STATES
+    assert with_states(graph, {"auto": ""}) is graph
+    assert open_question(graph, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "what"),
+    [
+        ({"hh": FIRST["h"], "past_0": FIRST["past_0"]}, 'no input "hh"'),
+        ({"h": FIRST["past_0"] + 1, "past_0": FIRST["past_0"]}, r"float32\[1, 6, 5\]"),
+        ({"h": FIRST["h"].astype(np.int8) + 1, "past_0": FIRST["past_0"]}, r"value int8\[1, 6\]"),
+    ],
+)
+def test_states_that_a_file_declares_wrongly_are_refused(first, what):
+    with pytest.raises(ModelError, match=what):
+        parse_model(with_declared_states(network(), first), "cell.onnx")
 
 
 def test_pairs_with_usual_names_are_suggested_and_not_taken():

@@ -13,6 +13,7 @@ from onnx import GraphProto, ModelProto, NodeProto
 from aot.errors import BrokenFileError, ModelError
 from aot.frontend.onnx.bfloat16_steps import is_bfloat16, rounded, softmax_by_steps
 from aot.frontend.onnx.counted_rows import follow
+from aot.frontend.onnx.declared_states import declared_states
 from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
 from aot.frontend.onnx.errors import AlreadyReportedError, NoImporterError, Refused
@@ -25,6 +26,7 @@ from aot.frontend.onnx.merged_trees import with_merged_trees
 from aot.frontend.onnx.operation import OnnxOperator
 from aot.frontend.onnx.supported import STANDARD, label_of, name_of, nodes_of, unsupported_within, versions_of
 from aot.frontend.onnx.tensor_inputs import with_tensor_inputs
+from aot.frontend.paired_states import with_states
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 
@@ -146,7 +148,7 @@ def read_onnx(
     # If a name is not text, the library returns its bytes.
     if not all(isinstance(name, str) for name in (*graph.types, *(node.name for node in graph.nodes))):
         raise BrokenFileError("a name in the file is not UTF-8 text", file_name, _AGAIN)
-    return graph
+    return with_states(graph, *declared_states(model, file_name))
 
 
 def _refuse_invalid(model: ModelProto, file_name: str) -> None:
