@@ -151,13 +151,16 @@ LEAST_SPREAD = 16  # elements of a row; scattering fewer is not worth a step
 class RowSpread:
     """Step y scatters elements of input row first + y * stride to the result.
 
-    The loops iterate over these elements: their positions in the row, and in the result from `apart` * y on.
+    The loops iterate over these elements: their positions in the row, and in the result from
+    `y // group * apart + y % group * within` on.
     """
 
     steps: int
-    stride: int
+    stride: int  # in rows of the input
     first: int
     apart: int  # elements of the result
+    group: int  # steps
+    within: int  # elements of the result
     sizes: tuple[int, ...]
     sources: tuple[int, ...]  # strides in the row
     targets: tuple[int, ...]  # strides in the result
@@ -165,7 +168,10 @@ class RowSpread:
 
 
 def row_spread(loops: Loops, row_elements: int) -> RowSpread | None:
-    """Describes how input rows are scattered over the result; None unless exactly one loop crosses rows."""
+    """Describes how input rows are scattered over the result.
+
+    Returns None unless one loop crosses rows, or two that take the rows in groups of equal size.
+    """
     inner, outer = list[_Loop](), list[_Loop]()
     for each in _loops(loops):
         by_rows, within = each.split(row_elements)
@@ -173,16 +179,21 @@ def row_spread(loops: Loops, row_elements: int) -> RowSpread | None:
         inner += [within] if within is not None else []
     low, high = Loops(tuple(i.size for i in inner), tuple(i.source for i in inner), loops.offset).reach
     first = low // row_elements
-    if len(outer) != 1 or not inner or high // row_elements != first or row_elements < LEAST_SPREAD:
+    if not inner or high // row_elements != first or row_elements < LEAST_SPREAD:
         return None
-    (rows,) = outer
-    if rows.source < 0:
+    if len(outer) not in (1, 2) or min(each.source for each in outer) < 0:
+        return None
+    outer.sort(key=lambda each: each.source)
+    row, group = (_Loop(1, outer[0].source, 0), outer[0]) if len(outer) == 1 else outer
+    if group.source != row.source * row.size:
         return None
     return RowSpread(
-        rows.size,
-        rows.source // row_elements,
+        row.size * group.size,
+        row.source // row_elements,
         first,
-        rows.target,
+        group.target,
+        row.size,
+        row.target,
         tuple(each.size for each in inner),
         tuple(each.source for each in inner),
         tuple(each.target for each in inner),

@@ -6,6 +6,7 @@ steps run one by one, so the checker may check the groups.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -25,17 +26,45 @@ class Grouped:
 
 
 def group_steps(request: PlanRequest, most: int = MOST_STEPS, groups: int = MOST_GROUPS) -> Grouped:
-    """Groups more than `most` steps into the smallest groups that give at most `groups`."""
+    """Groups more than `most` steps into the smallest groups that give at most `groups`.
+
+    Groups of all stages use about the same number of bytes: a ring holds the rows of a group, so stages that
+    read or write large rows need groups of few steps.
+    """
     counts = [len(stage.steps) for stage in request.stages]
-    size = 1
-    if sum(counts) > most:
-        while sum(-(-count // size) for count in counts) > max(groups, len(counts)):
-            size += 1
-    if size == 1:
+    if sum(counts) <= most:
         return Grouped(request, tuple((1,) * count for count in counts))
-    groups_of = [_in_groups(_SharedSteps(stage.steps), size) for stage in request.stages]
+    sizes = _group_sizes(counts, _bytes_per_step(request), max(groups, len(counts)))
+    groups_of = [
+        _in_groups(_SharedSteps(stage.steps), size) for stage, size in zip(request.stages, sizes, strict=True)
+    ]
     stages = (replace(stage, steps=of.steps) for stage, of in zip(request.stages, groups_of, strict=True))
     return Grouped(replace(request, stages=tuple(stages)), tuple(of.sizes for of in groups_of))
+
+
+def _bytes_per_step(request: PlanRequest) -> list[int]:
+    """Returns about how many bytes of one tensor a step of each stage reads or writes, at least one."""
+    row_bytes = {tensor.name: tensor.row_bytes for tensor in request.tensors}
+    found = []
+    for stage in request.stages:
+        reads = zip(stage.reads, zip(*(step.reads for step in stage.steps), strict=True), strict=True)
+        writes = zip(stage.writes, zip(*(step.writes for step in stage.steps), strict=True), strict=True)
+        used = (len(_hull(rows)) * row_bytes[name] for name, rows in (*reads, *writes))
+        found.append(max(max(used, default=0) // max(len(stage.steps), 1), 1))
+    return found
+
+
+def _group_sizes(counts: Sequence[int], step_bytes: Sequence[int], most: int) -> list[int]:
+    """Returns the steps of a group of each stage, for the fewest bytes that give at most `most` groups."""
+
+    def sizes(group_bytes: int) -> list[int]:
+        return [max(group_bytes // each, 1) for each in step_bytes]
+
+    def is_few(group_bytes: int) -> bool:
+        return sum(-(-n // size) for n, size in zip(counts, sizes(group_bytes), strict=True)) <= most
+
+    largest = max((n * each for n, each in zip(counts, step_bytes, strict=True)), default=1)
+    return sizes(bisect_left(range(largest), True, key=is_few))
 
 
 def one_by_one(plan: Plan, grouped: Grouped) -> Plan:
@@ -74,16 +103,17 @@ class _StageGroups:
 
 @lru_cache(_STAGES_KEPT)
 def _in_groups(shared: _SharedSteps, size: int) -> _StageGroups:
-    """Groups a stage's steps; a stage whose rows are not consecutive stays unchanged."""
+    """Groups a stage's steps; a stage whose rows are neither consecutive nor the same stays unchanged."""
     count, each = len(shared.steps), size if _writes_on(shared.steps) else 1
     sizes = tuple(min(each, count - first) for first in range(0, count, each))
     return _StageGroups(sizes, tuple(_groups(shared.steps, sizes)))
 
 
 def _writes_on(steps: Sequence[Step]) -> bool:
+    """Returns whether steps that write continue with the next rows, or all write the same."""
     for written in zip(*(step.writes for step in steps), strict=True):
         there = [rows for rows in written if len(rows)]
-        if any(one.stop != other.first for one, other in pairwise(there)):
+        if len(set(there)) > 1 and any(one.stop != other.first for one, other in pairwise(there)):
             return False
     return True
 

@@ -38,7 +38,7 @@ PLACED_ROWS = 1_000_000  # most rows in all placed orders together
 PLACED_PAIRS = 4_000_000  # most pairs of tensors in them
 REFINED_ORDERS = 2  # orders placed with CAREFUL effort, besides the one with the lowest floor
 QUICK = (100_000, 150)  # (pairs of blocks examined, trials): limits of one search for a placement
-CAREFUL = (6_000_000, 1500)
+CAREFUL = (12_000_000, 1500)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from codegen.c.tree import (
 )
 from codegen.c.tree_walk import uses, walk
 from codegen.formats import geometry, storage_dtype
-from codegen.kernels.kernel import Kernel
+from codegen.kernels.kernel import Kernel, SpreadResult
 from codegen.loops.ir import Buffer, Role
 from codegen.lower.outside_rows import windows
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Result
@@ -352,7 +352,7 @@ class RunMaker:
     def _written_rows(self, stage: LoweredStage) -> tuple[Expr, ...]:
         out, together, spread = stage.result, stage.kernel.rows_per_step, stage.kernel.spread
         if spread is not None:
-            return (Infix("+", self.rows.written(out, None, 0), times(ROW, spread.stride)),)
+            return (Infix("+", self.rows.written(out, None, 0), _first_element(spread)),)
         first = _first_row(together)
         return tuple(self.rows.written(out, first, out.format.top + row) for row in range(together))
 
@@ -396,6 +396,14 @@ def _offsets(lowered: Lowered, names: Mapping[str, str], labels: Sequence[str]) 
 def _first_row(together: int) -> Expr:
     """Returns the first row of the result that a step writes."""
     return ROW if together == 1 else times(ROW, together)
+
+
+def _first_element(spread: SpreadResult) -> Expr:
+    """Returns the element of the result at which the part of a step begins."""
+    if spread.group == 1:
+        return times(ROW, spread.stride)
+    group, step = (Infix(operator, ROW, unsigned(spread.group)) for operator in "/%")
+    return Infix("+", times(group, spread.stride), times(step, spread.within))
 
 
 def _written(together: int) -> tuple[Expr, ...]:

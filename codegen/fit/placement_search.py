@@ -18,7 +18,6 @@ from aot.passes.goals import CostModel, PlacementGoal
 from aot.passes.pipeline import PassRun, run_passes
 from aot.passes.table import placement_passes
 from aot.passes.values import behind_views
-from aot.plan.groups import MOST_STEPS
 from codegen.accelerators.table import strategies_with
 from codegen.c.arenas import ANY_REGION, chosen_pools, pools_for
 from codegen.fit.variant import CompiledPlan, PlannedVariant, Variant, pools_demanded
@@ -57,13 +56,7 @@ def shows_views(graph: Graph) -> bool:
 
 
 def may_be_smaller(spread: frozenset[str], planned: PlannedVariant) -> bool:
-    """Returns whether spreading these layers could shrink the plan that spreads none.
-
-    True if an image that spreading avoids is live at the peak. False for plans with too many steps to plan
-    again.
-    """
-    if sum(len(stage.steps) for stage in planned.variant.request.stages) > MOST_STEPS:
-        return False
+    """Returns whether an image that spreading these layers avoids is live at the peak of that plan."""
     images = {
         reading.tensor
         for stage in planned.variant.lowered.stages

@@ -168,7 +168,13 @@ class SpreadResult:
     """A contiguous result that steps write in scattered parts; it is complete after the last step."""
 
     steps: int
-    stride: int  # elements of the result from one step's part to the next step's
+    stride: int  # elements of the result from one group's part to the next group's
+    group: int = 1  # steps
+    within: int = 0  # elements of the result from one step's part to the next step's in a group
+
+    def first(self, step: int) -> int:
+        """Returns the element of the result at which a step's part begins."""
+        return step // self.group * self.stride + step % self.group * self.within
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _spread(site: Site, spread: RowSpread, x: RowFormat) -> Kernel:
         proc=Proc(f"spread_{x.channels}_by_{x.width}", (xs, ys), nest.loops(copy)),
         summary=f"One row put to its places in a whole: {x.said}.",
         access=(RowAccess(spread.stride, spread.first, 1),),
-        spread=SpreadResult(spread.steps, spread.apart),
+        spread=SpreadResult(spread.steps, spread.apart, spread.group, spread.within),
     )
 
 

@@ -41,6 +41,27 @@ def test_groups_are_the_smallest_that_are_few_enough():
     assert (first.reads, first.writes) == ((Rows(0, 4),), (Rows(0, 2),))
 
 
+def test_stages_with_large_rows_have_smaller_groups():
+    net = Net()
+    x = net.input("x", 12, 1)
+    net.pointwise([net.pointwise([net.pointwise([x], "small", 1)], "large", 6)], "y", 1, kind=Kind.OUTPUT)
+    sizes = [max(each) for each in group_steps(net.request(), 12, 28).sizes]
+    assert sizes[0] > sizes[1] == sizes[2], "the last layer reads the large rows"
+
+
+def test_a_stage_whose_steps_write_everywhere_is_grouped():
+    net = Net()
+    net.pointwise([net.input("x", 8, 4)], "y", kind=Kind.OUTPUT)
+    (stage,) = net.request().stages
+    every = [Rows(0, 8) if n in (0, 7) else Rows(0, 0) for n in range(8)]
+    steps = tuple(replace(step, writes=(rows,)) for step, rows in zip(stage.steps, every, strict=True))
+    spread = replace(net.request(), stages=(replace(stage, steps=steps),))
+    grouped = group_steps(spread, 4, 4)
+    assert grouped.sizes == ((2,) * 4,)
+    plan = make_plan(grouped.request)
+    check_plan(spread, one_by_one(plan, grouped))
+
+
 def line(rows: int) -> PlanRequest:
     """Two layers over so many rows."""
     net = Net()

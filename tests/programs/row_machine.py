@@ -84,7 +84,7 @@ def _run_spread(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows
     written = _own(memory[stage.result.tensor], stage.result.rows_of(0, stage.result.rows))
     made = np.concatenate(written)
     for step in range(stage.steps):
-        first = step * stage.kernel.spread.stride
+        first = stage.kernel.spread.first(step)
         part = made[first : first + y.elements]
         assert len(part) == y.elements, "a step goes past the end of the result"
         run_proc(stage.kernel.proc, _buffers(lowered, stage, stage.kernel.proc, step, [part], memory))

@@ -71,6 +71,14 @@ def planes_of_a_vector() -> Graph:
     return d.graph(d.reshape("y", d.node("turned", op, flat, quant=d.types[flat]), 1, 6, 5, 7))
 
 
+def heads_of_several_sequences() -> Graph:
+    """Vectors of three sequences by turns; each head of each sequence is a matrix. A part is left out."""
+    d = Draft()
+    flat = d.reshape("flat", _image(d, 12, 1, 24), 1, 288)
+    op = Rearrange((1, 192), (3, 2, 4, 8), (24, 8, 72, 1), 8)
+    return d.graph(d.reshape("y", d.node("turned", op, flat, quant=d.types[flat]), 1, 6, 4, 8))
+
+
 def sequence_by_channels() -> Graph:
     d = Draft()
     made = d.conv1d("made", d.input("x", 1, 12, 3), 17, 3)
@@ -151,6 +159,7 @@ SHOWN: Mapping[str, Callable[[], Graph]] = {
         planes,
         planes_of_odd_rows,
         planes_of_a_vector,
+        heads_of_several_sequences,
         sequence_by_channels,
         every_other_row_backwards,
         planes_and_what_follows,
@@ -164,4 +173,4 @@ SHOWN: Mapping[str, Callable[[], Graph]] = {
         input_shown,
     )
 }
-IN_PLANES = tuple(SHOWN)[:10]
+IN_PLANES = tuple(SHOWN)[:11]

@@ -16,16 +16,17 @@ from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.dense import Dense
 from aot.ops.gather import Gather
 from aot.ops.log_softmax import LogSoftmax
+from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
 from aot.passes.goals import PlacementGoal
 from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Miss, Outcome, Rewritten, outcome
 from aot.passes.sequence_rows import MatrixRows, SeenInRows, seen_in_rows
-from aot.passes.values import fresh_name
+from aot.passes.values import behind_views, fresh_name
 
 _MAX_ROWS = 4096  # planning is slow with more
-_MAX_VECTORS = 1024  # of a dense layer: each of many layers may have that many rows
+_MAX_VECTORS = 4096  # of a dense layer: each of many layers may have that many rows
 _MIN_ELEMENTS = 32  # of such a vector; with fewer, calling kernels for each costs noticeable time
 _ROWS = 1  # the axis
 
@@ -70,6 +71,8 @@ class _MatmulSplit:
         """Returns the rows that the node can compute, and its operands; None if it reads none or has them."""
         if isinstance(node.op, BatchMatmul):
             return self._product(node, node.op)
+        if isinstance(node.op, Rearrange):
+            return self._parts_of_lines(node, node.op)
         rows = self._rows_read(node)
         if rows is None or isinstance(node.op, Reshape | Dense) or self._goes_by(rows, node):
             return None
@@ -105,6 +108,23 @@ class _MatmulSplit:
                 f"{_MAX_ROWS:,} rows of at least {self.min_macs_per_row:,}"
             )
         return rows, (self._seen(x, rows.of(graph.types[x])), y)
+
+    def _parts_of_lines(self, node: Node, op: Rearrange) -> _RowsMade | None:
+        """Returns the rows of a rearrangement that takes the same columns of each line, if it is one."""
+        (out,) = self.graph.output_types(node)
+        source = behind_views(node.reads[0], self.graph)
+        if source not in self.rows:
+            return None
+        seen, rows = self.rows[source]
+        if self._goes_by(rows, node):
+            return None
+        width = self.graph.types[source].shape[-1]
+        loops = op.loops.in_axes((rows.lines, out.elements // rows.lines))
+        if out.elements % rows.lines or loops is None or loops.strides != (width, 1):
+            return None
+        if op.offset + loops.sizes[1] > width:
+            return None
+        return rows, (seen,)
 
     def _line_by_line(self, node: Node, rows: MatrixRows) -> _RowsMade | Miss:
         """Returns the rows of a node whose lines need one line of each operand."""
@@ -152,9 +172,15 @@ class _MatmulSplit:
         """Replaces the node by one on rows; a reshape restores the shape for readers of whole values."""
         self.is_changed = True
         (value,) = node.outputs
-        kind = self.graph.types[value]
-        made = self._named(f"{value}/rows", rows.of(kind))
-        self.nodes.append(replace(node, inputs=inputs, outputs=(made,)))
+        kind, op = self.graph.types[value], node.op
+        shape = rows.of(kind)
+        if isinstance(op, Rearrange):
+            shape = rows.of(replace(kind, shape=(rows.lines, kind.elements // rows.lines)))
+            width = self._kind(inputs[0]).shape[-1]
+            strides = (0, rows.lines_per_row * width, width, 1)
+            op = Rearrange(shape.shape, shape.shape, strides, op.offset)
+        made = self._named(f"{value}/rows", shape)
+        self.nodes.append(replace(node, op=op, inputs=inputs, outputs=(made,)))
         self.nodes.append(Node(f"{node.name}/whole", Reshape(kind.shape), (made,), (value,), node.origin))
         self.rows[value] = made, rows
 
@@ -171,8 +197,11 @@ class _MatmulSplit:
             self.rows[node.outputs[0]] = node.outputs[0], rows_read
         elif isinstance(node.op, Reshape) and node.reads[0] in self.rows:
             (x,), (y,) = node.reads, node.outputs
-            if self.graph.types[x].shape[-1:] == self.graph.types[y].shape[-1:]:
+            if self._kind(self.rows[x][0]).shape[-1:] == self.graph.types[y].shape[-1:]:
                 self.rows[y] = self.rows[x]
+
+    def _kind(self, value: str) -> TensorType:
+        return self.types[value] if value in self.types else self.graph.types[value]
 
     def _named(self, preferred: str, kind: TensorType) -> str:
         name = fresh_name(preferred, self.graph.types, self.types)
