@@ -134,10 +134,14 @@ def _quantized_on_the_way(model: ImportedModel, options: CompileOptions, oracle:
 def _usual(model: ImportedModel, options: CompileOptions) -> str | None:
     """Returns the oracle for this file format and rounding; any one if the model has no integers."""
     found = [name for name, each in ORACLES.items() if each.is_for_tflite == is_tflite(model.file)]
-    if all(tensor.quant is None for tensor in model.graph.types.values()):
+    if not _has_integers(model.graph):
         known = [name for name in found if importlib.util.find_spec(ORACLES[name].module) is not None]
         return [*known, *found][0]
     return next((name for name in found if ORACLES[name].rounding is options.rounding), None)
+
+
+def _has_integers(graph: Graph) -> bool:
+    return any(tensor.quant is not None for tensor in graph.types.values())
 
 
 def ask_oracle(name: str, model: ImportedModel, options: CompileOptions, samples: Samples) -> Judged:
@@ -172,12 +176,12 @@ def ask_oracle(name: str, model: ImportedModel, options: CompileOptions, samples
             with _failures_named(oracle, model.source_name):
                 outputs.append(run(_as_in_the_file(model.graph, sample)))
     title = f"{oracle.title} {metadata.version(oracle.package)}"
-    return Judged(name, title, tuple(outputs), _hint(oracle, options))
+    return Judged(name, title, tuple(outputs), _hint(oracle, options, model.graph))
 
 
-def _hint(oracle: Oracle, options: CompileOptions) -> str:
-    """Returns a hint: use the oracle's rounding mode or, if it was used, a possible bug."""
-    if options.rounding is oracle.rounding:
+def _hint(oracle: Oracle, options: CompileOptions, graph: Graph) -> str:
+    """Returns a hint: use the oracle's rounding mode or, if that makes no difference, a possible bug."""
+    if options.rounding is oracle.rounding or not _has_integers(graph):
         return "this may be a bug in Solder: please report it with the model and these inputs"
     return (
         f"this is compiled with --rounding {options.rounding.value};"

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from aot.errors import DeviceError, InputError
+from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from aot.wording import counted
@@ -23,7 +24,9 @@ from deploy.inputs.size_choice import at_size_of
 from deploy.verification.compare_layers import (
     FLOAT_TOLERANCE,
     Difference,
+    Rounded,
     WrongLayer,
+    apart_from_roundings,
     comparable_layers,
     differences,
     first_wrong_layer,
@@ -89,6 +92,7 @@ class Verdict(Paged):
     oracle: OracleVerdict | None = None  # if another runtime was used
     no_oracle: str = ""  # why the default oracle was not used
     approximate: bool = False  # float functions are approximated by polynomials
+    rounded: tuple[Rounded, ...] = ()  # differences that rounding the inputs explains
     others: tuple[Verdict, ...] = ()  # of the model at its other sizes
 
     @property
@@ -116,11 +120,16 @@ class Verdict(Paged):
         compared = f"outputs and {counted(self.layers, 'layer')}" if self.layers else "outputs"
         if self._is_as_reference:
             how = f"{_how_equal(self.has_floats)}{f'; {STATED}' if self.approximate else ''}"
-            return f"{what}, {compared} equal to the reference {how}"
+            return "\n".join([f"{what}, {compared} equal to the reference {how}", *self._roundings()])
         lines = [f"{what}, {compared} compared with the reference", *(f"  {d}" for d in self.differences)]
         if self.wrong_layer is not None:
             lines.append(f"first layer that differs: {self.wrong_layer}")
         return "\n".join(lines)
+
+    def _roundings(self) -> list[str]:
+        if not self.rounded:
+            return []
+        return ["except where single precision has no more digits:", *(f"  {each}" for each in self.rounded)]
 
     def require_equal(self) -> None:
         """Raises DeviceError if the outputs differ."""
@@ -142,6 +151,7 @@ class Verdict(Paged):
             "samples": self.samples,
             "equal": self.equal,
             "differences": [asdict(difference) for difference in self.differences],
+            "rounded": [asdict(each) for each in self.rounded],
             "layers_compared": self.layers,
             **quality_json(self.accuracy, self.distances),
             "oracle": self.oracle
@@ -200,19 +210,24 @@ def verify_model(
         require_inside(prepared.compiled.model, samples)
     expected = reference_outputs(reference.graph, samples)
     has_floats = has_float_outputs(reference.graph)
+    found = differences(expected, measured.outputs, measured.specs)
+    counting, rounded = apart_from_roundings(found, reference.graph, samples, expected)
     return Verdict(
         facts.name,
         prepared.board.name,
         len(samples),
-        tuple(differences(expected, measured.outputs, measured.specs)),
+        counting,
         wrong,
         len(comparable_layers(prepared.artifact.graph, facts.layers)) if layers else 0,
         has_floats,
         accuracy_of(truth.labels, measured.outputs, expected) if truth.labels is not None else None,
         distances_to(truth.expected or {}, measured.outputs, facts.outputs),
-        _oracle_verdict(judged, measured, has_floats) if isinstance(judged, Judged) else None,
+        _oracle_verdict(judged, measured, reference.graph, samples, expected)
+        if isinstance(judged, Judged)
+        else None,
         judged if isinstance(judged, str) else "",
         facts.options.approximate,
+        rounded,
     )
 
 
@@ -229,13 +244,21 @@ def _judged(oracle: str | None, prepared: Prepared, samples: Samples) -> Judged 
     return ask_usual_oracle(reference, options, samples)
 
 
-def _oracle_verdict(judged: Judged, measured: Measured, has_floats: bool) -> OracleVerdict:
+def _oracle_verdict(
+    judged: Judged,
+    measured: Measured,
+    graph: Graph,
+    samples: Samples,
+    expected: Sequence[tuple[Array, ...]],
+) -> OracleVerdict:
     outputs = [
         tuple(a.reshape(spec.shape) for a, spec in zip(each, measured.specs, strict=True))
         for each in judged.outputs
     ]
     found = differences(outputs, measured.outputs, measured.specs, judged.tolerance)
-    return OracleVerdict(judged.name, judged.runtime, tuple(found), has_floats, judged.hint, judged.tolerance)
+    counting, _ = apart_from_roundings(found, graph, samples, expected)
+    has_floats = has_float_outputs(graph)
+    return OracleVerdict(judged.name, judged.runtime, counting, has_floats, judged.hint, judged.tolerance)
 
 
 def _wrong_layer(device: Device, artifact: Artifact, samples: Samples) -> WrongLayer | None:

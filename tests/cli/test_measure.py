@@ -16,13 +16,15 @@ import numpy as np
 import pytest
 from still_host import still_host
 
+from aot.ir.graph import Graph, Node
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
+from aot.ops.binary import Sub
 from boards.board import Board, Counter
 from deploy.benchmark.counter_check import counted_by, instruction_shift
 from deploy.benchmark.meter import Meter, spread
-from deploy.inputs.samples import make_samples, random_samples
-from deploy.verification.compare_layers import differences
+from deploy.inputs.samples import Samples, make_samples, random_samples
+from deploy.verification.compare_layers import apart_from_roundings, differences
 from platforms.board_files import load_board
 from platforms.runners import qemu, qemu_riscv32
 from platforms.transport.base import LineClosedError
@@ -73,6 +75,27 @@ def test_a_float_that_is_not_a_number_must_be_none_on_the_board_too():
     expected, other = (np.array([x, 1.0], np.float32) for x in (np.nan, 1.0))
     assert differences([(expected,)], [(expected,)], [spec]) == []
     assert len(differences([(expected,)], [(other,)], [spec])) == 1
+
+
+def far_difference(step, exact):
+    """The difference of two inputs near 1e6, which a board returns as step, and the reference as exact."""
+    types = dict.fromkeys(("a", "b", "y"), TensorType(DType.F32, (8,)))
+    graph = Graph("net", ("a", "b"), ("y",), (Node("sub", Sub(), ("a", "b"), ("y",)),), types, {})
+    a, b = np.full(8, 1e6 + exact, np.float32), np.full(8, 1e6, np.float32)
+    samples, expected = Samples(((a, b),), is_series=True), [(np.full(8, exact, np.float32),)]
+    found = differences(expected, [(np.full(8, step, np.float32),)], [TensorSpec("y", types["y"])])
+    return apart_from_roundings(found, graph, samples, expected)
+
+
+def test_a_difference_that_single_precision_cannot_avoid_is_told_apart():
+    """Neighbours are 0.0625 apart at 1e6: a step of 0.25 is rounding, one of 4 is not."""
+    counting, (rounded,) = far_difference(4.25, 4.0)
+    assert (counting, rounded.most) == ((), 0.25)
+    assert 0.0625 <= rounded.moved <= 0.125
+    ((counting,), rounded) = far_difference(8.0, 4.0)
+    assert (counting.most, rounded) == (4.0, ())
+    ((counting,), rounded) = far_difference(np.nan, 4.0)
+    assert np.isnan(counting.most)
 
 
 def test_random_samples_are_the_same_each_time_and_reach_the_limits():
