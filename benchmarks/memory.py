@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from aot.errors import DeployError, FitError
+from aot.ir.graph import Graph
+from aot.ops.batch_matmul import BatchMatmul
+from aot.ops.rearrange import Rearrange
+from aot.ops.reshape import Reshape
+from aot.ops.softmax import Softmax
 from aot.target import Optimize, Target
 from artifact.artifact import artifact_of
 from artifact.facts import facts_of
@@ -62,19 +67,36 @@ class MemoryResult:
     bound_bytes: int  # no planner of whole tensors can need less
     ram: Goal
     speed: Goal
+    scores_bytes: int = 0  # of the largest scores of attention, one for each pair of vectors; 0 without
+    largest_bytes: int = 0  # of the largest tensor of a model with attention
 
 
 def measure_memory(name: str) -> MemoryResult | None:
     """None for a model that cannot be compiled."""
     path, board, options = model_file(name), load_board(BOARD), CompileOptions(shapes=shapes_for(name))
     try:
-        bound = compile_job(read_job(path, _without_limit(board), options)).whole_tensor_bound_bytes
+        compiled = compile_job(read_job(path, _without_limit(board), options))
     except DeployError:
         return None
     ram, speed = (
         measure_goal(path, board, replace(options, optimize=goal)) for goal in (Optimize.RAM, Optimize.SPEED)
     )
-    return MemoryResult(name, bound, ram, speed)
+    graph = compiled.imported
+    scores = max((graph.types[value].bytes for value in scores_of(graph)), default=0)
+    largest = max(graph.types[value].bytes for value in graph.producers) if scores else 0
+    return MemoryResult(name, compiled.whole_tensor_bound_bytes, ram, speed, scores, largest)
+
+
+def scores_of(graph: Graph) -> Iterator[str]:
+    """Yields the products of matrices that become weights of attention: a softmax follows."""
+    for node in graph.nodes:
+        if not isinstance(node.op, Softmax):
+            continue
+        maker = graph.producers.get(node.reads[0])
+        while maker is not None and (isinstance(maker.op, Reshape | Rearrange) or maker.op.elementwise):
+            maker = next((graph.producers[value] for value in maker.reads if value in graph.producers), None)
+        if maker is not None and isinstance(maker.op, BatchMatmul):
+            yield maker.outputs[0]
 
 
 def _without_limit(board: Board) -> Target:

@@ -48,10 +48,38 @@ same time and therefore cannot share a byte.
 """
 
 
+_HEAD_OF_ATTENTION = ("model", "ram", "speed", "largest tensor", "scores", "whole tensors", "bound")
+_ATTENTION = """
+## Attention
+
+The arenas of all shared models with attention, next to their largest tensor, to the scores of all pairs of
+vectors, and to plans of whole tensors: this planner's with the same kernels, and the bound of all.
+
+"""
+
+
 def memory_report(results: Sequence[MemoryResult]) -> str:
     arenas = _others_arenas()
-    lines = [_HEAD, ("---", *["---:"] * (len(_HEAD) - 1)), *(_row(result, arenas) for result in results)]
-    return _HOW + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    attention = [_attention_row(result) for result in results if result.scores_bytes]
+    every = _table(_HEAD, [_row(result, arenas) for result in results])
+    return _HOW + every + _ATTENTION + _table(_HEAD_OF_ATTENTION, attention)
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, ("---", *["---:"] * (len(head) - 1)), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _attention_row(result: MemoryResult) -> tuple[str, ...]:
+    sizes = (
+        result.ram.arena_bytes,
+        result.speed.arena_bytes,
+        result.largest_bytes,
+        result.scores_bytes,
+        result.speed.whole_arena_bytes,
+        result.bound_bytes,
+    )
+    return (result.model, *(f"{size:,}" for size in sizes))
 
 
 def _others_arenas() -> dict[str, int]:
