@@ -33,7 +33,8 @@ def file_of(
         else:
             names.append(f"c{number}")
             constants.append(numpy_helper.from_array(each, names[-1]))
-    made = [f"y{number}" if number in (0, outputs - 1) else "" for number in range(outputs)]
+    wanted = range(outputs) if operator == "Attention" else (0, outputs - 1)
+    made = [f"y{number}" if number in wanted else "" for number in range(outputs)]
     node = helper.make_node(operator, names, made, domain=domain, **attributes)
     kinds = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64}
     inputs = [helper.make_tensor_value_info(n, kinds[v.dtype], v.shape) for n, v in values.items()]
@@ -69,6 +70,17 @@ BY_DEFINITION: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
         {"rotary_embedding_dim": 4},
     ),
     "no cache": ("Attention", [real(1, 2, 3, 8), real(1, 2, 3, 8), real(1, 2, 3, 8)], {"is_causal": 1}),
+    "grouped heads": ("Attention", [real(1, 4, 3, 8), real(1, 2, 5, 8), real(1, 2, 5, 8)], {"softcap": 2.0}),
+    "grouped heads side by side": (
+        "Attention",
+        [real(1, 5, 32), real(1, 5, 16), real(1, 5, 16)],
+        {"q_num_heads": 4, "kv_num_heads": 2, "is_causal": 1},
+    ),
+    "grouped heads after a past": (
+        "Attention",
+        [real(1, 2, 32), real(1, 2, 8), real(1, 2, 8), "", real(1, 1, 5, 8), real(1, 1, 5, 8)],
+        {"q_num_heads": 4, "kv_num_heads": 1, "outputs": 3, "is_causal": 1},
+    ),
 }
 
 
