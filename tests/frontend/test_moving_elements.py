@@ -61,6 +61,11 @@ CASES = {
         lambda x: x[-1], ("reshape", "rearrange", "reshape"), "StridedSliceOptions",
         {**SLICED, "ShrinkAxisMask": 1},
     ),
+    "strided_by_sizes": Case(
+        "STRIDED_SLICE", (IMAGE,), ("x", [0, 1, -3, 7], [1, 2, 2, 1], [1, 1, 1, 1]),
+        lambda x: x[:, 1:3, 1:3], ("rearrange",), "StridedSliceOptions",
+        {**SLICED, "BeginMask": 8, "EndMask": 8, "Offset": 1},
+    ),
     "transpose_view": one(
         "TRANSPOSE", (1, 3, 1, 4), "x", [0, 2, 1, 3], ops="reshape", wanted=lambda x: x.transpose(0, 2, 1, 3)
     ),

@@ -99,9 +99,10 @@ def _import_strided_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
             place = _chosen_place(operator, first, step, shape[axis])
             chosen = range(place, place + 1)
         else:
-            span = slice(
-                None if options.BeginMask() & bit else begin, None if options.EndMask() & bit else end, step
-            )
+            start = None if options.BeginMask() & bit else begin
+            if options.Offset():  # the ends count from the begins
+                end += slice(start, None, step).indices(shape[axis])[0]
+            span = slice(start, None if options.EndMask() & bit else end, step)
             chosen = range(*span.indices(shape[axis]))
         if axis == 0 and chosen.step == 1:
             x, first = rows_within(draft, operator, x, chosen.start, len(chosen))
