@@ -1,8 +1,9 @@
 """Orders lines of assembly so that the pipeline stalls least.
 
-In each cycle, the ready line of the lowest rank is issued; ties follow the written order. Registers are not
-renamed, so a line stays after lines whose results it reads, and after lines that read or write its result.
-Labels and jumps keep their places, and other lines do not cross them; predicated lines stay together.
+In each cycle, the ready line of the lowest rank is issued. No ranks are best for all bodies, so there may be
+several pipelines that differ in ranks; the order with the fewest cycles is taken. Registers are not renamed,
+so a line stays after lines whose results it reads, and after lines that read or write its result. Labels and
+jumps keep their places, and other lines do not cross them; predicated lines stay together.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ from dataclasses import dataclass
 from codegen.isa.asm_line import AsmLine
 
 _WINDOW = 64  # groups to consider; registers do not permit larger distances
+_TURNS = 3  # of a body, after which each takes as long as the one before
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A part of the pipeline that an instruction occupies."""
 
-    name: str
+    name: str  # alternatives are separated by bars
     holds: int  # cycles until the next instruction can use it
     latency: int  # cycles until the result can be used
     rank: int
     count: int = 1  # number of such units
     is_first: bool = False  # its instructions are issued before others of the same cycle
+    late: int = 0  # cycles after issue when its instructions read their operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Pipeline:
 
     slots: int  # instructions issued per cycle
     units: Mapping[str, Unit]  # by prefixes of instruction names; the first match counts
+    by_path: bool = False  # of equal ranks, the longest path of results comes first, else the written order
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +50,36 @@ class _Group:
     writes: frozenset[str]
 
 
-def in_order(lines: Sequence[AsmLine], pipeline: Pipeline) -> list[AsmLine]:
-    """Returns the same lines in another order."""
+def in_order(lines: Sequence[AsmLine], *pipelines: Pipeline) -> list[AsmLine]:
+    """Returns the same lines in another order, the fastest for one of the pipelines."""
     done: list[AsmLine] = []
-    free: list[_Group] = []
+    free: list[tuple[AsmLine, ...]] = []
     for group in _groups(lines):
         if group[0].stays:
-            done += [*_scheduled(free, pipeline), *group]
+            done += [*_fastest(free, pipelines), *group]
             free = []
         else:
-            free.append(_group(group, pipeline))
-    return done + _scheduled(free, pipeline)
+            free.append(group)
+    return done + _fastest(free, pipelines)
+
+
+def _fastest(free: Sequence[tuple[AsmLine, ...]], pipelines: Sequence[Pipeline]) -> list[AsmLine]:
+    orders = (_scheduled([_group(lines, each) for lines in free], each) for each in pipelines)
+    if len(pipelines) > 1 and free:
+        best = min(orders, key=lambda order: _cycles_of_turn(order, pipelines[0].slots))
+    else:
+        best = next(orders)
+    return [line for group in best for line in group.lines]
+
+
+def _cycles_of_turn(order: Sequence[_Group], slots: int) -> int:
+    """Returns the cycles of a turn of a loop whose body is in this order."""
+    cycles, begins = _Cycles(slots), list[int]()
+    turns = [*order] * _TURNS
+    for group, before in zip(turns, _behind(turns, _over(slots)), strict=True):
+        begins.append(cycles.first(group, max((begins[n] + wait for n, wait in before.items()), default=0)))
+        cycles.begin(group, begins[-1])
+    return begins[-1] - begins[-1 - len(order)]
 
 
 def _groups(lines: Sequence[AsmLine]) -> Iterator[tuple[AsmLine, ...]]:
@@ -74,31 +97,46 @@ def _group(lines: tuple[AsmLine, ...], pipeline: Pipeline) -> _Group:
     return _Group(lines, unit, unit.holds * len(own), reads, writes)
 
 
-def _scheduled(groups: Sequence[_Group], pipeline: Pipeline) -> list[AsmLine]:
-    cycles, waiting = _Cycles(pipeline.slots), _Waiting(groups, 0 if pipeline.slots > 1 else 1)
+def _scheduled(groups: Sequence[_Group], pipeline: Pipeline) -> list[_Group]:
+    behind = _behind(groups, _over(pipeline.slots))
+    cycles, waiting = _Cycles(pipeline.slots), _Waiting(behind)
+    paths = _longest_paths(behind) if pipeline.by_path else [0] * len(groups)
     begun, left = [], list(range(len(groups)))
     while left:
         last = left[:_WINDOW][-1]
         begins = {n: cycles.first(groups[n], waiting.results[n]) for n in waiting.ready if n <= last}
-        best = min(begins, key=lambda n: (begins[n], groups[n].unit.rank, n))
+        best = min(begins, key=lambda n: (begins[n], groups[n].unit.rank, -paths[n], n))
         cycles.begin(groups[best], begins[best])
         waiting.begin(best, begins[best])
         left.remove(best)
         begun.append(best)
-    return [line for n in begun for line in groups[n].lines]
+    return [groups[n] for n in begun]
+
+
+def _over(slots: int) -> int:
+    """Returns the cycles after which a register that a line reads may be overwritten."""
+    return 0 if slots > 1 else 1
+
+
+def _longest_paths(behind: Sequence[Mapping[int, int]]) -> list[int]:
+    """Returns the cycles from each group to the last one that waits for it."""
+    paths = [0] * len(behind)
+    for n in reversed(range(len(behind))):
+        for before, cycles in behind[n].items():
+            paths[before] = max(paths[before], paths[n] + cycles)
+    return paths
 
 
 class _Waiting:
     """The groups whose predecessors have been issued, and the cycles in which their operands are ready."""
 
-    def __init__(self, groups: Sequence[_Group], over: int) -> None:
-        behind = _behind(groups, over)
+    def __init__(self, behind: Sequence[Mapping[int, int]]) -> None:
         self._missing = [len(before) for before in behind]
-        self._after: list[list[tuple[int, int]]] = [[] for _ in groups]
+        self._after: list[list[tuple[int, int]]] = [[] for _ in behind]
         for n, before in enumerate(behind):
             for other, cycles in before.items():
                 self._after[other].append((n, cycles))
-        self.results = [0] * len(groups)
+        self.results = [0] * len(behind)
         self.ready = {n for n, missing in enumerate(self._missing) if not missing}
 
     def begin(self, group: int, cycle: int) -> None:
@@ -120,15 +158,18 @@ class _Cycles:
 
     def first(self, group: _Group, results: int) -> int:
         """Returns the first cycle in which a group can be issued, after those already issued."""
-        free = min(self._free.get(group.unit.name, [0]))
+        free = min(self._free.get(name, [0])[0] for name in group.unit.name.split("|"))
         joins = self._taken < self._slots and not (group.unit.is_first and self._taken)
         return max(self._now if joins else self._now + 1, free, results)
 
     def begin(self, group: _Group, cycle: int) -> None:
         self._taken = self._taken + 1 if cycle == self._now else 1
         self._now = cycle
-        free = self._free.setdefault(group.unit.name, [0] * group.unit.count)
-        free[free.index(min(free))] = cycle + group.holds
+        names = group.unit.name.split("|")
+        units = [self._free.setdefault(name, [0] * group.unit.count) for name in names]
+        free = min(units, key=min)
+        free[0] = cycle + group.holds
+        free.sort()
 
 
 def _behind(groups: Sequence[_Group], over: int) -> list[dict[int, int]]:
@@ -142,7 +183,7 @@ def _behind(groups: Sequence[_Group], over: int) -> list[dict[int, int]]:
             before |= dict.fromkeys(read.get(register, ()), over)
             before |= {wrote[register]: max(1, over)} if register in wrote else {}
         for register in group.reads & wrote.keys():
-            before[wrote[register]] = groups[wrote[register]].unit.latency
+            before[wrote[register]] = groups[wrote[register]].unit.latency - group.unit.late
         before.pop(n, None)
         found.append(before)
         for register in group.reads:

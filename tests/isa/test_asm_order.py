@@ -8,7 +8,7 @@ from itertools import product
 from aot.ir.types import DType
 from codegen.isa import asm_order
 from codegen.isa.asm_line import AsmLine
-from codegen.isa.asm_order import Pipeline
+from codegen.isa.asm_order import Pipeline, Unit
 from codegen.isa.dsp import text, winograd
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.needs import IN_PAIRS
@@ -33,8 +33,8 @@ def read(text: str) -> AsmLine:
     return AsmLine(name, text, (first, *moved), (*also, *others))
 
 
-def in_order(written: list[str], pipeline: Pipeline) -> list[str]:
-    return [line.text for line in asm_order.in_order([read(text) for text in written], pipeline)]
+def in_order(written: list[str], *pipelines: Pipeline) -> list[str]:
+    return [line.text for line in asm_order.in_order([read(text) for text in written], *pipelines)]
 
 
 def test_products_begin_between_loads():
@@ -91,6 +91,44 @@ def test_lines_under_a_predicate_stay_together():
     ordered = in_order(written, HELIUM)
     assert ordered[:3] == written[:3]
     assert ordered == written
+
+
+def pipeline(loads: int, sums: int, by_path: bool = False, late: int = 0) -> Pipeline:
+    """Loads take three cycles until their result; moves have a unit of their own or that of the loads."""
+    units = {
+        "vldr": Unit("load", 1, 3, loads),
+        "vstr": Unit("load", 1, 1, loads, late=late),
+        "vmov": Unit("load|integer", 4, 1, 0),
+        "vadd": Unit("integer", 1, 1, sums),
+    }
+    return Pipeline(1, units, by_path)
+
+
+def test_the_ranks_with_the_fewest_cycles_are_taken():
+    written = ["vadd q4, q5", "vadd q6, q5", "vldr q0, [%[p]]", "vadd q1, q0", "vadd q2, q1"]
+    slow, fast = pipeline(loads=1, sums=0), pipeline(loads=0, sums=1)
+    assert in_order(written, slow) == written
+    loads_first = [written[2], *written[:2], *written[3:]]
+    assert in_order(written, slow, fast) == in_order(written, fast, slow) == loads_first
+    assert in_order([], slow, fast) == []
+
+
+def test_of_equal_ranks_the_longest_path_comes_first():
+    written = ["vadd q4, q5", "vadd q6, q5", "vldr q0, [%[p]]", "vadd q1, q0", "vadd q2, q1"]
+    assert in_order(written, pipeline(0, 0)) == written
+    assert in_order(written, pipeline(0, 0, by_path=True))[0] == written[2]
+
+
+def test_an_instruction_takes_the_unit_that_is_free():
+    written = ["vldr q0, [%[p]]", "vmov q1, q2", "vmov q3, q4", "vadd q5, q6", "vldr q7, [%[w]]"]
+    ordered = in_order(written, pipeline(loads=1, sums=1))
+    assert ordered[:2] == ["vmov q1, q2", "vmov q3, q4"]  # each holds another unit
+
+
+def test_a_store_that_reads_late_waits_less():
+    written = ["vldr q0, [%[p]]", "vstr [%[y]], q0", "vadd q1, q2", "vadd q3, q4"]
+    assert in_order(written, pipeline(0, 1)) == [written[0], *written[2:], written[1]]
+    assert in_order(written, pipeline(0, 1, late=2)) == written
 
 
 def test_two_instructions_begin_together_and_a_word_is_loaded_when_its_register_is_free():

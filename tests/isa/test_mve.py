@@ -373,13 +373,13 @@ def depthwise_check(name: str, tile: InterleavedRows, requant: Requant) -> Check
     return proc_check(name, Proc("calling", (lines, w, *params, y), body), constants)
 
 
-def depthwise_in_fours(form: WeightForm = WeightForm.BYTES, pipelined: bool = False) -> Iterator[Check]:
-    every = product(DEPTHWISE_KERNELS, (1, 2), (1, 2, 5, 6) if pipelined else (1, 2, 7, 12))
+def depthwise_in_fours(form: WeightForm = WeightForm.BYTES) -> Iterator[Check]:
+    every = product(DEPTHWISE_KERNELS, (1, 2), (1, 2, 5, 6, 7, 12))
     for n, ((rows, columns), fours, outputs) in enumerate(every):
         kind, requant = list(KINDS.items())[n % len(KINDS)]
         stride, steps = ((1, (1, 50)), (2, (60, 1)), (1, (200, 1)))[n % 3]
         tile = InterleavedRows(4, rows, columns, stride, outputs, 30, *steps, is_padded=True, form=form)
-        instruction, channels = depthwise_fours(tile, fours, requant, pipelined), 4 * fours
+        instruction, channels = depthwise_fours(tile, fours, requant), 4 * fours
         pixels = (channels - 1) * tile.pitch + outputs * stride + CHUNK
         lines = Buffer("lines", DType.I8, pixels * PIXEL, Role.INPUT)
         w = Buffer("w", DType.I8, channels * columns * PIXEL, Role.CONSTANT)
@@ -481,7 +481,6 @@ def sums_of_rows() -> Iterator[Check]:
         partial(depthwise, WeightForm.NIBBLES),
         depthwise_in_fours,
         partial(depthwise_in_fours, WeightForm.NIBBLES),
-        partial(depthwise_in_fours, pipelined=True),
         depthwise_side_by_side,
         pools,
         sums_of_rows,

@@ -42,16 +42,11 @@ _TAPS, _X, _V, _SCALE, _SHIFT = ("q0", "q1", "q2", "q3"), "q4", "q5", "q6", "q7"
 _SUMS = tuple(operand(f"s{j}") for j in range(WORDS))
 _MOST_ADDED = 4095  # bytes, by one instruction
 _REACH = 127  # bytes, of a load of bytes
-_STACK_BYTES = 24  # of pointers that the statement leaves no registers
+_STACK_BYTES = 32  # of pointers that the statement leaves no registers
 
 
-def depthwise_fours(
-    tile: InterleavedRows, fours: int, requant: Requant, pipelined: bool = False
-) -> Instruction:
-    """Applies `depthwise_rows` to each four channels, with their constants from tables.
-
-    If it is to be `pipelined`, short rows are one statement, which is faster and longer.
-    """
+def depthwise_fours(tile: InterleavedRows, fours: int, requant: Requant) -> Instruction:
+    """Applies `depthwise_rows` to each four channels, with their constants from tables."""
     row = depthwise_rows(replace(tile, is_inlined=True), requant)
     y = Buffer("y", DType.I8, 0, Role.OUTPUT)
     lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)
@@ -79,7 +74,7 @@ def depthwise_fours(
         *by_channel(tile, output),
     )
     lines_of_all = FoursLines(tile, requant)
-    at_once = pipelined and lines_of_all.fits
+    at_once = lines_of_all.fits
     name = f"{row.name}_by_fours{'_at_once' if at_once else ''}"
     return Instruction(
         name=name,
@@ -190,14 +185,14 @@ class FoursLines:
         return [
             stays(f"mov lr, #{self.tile.columns * PIXEL}"),
             stays("vctp.8 lr"),
-            *in_order(first, WITH_ENDS),
+            *in_order(first, *WITH_ENDS),
             stays("ldr lr, %[turns]"),
             stays("wls lr, lr, 2f"),
             stays("1:"),
-            *in_order([*self._next_outputs(), *ends, *first], WITH_ENDS),
+            *in_order([*self._next_outputs(), *ends, *first], *WITH_ENDS),
             stays("le lr, 1b"),
             stays("2:"),
-            *in_order([*self._next_outputs(), *ends], WITH_ENDS),
+            *in_order([*self._next_outputs(), *ends], *WITH_ENDS),
         ]
 
     def _constants(self) -> Iterator[AsmLine]:

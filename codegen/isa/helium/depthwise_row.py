@@ -74,13 +74,13 @@ class DepthwiseLines:
         body = [*self._sums(list(self._rounded())), *self._stored(), *moved]
         if self.outputs <= _WRITTEN_OUT:
             last = [*self._rounded(), *self._stored()]
-            yield from in_order([*first, *moved, *body * (self.outputs - 1), *last], WITH_ENDS)
+            yield from in_order([*first, *moved, *body * (self.outputs - 1), *last], *WITH_ENDS)
             return
-        yield from in_order([*first, *moved], WITH_ENDS)
+        yield from in_order([*first, *moved], *WITH_ENDS)
         yield from (stays(f"mov lr, #{self.outputs - 1}"), stays("dls lr, lr"), stays("1:"))
-        yield from in_order(body, WITH_ENDS)
+        yield from in_order(body, *WITH_ENDS)
         yield stays("le lr, 1b")
-        yield from in_order([*self._rounded(), *self._stored()], WITH_ENDS)
+        yield from in_order([*self._rounded(), *self._stored()], *WITH_ENDS)
 
     def _sums(self, between: list[AsmLine] | tuple[()]) -> Iterator[AsmLine]:
         """Yields a sum per channel, with the lines `between` inserted, which may use the pixels' vector."""

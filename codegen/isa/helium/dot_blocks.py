@@ -18,7 +18,7 @@ from codegen.isa.helium.dots import LANES, HeliumDotTile, dot, four_bit_window
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm
 from codegen.isa.helium.lane_ends import of_channels, stored_channels, to_bytes, to_halves
 from codegen.isa.helium.needs import INCLUDES, NEEDS
-from codegen.isa.helium.pipeline import BETWEEN_PRODUCTS
+from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import (
     WORDS,
     RequantTile,
@@ -188,16 +188,16 @@ def _asm_lines(tile: DotBlocks) -> tuple[AsmLine, ...]:
 def _lines(tile: DotBlocks) -> Iterator[AsmLine]:
     moved, ends = list(_into_vector(tile)), list(_ends(tile))
     yield from _first_sums(tile)
-    yield from in_order([*_back(tile), *moved], BETWEEN_PRODUCTS)
+    yield from in_order([*_back(tile), *moved], *WITH_ENDS)
     if tile.blocks > 1:
         steps = [line for n in range(tile.steps) for line in _step(tile, n, n == 0)]
         yield from _counted(tile.blocks - 1, [*ends, *steps, *_back(tile), *moved])
-    yield from in_order(ends, BETWEEN_PRODUCTS)
+    yield from in_order(ends, *WITH_ENDS)
 
 
 def _counted(turns: int, body: list[AsmLine]) -> Iterator[AsmLine]:
     yield from (stays(f"mov lr, #{turns}"), stays("dls lr, lr"), stays("1:"))
-    yield from in_order(body, BETWEEN_PRODUCTS)
+    yield from in_order(body, *WITH_ENDS)
     yield stays("le lr, 1b")
 
 
@@ -205,9 +205,7 @@ def _first_sums(tile: DotBlocks) -> Iterator[AsmLine]:
     """Yields the loads of the vector's first bytes, and the sums of the first block, without overlap."""
     kept = min(tile.steps, len(tile.kept))
     lines = [loads("vldrb.8", (q,), Address(operand("x"), LANES, moves=True)) for q in tile.kept[:kept]]
-    yield from in_order(
-        [*lines, *(line for n in range(kept) for line in _step(tile, n, n == 0))], BETWEEN_PRODUCTS
-    )
+    yield from in_order([*lines, *(line for n in range(kept) for line in _step(tile, n, n == 0))], *WITH_ENDS)
     if tile.steps > kept:
         yield from _counted(tile.steps - kept, list(_step(tile, kept, is_first=False)))
 

@@ -24,7 +24,7 @@ from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.dots import LANES, HeliumDotTile, dot, four_bit_window
 from codegen.isa.helium.four_bits import WeightForm
 from codegen.isa.helium.needs import INCLUDES, NEEDS
-from codegen.isa.helium.pipeline import BETWEEN_PRODUCTS
+from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import (
     WORDS,
     RequantTile,
@@ -343,4 +343,4 @@ def _looped(row: DotRow, body: list[AsmLine]) -> list[AsmLine]:
 
 
 def _ordered(lines: list[AsmLine]) -> list[AsmLine]:
-    return in_order(lines, BETWEEN_PRODUCTS)
+    return in_order(lines, *WITH_ENDS)

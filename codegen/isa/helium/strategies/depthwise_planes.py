@@ -59,7 +59,6 @@ from codegen.loops.tensorize import tensorize
 
 _PIXELS = 256  # interleaved at a time, on the stack
 _QUAD = 4  # channels whose outputs are requantized together
-_PIPELINED = 24  # channels from which a pipeline over fours pays for its code
 
 
 def _is_small(site: Site) -> bool:
@@ -159,8 +158,8 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     tiles = [shape.tile(n) for n in counts]
     fours = {n // _QUAD for n in blocks} - {0}
     if fours and not small:
-        tile, pipelined = replace(tiles[-1], channels=_QUAD), channels >= _PIPELINED
-        of_fours = [depthwise_fours(tile, n, tail.requant, pipelined) for n in sorted(fours)]
+        tile = replace(tiles[-1], channels=_QUAD)
+        of_fours = [depthwise_fours(tile, n, tail.requant) for n in sorted(fours)]
         proc = tensorize(proc, "four", of_fours)
     if channels % _QUAD == 0 and not small:
         return proc

@@ -66,7 +66,7 @@ CHANNELS, PIXELS = 4, 2
 _UNROLLED_PAIRS = 3  # of a short row; a loop would cost more than its code saves
 _INSTRUCTION_BYTES = 4
 _LEAST_VALUES = 32  # of a window; shorter sums are faster with 8-bit weights
-_WINDOWS_BYTES = 432  # of thin rows, copied to scratch at a time: 16 windows of 3x3 pixels of 3 channels
+_WINDOWS_BYTES = 640  # of thin rows, copied to scratch at a time: 16 windows of 10x4 bytes
 
 
 @dataclass(frozen=True)
