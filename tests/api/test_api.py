@@ -176,45 +176,28 @@ def test_verify_compares_with_the_reference(model):
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "facts"),
     [
-        ("optimize", "fast", 'error: optimize "fast" is not known\n  hint: known: speed, size, ram'),
-        ("ram", "64Q", 'error: ram "64Q" is not a size such as 65536, 64KB or 1MB'),
-        ("ram", True, "error: ram True is not a size such as 65536, 64KB or 1MB"),
-        ("exact", "yes", 'error: exact "yes" is neither True nor False'),
-        ("pool", 3, "error: pool 3 is not a memory with its limit, such as DTCM=64K"),
-        ("pool", ["DTCM=6Q"], 'error: pool "6Q" is not a size such as 65536, 64KB or 1MB'),
-        ("constants", "conv2d", 'error: constants "conv2d" is not layers with a memory, such as dense=QSPI'),
-        (
-            "shape",
-            {"x": (1, 0)},
-            "error: shape ('x', (1, 0)) is not an input with its sizes, such as x=1,3,32,32, "
-            "or x=1..4,3,16/32,32 for several",
-        ),
-        ("value", "axes=", 'error: value "axes=" is not an input with its value, such as axes=0,1'),
-        ("tuning_records", 1, "error: tuning_records 1 is not the path of a file"),
-        (
-            "optimize",
-            "sped",
-            'error: optimize "sped" is not known - did you mean "speed"?\n  hint: known: speed, size, ram',
-        ),
-        (
-            "rounding",
-            "litert",
-            'error: rounding "litert" is not known - did you mean "litert-ref"?\n'
-            "  hint: known: auto, tflm, litert-ref, onnx",
-        ),
+        ("optimize", "fast", 'optimize "fast" speed, size, ram'),
+        ("ram", "64Q", 'ram "64Q" 65536, 64KB 1MB'),
+        ("ram", True, "ram True 65536, 64KB 1MB"),
+        ("exact", "yes", 'exact "yes" True False'),
+        ("pool", 3, "pool 3 DTCM=64K"),
+        ("pool", ["DTCM=6Q"], 'pool "6Q" 65536, 64KB 1MB'),
+        ("constants", "conv2d", 'constants "conv2d" dense=QSPI'),
+        ("shape", {"x": (1, 0)}, "shape ('x', (1, 0)) x=1,3,32,32 x=1..4,3,16/32,32"),
+        ("value", "axes=", 'value "axes=" axes=0,1'),
+        ("tuning_records", 1, "tuning_records 1 path file"),
+        ("optimize", "sped", 'optimize "sped" "speed"? speed, size, ram'),
+        ("rounding", "litert", 'rounding "litert" "litert-ref"? auto, tflm, litert-ref, onnx'),
     ],
 )
-def test_a_value_that_an_option_does_not_take_is_reported(model, option, value, told):
-    with pytest.raises(InputError) as caught:
-        deploy.compile(model, "host", None, **{option: value})
-    assert str(caught.value) == told
+def test_a_value_that_an_option_does_not_take_is_reported(model, option, value, facts):
+    refused(lambda: deploy.compile(model, "host", None, **{option: value}), facts, InputError)
 
 
 def test_a_rounding_that_is_not_known_is_reported_when_a_model_is_loaded(model):
-    with pytest.raises(InputError, match='rounding "foo" is not known'):
-        deploy.load(model, rounding="foo")
+    refused(lambda: deploy.load(model, rounding="foo"), 'rounding "foo"', InputError)
 
 
 @pytest.mark.parametrize("model", [len, object(), None, 3])

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from error_facts import refused
+from error_facts import refused, require_facts
 
 from aot.errors import BoardError
 from boards.board import BoardStatus
@@ -134,9 +134,7 @@ def test_an_unknown_board_is_named_with_the_nearest_one(folder):
     ],
 )
 def test_a_board_in_the_spelling_of_zephyr_or_arduino_is_understood(folder, asked, meant):
-    with pytest.raises(BoardError) as caught:
-        load_board(asked)
-    assert caught.value.what == f'board "{asked}" not found - did you mean "{meant}"?'
+    refused(lambda: load_board(asked), f'"{asked}" "{meant}"?', BoardError)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +180,7 @@ def test_one_broken_file_is_reported_and_harms_no_other_board(folder, text):
     assert error.where.startswith("boards/broken.toml")
     with pytest.raises(BoardError) as caught:
         load_board("mps2-an368")
-    assert caught.value.what == 'board "mps2-an368" not found - did you mean "mps2-an386"?'
+    require_facts(caught.value.what, '"mps2-an368" "mps2-an386"?')
     assert caught.value.hint.splitlines()[-1].startswith("ignored: boards/broken.toml: ")
     with pytest.raises(BoardError):
         load_board("broken")

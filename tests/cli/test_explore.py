@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from error_facts import require_facts
 
 import deploy
 from codegen.options import CompileOptions
@@ -147,12 +148,12 @@ def test_options_are_varied_in_all_combinations():
 
 
 REFUSED: dict[tuple[str, ...], str] = {
-    ("--vary", "optimise=speed"): '"optimise" is not an option that can be varied - did you mean "optimize"?',
-    ("--vary", "optimize"): "--vary optimize needs values",
-    ("--vary", "optimize=fast"): 'optimize "fast" is not known',
-    ("--rate", "20"): "a rate needs measurement: add --measure",
-    ("--board", "nano-33-bla"): 'board "nano-33-bla" not found - did you mean "nano-33-ble"?',
-    ("-o", "explored.pdf"): "an exploration must be .html, .csv, .json, not .pdf",
+    ("--vary", "optimise=speed"): '"optimise" "optimize"?',
+    ("--vary", "optimize"): "--vary optimize values",
+    ("--vary", "optimize=fast"): 'optimize "fast"',
+    ("--rate", "20"): "rate --measure",
+    ("--board", "nano-33-bla"): '"nano-33-bla" "nano-33-ble"?',
+    ("-o", "explored.pdf"): ".html, .csv, .json, .pdf",
 }
 
 
@@ -160,7 +161,7 @@ REFUSED: dict[tuple[str, ...], str] = {
 def test_refused(words, run_deploy):
     outcome = run_deploy("explore", DIGITS, *words)
     assert outcome.status == 1
-    assert REFUSED[words] in outcome.err
+    require_facts(outcome.err, REFUSED[words])
 
 
 @pytest.mark.slow

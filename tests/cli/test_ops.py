@@ -107,4 +107,4 @@ def test_what_a_model_asks_for_in_vain_is_named_with_the_reason(tmp_path, run_de
 def test_a_model_that_is_not_there_is_no_operator(run_deploy):
     outcome = run_deploy("ops", "nowhere.tflite")
     assert outcome.status == 1
-    assert "the model file does not exist" in outcome.err
+    assert "nowhere.tflite" in outcome.err

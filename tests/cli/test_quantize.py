@@ -256,13 +256,13 @@ def test_a_tflite_model_is_refused_with_the_way_to_quantise_it(tmp_path, run_dep
 def test_a_checkpoint_is_told_how_it_is_exported(tmp_path, run_deploy):
     (tmp_path / "kws.pt").write_bytes(b"PK")
     said = run_deploy("quantize", tmp_path / "kws.pt", "--data", "calib.npz", "-o", tmp_path / "a.tflite")
-    assert said.err.startswith("error: this is neither a TFLite nor an ONNX model (2 bytes)\n  kws.pt\n")
-    assert "torch.onnx.export(" in said.err
+    require_facts(said.err, "TFLite ONNX 2 bytes kws.pt torch.onnx.export(")
 
 
 def test_a_missing_model_is_named(tmp_path, run_deploy):
     said = run_deploy("quantize", tmp_path / "none.onnx", "--data", tmp_path / "none.npz", "-o", "a.onnx")
-    assert (said.status, said.err) == (1, f"error: the model file does not exist\n  {tmp_path}/none.onnx\n")
+    assert said.status == 1
+    assert f"{tmp_path}/none.onnx" in said.err
 
 
 def test_another_format_is_refused_before_anything_is_read(tmp_path, run_deploy):

@@ -71,7 +71,7 @@ def test_no_line_is_broken_where_that_may_take_no_time():
 def test_no_line_is_broken_where_that_is_disabled(disabled):
     options = CompileOptions(ram_bytes=600, disabled_passes=disabled)
     if disabled:
-        with pytest.raises(FitError, match="bytes at least"):
+        with pytest.raises(FitError, match=r"\d+ bytes"):
             compiled(GRAPHS["time_series"](), PLAIN, options, "k")
     else:
         model = compiled(GRAPHS["time_series"](), PLAIN, options, "k")
@@ -86,7 +86,7 @@ def test_a_budget_breaks_lines_as_far_as_it_must():
         return compiled(graph, PLAIN, options, "k").plan.arena_bytes
 
     whole = arena(CompileOptions(Optimize.RAM, rows=False))
-    with pytest.raises(FitError, match=r"bytes at least, .* more than --ram 360 allows") as refused:
+    with pytest.raises(FitError, match="--ram 360") as refused:
         arena(CompileOptions(ram_bytes=360))
     least = int(re.findall(r"needs ([\d,]+) bytes", refused.value.what)[0].replace(",", ""))
     assert least < 0.7 * whole

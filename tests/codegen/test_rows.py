@@ -238,7 +238,7 @@ def test_a_budget_that_rows_with_margins_do_not_meet_is_met_without():
     least = model("ram").plan.arena_bytes
     assert model("speed", ram_bytes=least).plan.arena_bytes <= least
     assert not is_bare(model("speed", ram_bytes=2 * least))
-    with pytest.raises(FitError, match="bytes at least"):
+    with pytest.raises(FitError, match=r"\d+ bytes"):
         model("speed", ram_bytes=least // 2)
 
 

@@ -38,7 +38,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], object], str, tuple[str, ...]]] = {
         ("11 bytes", "net.tflite", "hint: ", ".onnx"),
     ),
     "empty": (lambda path: path.write_bytes(b""), "E202", ("empty", "net.tflite", "hint: ", ".onnx")),
-    "missing": (lambda path: None, "E202", ("does not exist", "FOLDER/net.tflite")),
+    "missing": (lambda path: None, "E202", ("FOLDER/net.tflite",)),
     "folder": (lambda path: path.mkdir(), "E202", ("folder", "FOLDER/net.tflite", "hint: ", ".onnx")),
     "device": (
         lambda path: path.symlink_to("/dev/zero"),

@@ -42,7 +42,7 @@ def test_another_format_is_told_how_to_become_one_that_is_read(tmp_path, file_na
     with pytest.raises(ModelError) as caught:
         load_model(path)
     hint = FORMATS[file_name].format(name=file_name)
-    require_facts(caught.value, f"TFLite ONNX 14 neither model bytes {file_name} {hint}")
+    require_facts(caught.value, f"TFLite ONNX 14 bytes {file_name} {hint}")
 
 
 def test_a_saved_model_is_known_by_what_is_in_the_folder(tmp_path):

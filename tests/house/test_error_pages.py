@@ -106,7 +106,7 @@ def test_an_error_of_the_command_line_begins_with_its_code(own_folders, capsys):
     from deploy.__main__ import main
 
     assert main(["boards", "show", "nowhere"]) == 1
-    assert capsys.readouterr().err.startswith('error[E402]: board "nowhere" not found')
+    assert capsys.readouterr().err.startswith("error[E402]: ")
 
 
 SHOWN_BY = re.compile(r"\bdeploy docs ([a-z][\w/-]*)")
