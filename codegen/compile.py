@@ -77,13 +77,13 @@ def compile_plan(planned: CompiledPlan) -> CompiledModel:
     job, graph, lowered = planned.job, planned.graph, planned.lowered
     names = _names_in_c(graph, lowered)
     labels = layer_labels(lowered.stages)
-    made_of, layers = _source_parts(planned, planned.job.model.name, names, labels)
-    weights = None if made_of.weights is None else _external(planned, made_of.weights)
-    made_of, table = _with_table(planned, made_of) if job.options.tables else (made_of, None)
+    parts, layers = _source_parts(planned, planned.job.model.name, names, labels)
+    weights = None if parts.weights is None else _external(planned, parts.weights)
+    parts, table = _with_table(planned, parts) if job.options.tables else (parts, None)
     model, target, options = job.model, job.target, job.options
-    constants = made_of.constants
+    constants = parts.constants
     code_of = partial(
-        layer_code, lowered=lowered, library=made_of.library, run=made_of.run, dialect=made_of.dialect
+        layer_code, lowered=lowered, library=parts.library, run=parts.run, dialect=parts.dialect
     )
     return CompiledModel(
         name=model.name,
@@ -94,20 +94,20 @@ def compile_plan(planned: CompiledPlan) -> CompiledModel:
         steps=planned.steps,
         target=target,
         options=options,
-        write_sources=partial(emit_sources, made_of),
+        write_sources=partial(emit_sources, parts),
         code_of=code_of,
         estimate_cycles=lambda: cycle_table(job.kernel_target).estimate(lowered),
-        inputs=tuple(made_of.inputs),
-        outputs=tuple(made_of.outputs),
+        inputs=tuple(parts.inputs),
+        outputs=tuple(parts.outputs),
         request=planned.request,
         plan=planned.plan,
         layers=layers,
         constants_bytes=constants.bytes,
         constants_in=constants.bytes_in,
-        code_bytes_estimate=estimate_code_bytes(made_of.library, made_of.run, target),
-        stack_bytes_estimate=made_of.stack_bytes_estimate,
-        c_flags=made_of.c_flags,
-        c_headers=c_headers(made_of),
+        code_bytes_estimate=estimate_code_bytes(parts.library, parts.run, target),
+        stack_bytes_estimate=parts.stack_bytes_estimate,
+        c_flags=parts.c_flags,
+        c_headers=c_headers(parts),
         parameters=constants.arrays,
         shared_bytes=sum(array.nbytes for array in constants.elsewhere.values()),
         board=job.board,

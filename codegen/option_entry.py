@@ -34,7 +34,7 @@ class Option:
     flag: str  # such as "--ram"; empty if users cannot set it
     help: str
     in_head: WrittenWhen = WrittenWhen.IF_SET
-    in_archive: WrittenWhen = WrittenWhen.IF_SET  # ALWAYS for options that the first archives had
+    in_archive: WrittenWhen = WrittenWhen.IF_SET  # ALWAYS only for options as old as the format of archives
     archive_key: str = ""  # in the options of an archive, "a.b" for b in a; empty: the field's name
     short: str = ""  # short form of the flag, such as -O
     reads_model: bool = False  # whether it affects how the model file is read

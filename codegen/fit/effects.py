@@ -97,20 +97,21 @@ class _Sum:
         left = self.room - self.live[now].sum(axis=0)
         flash_left = self.flash_room - self.flash[now].sum()
         before = _over(-left, -flash_left), 0.0
-        one = np.maximum(np.maximum(live - left, 0).max(axis=1), np.maximum(flash - flash_left, 0))
-        both = live[:, None, :] + live[None, :, :] - left
-        two = np.maximum(
-            np.maximum(both, 0).max(axis=2), np.maximum(flash[:, None] + flash[None, :] - flash_left, 0)
+        over_by_one = np.maximum(np.maximum(live - left, 0).max(axis=1), np.maximum(flash - flash_left, 0))
+        live_over_by_two = live[:, None, :] + live[None, :, :] - left
+        over_by_two = np.maximum(
+            np.maximum(live_over_by_two, 0).max(axis=2),
+            np.maximum(flash[:, None] + flash[None, :] - flash_left, 0),
         )
-        two[self.layers[:, None] == self.layers[None, :]] = np.inf
-        np.fill_diagonal(two, one)
+        over_by_two[self.layers[:, None] == self.layers[None, :]] = np.inf
+        np.fill_diagonal(over_by_two, over_by_one)
         saved = cycles[:, None] + cycles[None, :]
         np.fill_diagonal(saved, cycles)
-        order = np.lexsort((saved.ravel(), two.ravel()))
-        best = int(order[0])
-        if (two.ravel()[best], saved.ravel()[best]) >= before:
+        nearest = np.lexsort((saved.ravel(), over_by_two.ravel()))
+        best = int(nearest[0])
+        if (over_by_two.ravel()[best], saved.ravel()[best]) >= before:
             return False
-        for number in {best // len(one), best % len(one)}:
+        for number in {best // len(cycles), best % len(cycles)}:
             layer = int(self.layers[number])
             if self.taken.get(layer) == number:
                 del self.taken[layer]

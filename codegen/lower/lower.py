@@ -147,7 +147,7 @@ class _Lowering:
         in_one_piece = self.choice.must_be_contiguous(node)
         result, *others = (self._result(value, in_one_piece) for value in node.outputs)
         formats = [view or self.tensors[name].format for name, view in sources]
-        # The functions below are stored in the stage. They must not refer to it, or it would be freed late.
+        # The functions below are kept in the stage. They do not refer to `self`, which would live as long.
         options, target = self.options, self.target
         has_schedules = options.at_level.has_schedules
         defaults = default_points(target.core, site.optimize) if has_schedules else NOT_TUNED
@@ -175,7 +175,8 @@ class _Lowering:
             0 if request is None else request.fill_of(self.graph.types[value]) for value, request in reads
         ]
         readings = tuple(
-            Reading(n, a, v, fill) for (n, v), a, fill in zip(sources, kernel.access, fills, strict=True)
+            Reading(tensor, access, view, fill)
+            for (tensor, view), access, fill in zip(sources, kernel.access, fills, strict=True)
         )
         values, name = tuple(value for value, _ in reads), self._stage_name(node)
         self.stages.append(

@@ -104,7 +104,7 @@ def _import_strided_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
                 end += slice(start, None, step).indices(shape[axis])[0]
             span = slice(start, None if options.EndMask() & bit else end, step)
             chosen = range(*span.indices(shape[axis]))
-        if axis == 0 and chosen.step == 1:
+        if axis == 0 and chosen.step == 1:  # rows of a list, as Keras' recurrent loops pick them
             x, first = rows_within(draft, operator, x, chosen.start, len(chosen))
             chosen = range(first, first + len(chosen))
         sizes[axis] = len(chosen)
