@@ -19,7 +19,7 @@ from codegen.job import ImportedModel, import_model
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
 from deploy.benchmark.meter import emulated_board
-from deploy.cli.console import progress
+from deploy.cli.console import print_error, progress
 from deploy.cli.options import require_no_options
 from deploy.compiler.accelerator_errors import blamed_on_accelerators
 from deploy.compiler.compile_model import Compiled, compile_for_firmware
@@ -155,9 +155,32 @@ def with_archive(prepared: Prepared) -> Prepared:
     return replace(prepared, artifact=archive_of(prepared.source))
 
 
-def on_emulator(prepared: Prepared, clock_hz: int | None = None) -> Prepared:
-    """Returns the model for an emulated board with the same core."""
-    return moved_to(prepared, emulated_board(prepared.board, clock_hz))
+def on_emulator(
+    prepared: Prepared, platform: str | None = None, clock_hz: int | None = None, has_cartridge: bool = False
+) -> Prepared:
+    """Returns the model for an emulated board with the same core.
+
+    Raises InputError for a platform that is not emulated, and for a cartridge that the firmware cannot load.
+    """
+    board = emulated_board(prepared.board, clock_hz)
+    require_emulated_platform(board, platform)
+    moved = moved_to(prepared, board)
+    if has_cartridge and isinstance(prepared.source, Path) and moved.source != prepared.source:
+        raise InputError(
+            f"the project's firmware for {board.name}, which has the slots, is not emulated",
+            str(prepared.source),
+            "deploy new ARCHIVE DIR --slots BYTES --board B makes one for an emulated board B",
+        )
+    return moved
+
+
+def require_emulated_platform(board: Board, platform: str | None) -> None:
+    """Raises InputError if the firmware of an emulated board is for another platform than requested."""
+    if platform is not None and platform not in board.platforms:
+        raise InputError(
+            f"the emulated firmware for {board.name} is bare metal, not {platform}",
+            hint="omit --platform to emulate the core, or --emulated to run on a connected board",
+        )
 
 
 def moved_to(prepared: Prepared, board: Board) -> Prepared:
@@ -169,7 +192,8 @@ def moved_to(prepared: Prepared, board: Board) -> Prepared:
     folder = prepared.source
     if not isinstance(folder, Path) or board == prepared.board:
         return replace(prepared, board=board)
-    app = read_project(folder).app
+    project = read_project(folder)
+    app = project.app
     if app is not App.RPC:
         raise InputError(
             f'this project has the app "{app.value}" for {prepared.board.name}, which is not emulated',
@@ -177,6 +201,11 @@ def moved_to(prepared: Prepared, board: Board) -> Prepared:
             f"deploy new ARCHIVE DIR --app {app.value} --board B makes one for an emulated board B",
         )
     artifact = require_archive(folder)
+    if project.platform not in board.platforms:
+        print_error(
+            "note: the emulated firmware is bare metal with the same model, "
+            f"not the project's for {project.platform}"
+        )
     return replace(prepared, board=board, source=source_for(artifact, board), artifact=artifact)
 
 

@@ -226,7 +226,7 @@ def flash(
     """
     chosen = line_arguments(options)
     prepared = prepared_of(model, board, options)
-    prepared = on_emulator(prepared) if emulated else prepared
+    prepared = on_emulator(prepared, platform) if emulated else prepared
     choices, place = BuildChoices(toolchain, platform=platform), prepared.board
     builder = platform_used(prepared, choices)
     name = (choose_dry if dry_run else choose_runner)(place, chosen.runner, builder.name)

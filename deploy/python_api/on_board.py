@@ -26,7 +26,7 @@ from deploy.cli.console import OnProgress, reports_progress
 from deploy.cli.renamed import renamed
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LINE, LineOptions
-from deploy.devices.firmware import Prepared, on_emulator, ready_for, with_archive
+from deploy.devices.firmware import Prepared, on_emulator, ready_for, require_emulated_platform, with_archive
 from deploy.devices.session import open_device
 from deploy.inputs.given_arrays import Inputs, by_name, only_inputs, plain, without_labels
 from deploy.inputs.input_options import DATA, Fill, make_data
@@ -88,7 +88,7 @@ def run(
     line, data = line_arguments(options), data_arguments(options)
     arrays = None if inputs is None else only_inputs(inputs)
     prepared = at_size_of(prepared_of(model, board, options), arrays)
-    prepared = on_emulator(prepared) if emulated else prepared
+    prepared = on_emulator(prepared, platform) if emulated else prepared
     if prepared.inputs is not None:
         make_data(arrays, data, prepared.inputs, 1)  # checks the inputs before building
     ready = ready_for(prepared, BuildChoices(toolchain, platform=platform), line.runner)
@@ -146,7 +146,7 @@ def verify(
     build = BuildChoices(toolchain, platform=platform)
     count = RANDOM_RUNS if prepared.keeps_state else RANDOM_SAMPLES
     return verify_sizes(
-        on_emulator(prepared) if emulated else prepared,
+        on_emulator(prepared, platform) if emulated else prepared,
         arrays,
         lambda specs: make_data(arrays, data, specs, count, Fill.RANDOM),
         lambda at, samples: verify_model(at, samples, layers, build, line, truth, judge),
@@ -183,7 +183,7 @@ def bench(
     """
     line = line_arguments(options)
     prepared = prepared_of(model, board, options)
-    prepared = on_emulator(prepared, clock) if emulated else prepared
+    prepared = on_emulator(prepared, platform, clock) if emulated else prepared
     modelled = Modelled.ALL if compare else Modelled.EMULATED
     build = BuildChoices(toolchain, platform=platform)
     choices = BenchChoices(CompileOptions(), build, line, median_of, layers, modelled)
@@ -241,7 +241,9 @@ def tune(
     """
     line = read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
     job, found = job_of(model, board, options)
-    found = emulated_board(found) if emulated else found
+    if emulated:
+        found = emulated_board(found)
+        require_emulated_platform(found, platform)
     how = TuneChoices(
         trials=trials,
         tuner=tuner,

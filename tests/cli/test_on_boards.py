@@ -314,6 +314,39 @@ def test_every_form_of_a_model_is_emulated_by_every_command(own_board, tmp_path,
     assert "tiny counts no statistics" in shown.err, "the firmware answered"
 
 
+@pytest.mark.parametrize("command", ["run", "verify", "bench", "flash"])
+def test_another_platform_is_not_emulated(command, model, run_deploy):
+    """It was said that the board has none of that name."""
+    outcome = run_deploy(command, model, "--board", "nrf52840dk", "--emulated", "--platform", "zephyr")
+    assert outcome.status == 1
+    assert "the emulated firmware for nrf52840dk is bare metal, not zephyr" in outcome.err
+    assert "omit --platform" in outcome.err
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+def test_an_emulated_project_says_what_its_firmware_is(model, tmp_path, run_deploy):
+    words = ("new", model, tmp_path / "project", "--board", "nrf52840dk", "--platform", "zephyr")
+    assert run_deploy(*words).status == 0
+    outcome = run_deploy("run", tmp_path / "project", "--emulated", "--fill", "zeros")
+    assert outcome.status == 0, outcome.err
+    assert "note: the emulated firmware is bare metal with the same model, not the project's for zephyr" in (
+        " ".join(outcome.err.split())
+    )
+
+
+def test_slots_of_a_project_are_not_emulated(model, tmp_path, run_deploy):
+    board = ("--board", "nucleo-f446re")
+    made = run_deploy("new", model, tmp_path / "project", *board, "--platform", "baremetal", "--slots", "16K")
+    assert made.status == 0, made.err
+    assert run_deploy("compile", model, *board, "--cartridge", "-o", tmp_path / "new.cart").status == 0
+    words = ("--emulated", "--fill", "zeros", "--load", tmp_path / "new.cart")
+    outcome = run_deploy("run", tmp_path / "project", *words)
+    assert outcome.status == 1
+    assert "the project's firmware for nucleo-f446re, which has the slots, is not emulated" in outcome.err
+    assert "deploy new ARCHIVE DIR --slots BYTES --board B" in outcome.err
+
+
 @pytest.mark.arm
 @pytest.mark.parametrize("own_board", ["model", "archive"], indirect=True)
 def test_a_model_is_flashed_without_a_project(own_board, run_deploy, monkeypatch):

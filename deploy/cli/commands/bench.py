@@ -24,7 +24,7 @@ from deploy.cli import options
 from deploy.cli.console import print_result, progress
 from deploy.cli.kit_options import add_kit_arguments, require_no_kit
 from deploy.cli.parser import UsageError, missing_text
-from deploy.devices.firmware import named_board
+from deploy.devices.firmware import named_board, require_emulated_platform
 
 EXAMPLE = """
 deploy bench kws.tflite vww.tflite --board mps2-an386 --json
@@ -135,7 +135,12 @@ def run(arguments: argparse.Namespace) -> None:
 def _boards(arguments: argparse.Namespace, model: Path) -> list[Board]:
     """Returns the named boards, or else that of the archive or project, emulated if asked for."""
     boards = [named_board(name, model) for name in arguments.board or (None,)]
-    return [emulated_board(each, arguments.clock) for each in boards] if arguments.emulated else boards
+    if not arguments.emulated:
+        return boards
+    boards = [emulated_board(each, arguments.clock) for each in boards]
+    for board in boards:
+        require_emulated_platform(board, arguments.platform)
+    return boards
 
 
 def _require_case(arguments: argparse.Namespace) -> None:

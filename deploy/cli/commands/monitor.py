@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
         explain_file(source)
         return
     prepared = prepare(source, arguments.board, options.compile_options(arguments))
-    prepared = on_emulator(prepared) if arguments.emulated else prepared
+    prepared = on_emulator(prepared, arguments.platform) if arguments.emulated else prepared
     app = read_project(source).app if source.is_dir() else App.RPC
     if arguments.decode and app is App.RPC:
         _show_counters(prepared, choices, options.line_options(arguments))

@@ -80,7 +80,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output:
         require_results_place(arguments.output)
     prepared = prepare(arguments.source, arguments.board, options.compile_options(arguments))
-    prepared = on_emulator(prepared) if arguments.emulated else prepared
+    if arguments.emulated:
+        has_cartridge = arguments.cartridge is not None
+        prepared = on_emulator(prepared, arguments.platform, has_cartridge=has_cartridge)
     if len(prepared.each_size) > 1 and arguments.inputs:
         prepared = at_size_of(prepared, read_arrays(arguments.inputs))
     data = options.data_options(arguments)

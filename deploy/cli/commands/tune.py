@@ -16,6 +16,7 @@ from deploy.benchmark.meter import emulated_board
 from deploy.cli import options
 from deploy.cli.console import print_result
 from deploy.cli.help_page import as_details
+from deploy.devices.firmware import require_emulated_platform
 from deploy.python_api.board_arguments import job_of
 from deploy.python_api.option_keywords import NOT_FOR_TUNING, TUNING
 from deploy.tuner.objectives import BYTES, OBJECTIVES
@@ -106,7 +107,9 @@ def run(arguments: argparse.Namespace) -> None:
     choices = _choices(arguments)
     file = arguments.records if arguments.list else _records(arguments)
     job, board = job_of(arguments.model, arguments.board, options.given_options(arguments, TUNING))
-    board = emulated_board(board) if arguments.emulated else board
+    if arguments.emulated:
+        board = emulated_board(board)
+        require_emulated_platform(board, arguments.platform)
     if arguments.list:
         records = read_records(file) if file is not None and file.exists() else ()
         tuning = begin(job, board, choices, records)

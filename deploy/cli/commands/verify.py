@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     known = options.compile_options(arguments)
     prepared = with_archive(prepare(arguments.model, arguments.board, known, compile_for))
-    prepared = on_emulator(prepared) if arguments.emulated else prepared
+    prepared = on_emulator(prepared, arguments.platform) if arguments.emulated else prepared
     data, truth, given = options.data_options(arguments), _truth(arguments), arguments.inputs
     line, build, oracle = options.line_options(arguments), options.build_choices(arguments), arguments.oracle
     count = RANDOM_RUNS if prepared.keeps_state else RANDOM_SAMPLES
