@@ -21,8 +21,11 @@ from codegen.c.part_sizes import (
     uses_float,
 )
 from codegen.c.tensor_rows import ROW_PARAMETER
-from codegen.c.tree import FunctionCall, FunctionDefinition, If, Name
+from codegen.c.tree import DefinePointers, FunctionCall, FunctionDefinition, If, Name
 from codegen.c.tree_walk import walk
+
+# A pointer to a row is computed and stored; those of small windows are part of what a layer takes.
+_POINTER_BYTES, _FEW_POINTERS = 8, 4
 
 
 def estimate_code_bytes(library: KernelLibrary, run: RunCode, target: Target) -> int:
@@ -48,7 +51,9 @@ def _layer_code_bytes(layer: FunctionDefinition, each: PartBytes) -> float:
         return each.once_name * sum(isinstance(part, Name) for part in parts)
     arguments = sum(len(part.arguments) for part in parts if isinstance(part, FunctionCall))
     choices = sum(isinstance(part, If) for part in parts)
-    return each.row_layer + each.row_argument * arguments + each.row_choice * choices
+    pointers = sum(len(part.rows) for part in parts if isinstance(part, DefinePointers))
+    many = _POINTER_BYTES * max(0, pointers - _FEW_POINTERS)
+    return many + each.row_layer + each.row_argument * arguments + each.row_choice * choices
 
 
 def _c_library_bytes(library: KernelLibrary, target: Target, each: PartBytes) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import groupby
@@ -110,7 +111,7 @@ _PAIRS_STACK = StackBytes(
     83, 26.8, 0.0, 21.2, 6.3, 11.0, 4.8, 18.4, 0.0, 4.6, 58.0, 34.6, 14.9, 0.0, 0.0, 32.7, 4.0
 )
 _THUMB_2_STACK = StackBytes(
-    83, 17.2, 39.6, 0.0, 11.5, 1.1, 2.0, 12.2, 0.0, 1.5, 26.2, 38.0, 0.0, 0.0, 0.0, 16.0, 4.0
+    83, 17.2, 39.6, 0.0, 11.5, 1.1, 2.0, 12.2, 0.0, 1.5, 30.2, 38.0, 0.0, 0.0, 0.0, 16.0, 4.0
 )
 _THUMB_1_STACK = StackBytes(
     131, 40.7, 21.0, 0.4, 3.1, 11.8, 5.0, 12.3, 0.0, 11.2, 11.0, 48.0, 0.0, 0.0, 0.0, 16.0, 4.0
@@ -248,6 +249,7 @@ def library_stack_bytes(called: frozenset[str], each: float) -> float:
 #
 # The size of a part depends on the kind of core (`core_kinds.py`).
 
+_TABLE = re.compile(r"^static const (?:u?int(\d+)_t|float) \w+\[(\d+)\]", re.MULTILINE)
 _OPERATORS = frozenset("-+*/%&|^~!<>=?")
 _INLINED_OPERATORS = 12  # a compiler inlines shorter functions
 
@@ -272,14 +274,21 @@ def _bytes_of(part: Node, each: PartBytes) -> float:
     return 0.0
 
 
-def estimate_helper_bytes(helpers: Iterable[AnyHelper], each: PartBytes) -> float:
-    """Returns the code bytes of hand-written functions, each once, except inlined ones."""
+def estimate_helper_bytes(helpers: Collection[AnyHelper], each: PartBytes) -> float:
+    """Returns the code bytes of hand-written functions, each once, except inlined ones; tables included."""
     counts = (
         _operators(_usual(helper.definition).partition("{")[2])
         for helper in helpers
         if not isinstance(helper, Instruction)
     )
-    return sum(count for count in counts if count >= _INLINED_OPERATORS) * each.operator
+    tables = sum(_table_bytes(helper.definition) for helper in helpers)
+    return sum(count for count in counts if count >= _INLINED_OPERATORS) * each.operator + tables
+
+
+def _table_bytes(definition: str) -> int:
+    """Returns the bytes of the constant tables in a definition, except inside functions, which are small."""
+    found = _TABLE.findall(definition)
+    return sum(int(bits or 32) // 8 * int(count) for bits, count in found)
 
 
 def _usual(definition: str) -> str:

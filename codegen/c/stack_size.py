@@ -158,6 +158,7 @@ class _Lives:
 
 
 _FREE_VALUES = 3  # in registers that no function saves
+_FREE_VECTORS, _VECTOR_BYTES = 4, 16
 _MOST_REALS = 16  # float registers that a function saves
 _MOST_ARGUMENTS = 4  # in registers
 _FEW_LOOPS = 2
@@ -257,7 +258,7 @@ class _Kernel:
         found += each.loop * loops + each.inner_loop * max(0, loops - _FEW_LOOPS)
         found += each.c_instruction * any(call.is_c for call in self.calls)
         if live.vectors or any(call.machine_instructions > _SHORT_INSTRUCTIONS for call in self.calls):
-            found += _saved_bytes(self.calls)
+            found += _saved_bytes(self.calls, live.vectors)
         found += max((call.stack_bytes for call in self.calls), default=0)
         return found + each.short_code * (optimize is Optimize.SIZE) + self._called_bytes(each, target)
 
@@ -283,10 +284,17 @@ def _interrupt_bytes(has_floats: bool, work: int, target: Target) -> int:
     return interrupt.bytes if interrupt is not None and work >= interrupt.least_work else 0
 
 
-def _saved_bytes(calls: Sequence[Instruction]) -> int:
-    """Returns the registers that a function saves because it uses an instruction set, in bytes."""
+def _saved_bytes(calls: Sequence[Instruction], vectors: int) -> int:
+    """Returns the registers that a function saves because it uses an instruction set, in bytes.
+
+    `vectors` are live in its C; assembly that states how many vectors it uses needs no more saved.
+    """
     needs = {need for call in calls for need in call.needs}
-    return max((isa.saved_bytes for isa in isas() if isa.needs <= needs), default=0)
+    all_of_them = max((isa.saved_bytes for isa in isas() if isa.needs <= needs), default=0)
+    if vectors or not all(call.own_vectors for call in calls):
+        return all_of_them
+    most = max((call.own_vectors for call in calls), default=0)
+    return min(all_of_them, _VECTOR_BYTES * max(0, most - _FREE_VECTORS))
 
 
 def _depth(node: object) -> int:

@@ -262,6 +262,7 @@ class Instruction:
     is_inline: bool = True
     is_asm: bool = False  # the definition has an assembly statement that the compiler must not move
     own_registers: int = 0  # general registers that the statement uses in addition to its operands
+    own_vectors: int = 0  # vector registers that it uses, operands included; 0: not known
 
     @property
     def library_calls(self) -> frozenset[str]:

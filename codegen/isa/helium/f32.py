@@ -35,6 +35,7 @@ FLOAT_NEEDS = NEEDS | {Feature.FPU}  # a core with both computes floats in vecto
 FOURS = 4  # floats in a vector
 _ENDS = 12  # instructions of a tile besides sums
 _STACK_BYTES = 40  # for pointers that the statement leaves no registers
+_FEW_REGISTERS = 2  # that a statement may use without doing so
 
 
 def _limit(name: str, says: str, compared: str, intrinsic: str) -> Instruction:
@@ -234,6 +235,7 @@ def window_instruction(
         "}",
     ]
     given = "{x_array}, {x_offset}" if has_rows else "{x}, 0"
+    own_registers = len(asm.registers) + len(asm.numbers) + has_rows
     return Instruction(
         name=name,
         params=(y, x, WEIGHTS, *((start,) if results.has_start else ())),
@@ -244,9 +246,10 @@ def window_instruction(
         calls=results.clamps,
         needs=FLOAT_NEEDS,
         machine_instructions=len(asm.lines) + _ENDS + 4 * len(results.names),
-        stack_bytes=_STACK_BYTES,
+        stack_bytes=_STACK_BYTES if own_registers > _FEW_REGISTERS else 0,
         is_asm=True,
-        own_registers=len(asm.registers) + len(asm.numbers) + has_rows,
+        own_registers=own_registers,
+        own_vectors=len(results.names) + len(asm.vectors),
     )
 
 

@@ -41,7 +41,7 @@ _MOST = 86.0  # of an argument of sigmoid: e**v and 1 / e**v are floats
 _FLAT = 10.0  # where tanh is 1
 _GUESS = 0x7EF311C7  # minus the bits of a number: within an eighth of its reciprocal
 _GATES, _FRESH = 4, 3
-_INSTRUCTIONS, _STACK_BYTES = 170, 16
+_INSTRUCTIONS, _STACK_BYTES = 170, 40
 _F = np.float32
 
 
