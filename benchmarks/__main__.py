@@ -69,6 +69,8 @@ from benchmarks.place import MODELS as MODELS_OF_PLACE
 from benchmarks.place import place_rows
 from benchmarks.planning import HEAD as HEAD_OF_PLANNING
 from benchmarks.planning import planning_row
+from benchmarks.public_models import HEAD as HEAD_OF_PUBLIC_MODELS
+from benchmarks.public_models import public_model_rows
 from benchmarks.published import HEAD as HEAD_OF_PUBLISHED
 from benchmarks.published import published_rows
 from benchmarks.pytorch import HEAD as HEAD_OF_PYTORCH
@@ -310,6 +312,10 @@ def _pytorch(*names: str) -> None:
     _print_as_they_come(HEAD_OF_PYTORCH, pytorch_rows(names))
 
 
+def _public_models() -> None:
+    _print_as_they_come(HEAD_OF_PUBLIC_MODELS, public_model_rows())
+
+
 def _two_cores() -> None:
     _print_as_they_come(HEAD_OF_TWO_CORES, two_core_rows())
 
@@ -347,6 +353,7 @@ COMMANDS = {
     "passes": _passes,
     "half-weights": _half_weights,
     "micropython": _micropython,
+    "public-models": _public_models,
     "pytorch": _pytorch,
     "costs": _costs,
     "place": _place,

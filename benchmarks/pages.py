@@ -31,6 +31,7 @@ PAGES: Mapping[str, str] = {
     "one_operator.md": "operators",
     "orders.md": "orders",
     "passes.md": "passes",
+    "public-models.md": "public-models",
     "published.md": "published",
     "pytorch.md": "pytorch",
     "refined.md": "refined",
