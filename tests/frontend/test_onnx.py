@@ -8,6 +8,7 @@ import onnx
 import pytest
 from error_facts import refused
 from onnx import TensorProto, helper, numpy_helper
+from onnx_oracle import run_onnx
 
 from aot.errors import DeployError, ModelError
 from aot.frontend.input_overrides import InputOverrides
@@ -285,3 +286,22 @@ def test_a_broken_file_is_refused_or_read(seed):
             broken[place] ^= 1 << int(rng.integers(8))
         with contextlib.suppress(DeployError):
             read_onnx(bytes(broken), "net.onnx")
+
+
+@pytest.mark.parametrize("op_type", ["ArgMax", "ArgMin"])
+def test_a_number_that_is_none_is_never_the_largest(op_type):
+    x = np.array([[1, np.nan, 2, -3], [np.nan, 1, 2, 3], [1, 2, np.nan, -np.inf]], np.float32)
+    data = file_of([helper.make_node(op_type, ["x"], ["y"], axis=1)], [info("x", 3, 4)], ["y"])
+    (wanted,) = run_onnx(data, {"x": x})
+    assert run_graph(read_onnx(data, "net.onnx"), {"x": x})["y"].tolist() == wanted.tolist()
+
+
+def test_a_real_signal_needs_no_last_dimension():
+    """torch.stft exports it so, and ONNX Runtime takes it, although the specification has three."""
+    step, window = np.array(5, np.int64), np.hanning(16).astype(np.float32)
+    node = helper.make_node("STFT", ["x", "step", "window"], ["y"])
+    data = file_of([node], [info("x", 2, 40)], ["y"], step=step, window=window)
+    x = np.random.default_rng(3).normal(2, 1, (2, 40)).astype(np.float32)
+    (wanted,) = run_onnx(data, {"x": x})
+    made = run_graph(read_onnx(data, "net.onnx"), {"x": x})["y"]
+    np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())  # type: ignore[arg-type]
