@@ -188,6 +188,20 @@ def test_weights_with_a_scale_for_each_channel_give_what_litert_gives(code, shap
     np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("scales", "shape", "dtype"),
+    [((), (3, 6), "float32"), ((0.5,), (6, 3), "float32"), ((0.5,), (3, 6), "int8")],
+)
+def test_a_constant_that_cannot_be_dequantised_is_refused(scales, shape, dtype):
+    build = ModelBuilder()
+    x = build.input("x", (1, 6), dtype="float32")
+    w = build.constant("w", np.ones((3, 6), np.int8), scales)
+    wide = build.operator("DEQUANTIZE", 1, (w,), [FileTensor("wide", shape, dtype)])
+    y = FileTensor("y", (1, 3), "float32")
+    data = build.finish(build.operator("FULLY_CONNECTED", 9, (x, wide, None), [y], "FullyConnectedOptions"))
+    refused(lambda: read(data), "[3, 6] scale DEQUANTIZE #0")
+
+
 def test_a_dense_layer_keeps_weights_that_are_dequantised_as_integers():
     (node,) = (graph := read(dequantised_weights("FULLY_CONNECTED", (3, 6), [0, 0, 0]))).nodes
     assert graph.types[node.reads[1]].dtype is DType.I8
@@ -222,7 +236,7 @@ def test_weights_beyond_the_end_of_the_file_are_refused():
     refused(lambda: read(with_weights_after_the_flatbuffer(first=100_000)[1]), "107,200 file")
 
 
-def blocks(size: int = 32, zero_points: int = -1, scales: int = 6) -> bytes:
+def blocks(size: int | None = 32, zero_points: int = -1, scales: int = 6) -> bytes:
     """A dense layer whose weights of 4 bits have a scale for each block of `size` elements."""
     schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
     build, chance = ModelBuilder(), np.random.default_rng(8)
@@ -236,9 +250,10 @@ def blocks(size: int = 32, zero_points: int = -1, scales: int = 6) -> bytes:
     tensors = model.subgraphs[0].tensors
     names = [tensor.name for tensor in tensors]
     details = schema.BlockwiseQuantizationT()
-    details.scales, details.zeroPoints, details.blockSize = names.index(b"scales"), zero_points, size
+    details.scales, details.zeroPoints, details.blockSize = names.index(b"scales"), zero_points, size or 0
     weights = tensors[names.index(b"w")].quantization = schema.QuantizationParametersT()
-    weights.detailsType, weights.details = schema.QuantizationDetails.BlockwiseQuantization, details
+    weights.detailsType = schema.QuantizationDetails.BlockwiseQuantization
+    weights.details = details if size is not None else None
     made = flatbuffers.Builder()
     made.Finish(model.Pack(made), b"TFL3")
     return bytes(made.Output())
@@ -277,6 +292,7 @@ def test_weights_in_blocks_are_near_to_what_litert_makes_of_them():
         ({"size": 5}, "6 scales blocks of 5 elements [3, 64]"),
         ({"size": 0}, "blocks of 0 elements"),
         ({"scales": 4}, "4 scales blocks of 32 elements"),
+        ({"size": None}, "blocks of 0 elements"),
         ({"zero_points": 1}, "zero points not supported symmetrically"),
     ],
 )

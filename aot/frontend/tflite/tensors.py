@@ -89,7 +89,7 @@ def _blocks(tensor: tflite.Tensor) -> _Blocks:
     table = tensor.Quantization().Details()
 
     def number(field: int, absent: int) -> int:
-        at = table.Offset(4 + 2 * field)
+        at = table.Offset(4 + 2 * field) if table is not None else 0
         return int(table.Get(number_types.Int32Flags, table.Pos + at)) if at else absent
 
     return _Blocks(number(0, 0), number(1, -1) != -1, number(2, 0))

@@ -11,6 +11,7 @@ import tflite
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.row_lists import keep_rows
+from aot.frontend.tflite.model_file import CORRUPTED
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.combine import Combination, Combine
@@ -176,6 +177,14 @@ def _import_dequantize(draft: TfliteDraft, operator: TfliteOperator) -> None:
     if x not in draft.constants:
         draft.add_node(operator, Dequantize(), (x,), output)
         return
+    stored, declared = draft.types[x], draft.types[output]
+    has_scale = stored.dtype is DType.F32 or stored.quant is not None
+    if not has_scale or declared != TensorType(DType.F32, stored.shape):
+        raise operator.fail(
+            f"it makes {declared.dtype.value}{list(declared.shape)} of "
+            f"{stored.dtype.value}{list(stored.shape)}; floats of the same shape, and a scale, are needed",
+            CORRUPTED,
+        )
     draft.set_constant(operator, output, draft.constants[read.as_floats(draft, x)])
     if read.are_steps(draft, x):
         draft.integers[output] = x
