@@ -1,65 +1,21 @@
-"""Builds the graph while a TFLite file is read: values get unique names, and nodes are checked at once."""
+"""The graph of a TFLite file while it is read, with its states and what only the file knows of a value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 import numpy as np
-import tflite
 
-from aot.errors import ModelError
-from aot.frontend.builder import INDEX_HINT, SEE_OPS, GraphBuilder, index_outside
-from aot.frontend.tflite.model_file import operator_options
+from aot.frontend.builder import GraphBuilder
 from aot.ir.graph import Graph, State
-from aot.ir.types import Array, DType, TensorType
-from aot.ops.op import Op
+from aot.ir.types import Array, TensorType
 from aot.ops.quantize import Quantize
 from aot.ops.reshape import Reshape
-
-Options = TypeVar("Options")
 
 # Keras' layers become fused operators, or the operators of each step.
 FOR_RECURRENT_LAYERS = (
     "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX"
 )
-_OF_SHAPES = (DType.I32, DType.I64)  # element types of shapes, axes and indices
-
-
-# A subgraph and its input values -> its output values.
-ReadSubgraph = Callable[["TfliteDraft", "TfliteOperator", int, Sequence[str]], tuple[str, ...]]
-
-
-@dataclass(frozen=True)
-class TfliteOperator:
-    """An operator of the file with its tensors by value name."""
-
-    index: int
-    code: str  # the schema's name: "CONV_2D"
-    label: str  # short name of its first output
-    inputs: tuple[str | None, ...]
-    outputs: tuple[str, ...]
-    table: tflite.Operator
-    file_name: str
-    read_subgraph: ReadSubgraph
-
-    @property
-    def origin(self) -> str:
-        return f'{self.code} #{self.index} "{self.label}"'
-
-    def fail(self, what: str, hint: str = "") -> ModelError:
-        return ModelError(what, f"at {self.origin} ({self.file_name})", hint)
-
-    def require_inside(self, indices: Array | None, size: int) -> None:
-        """Raises ModelError if known indices are out of range for a dimension of this size."""
-        fault = "" if indices is None else index_outside(indices, 0, size)
-        if fault:
-            raise self.fail(fault, INDEX_HINT)
-
-    def options(self, options_class: type[Options]) -> Options:
-        """Returns the operator's attributes, or the schema's defaults if the file has none of this class."""
-        return operator_options(self.table, options_class)
 
 
 @dataclass
@@ -97,43 +53,6 @@ class TfliteDraft(GraphBuilder):
             self.made.add(name)
         return name
 
-    def set_constant(self, operator: TfliteOperator, output: str, array: Array) -> None:
-        """Sets an operator's result that is already known; its type was declared."""
-        self._check_order(operator, (), output)
-        self.constants[output] = array
-        self.made.add(output)
-
-    def add_known(self, operator: TfliteOperator, op: Op, inputs: Sequence[str | None], output: str) -> None:
-        """Computes an op on constants, with the checks of a node."""
-        self._require_valid(operator, op, inputs, output)
-        (self.constants[output],) = self.computed(op, inputs, (self.types[output],))
-
-    def add_node(self, operator: TfliteOperator, op: Op, inputs: Sequence[str | None], output: str) -> None:
-        """Adds a node after checking its operands, its op's constraints and its result's declared shape."""
-        self._require_valid(operator, op, inputs, output)
-        if self.types[output].dtype in _OF_SHAPES and self.are_known(inputs):
-            # Converters compute shapes with operators even if every dimension is known.
-            (self.constants[output],) = self.computed(op, inputs, (self.types[output],))
-            return
-        self.append(operator.label, op, inputs, output, operator.origin)
-
-    def _require_valid(
-        self, operator: TfliteOperator, op: Op, inputs: Sequence[str | None], output: str
-    ) -> None:
-        self._check_order(operator, inputs, output)
-        out_type = self.types[output]
-        violation = self.violation(op, inputs, out_type)
-        if violation is not None:
-            raise operator.fail(violation, SEE_OPS)
-        ((dtype, shape),) = op.infer(self.types_of(inputs))
-        if (dtype, shape) != (out_type.dtype.value, out_type.shape):
-            raise operator.fail(
-                f"it computes {dtype}{list(shape)}, "
-                f"the file declares {out_type.dtype.value}{list(out_type.shape)}",
-                "models need static shapes: convert with a fixed input shape",
-            )
-        self.made.add(output)
-
     def convert(self, source: str, made: str, label: str) -> None:
         """Adds a change of element type that is not an operator of the file."""
         self.made.add(made)
@@ -145,18 +64,6 @@ class TfliteDraft(GraphBuilder):
         self.made.add(shown)
         self.append(shown, Reshape(self.types[value].shape), (value,), shown)
         return shown
-
-    def _check_order(self, operator: TfliteOperator, inputs: Sequence[str | None], output: str) -> None:
-        for name in inputs:
-            if name in self.without_rows:
-                raise operator.fail(f'it reads "{name}", an empty list', FOR_RECURRENT_LAYERS)
-            if name is not None and name not in self.made:
-                raise operator.fail(
-                    f'it reads "{name}", which no earlier operator, input or constant provides',
-                    "operators must be stored in the order in which they run",
-                )
-        if output in self.made:
-            raise operator.fail(f'it writes "{output}", which is already an input, a constant or a result')
 
     def add_state(self, like: str, shape: tuple[int, ...]) -> str:
         """Adds a state of that shape that an operator keeps between runs; initially zero."""
@@ -208,6 +115,3 @@ class TfliteDraft(GraphBuilder):
             return initial
         zero = 0 if tensor.quant is None else tensor.quant.zero_points[0]
         return np.full(tensor.shape, zero, tensor.dtype.numpy)
-
-
-Importer = Callable[[TfliteDraft, TfliteOperator], None]

@@ -15,38 +15,38 @@ import numpy as np
 import tflite
 
 from aot.frontend.builder import MAX_TENSOR_BYTES
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.operation import TfliteOperator
 from aot.ir.types import Array
 
 Shape = tuple[int, ...]
 
 
-def restate(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def restate(node: TfliteOperator) -> None:
     """Gives the result its computed shape; inconsistent operands are left to the importer to report."""
-    if len(operator.outputs) != 1 or not operator.inputs or operator.inputs[0] is None:
+    if len(node.outputs) != 1 or not node.inputs or node.inputs[0] is None:
         return
-    (output,), x = operator.outputs, operator.inputs[0]
-    shape_of = _TOLD.get(operator.code)
-    if shape_of is None and any(_is_restated(draft, name) for name in operator.inputs):
-        shape_of = _FOLLOWS.get(operator.code)
-    if shape_of is None or x not in draft.types or output not in draft.types:
+    (output,), x = node.outputs, node.inputs[0]
+    shape_of = _TOLD.get(node.code)
+    if shape_of is None and any(_is_restated(node, name) for name in node.inputs):
+        shape_of = _FOLLOWS.get(node.code)
+    if shape_of is None or x not in node.draft.types or output not in node.draft.types:
         return
-    declared, shape = draft.types[output], shape_of(draft, operator, draft.types[x].shape)
+    declared, shape = node.tensor(output), shape_of(node, node.tensor(x).shape)
     if shape is None or shape == declared.shape or min(shape, default=1) < 1:
         return
     if prod(shape) * declared.dtype.bytes <= MAX_TENSOR_BYTES:
-        draft.types[output] = replace(declared, shape=shape)
-        draft.restated.add(output)
+        node.draft.types[output] = replace(declared, shape=shape)
+        node.draft.restated.add(output)
 
 
-def _is_restated(draft: TfliteDraft, name: str | None) -> bool:
-    return name in draft.restated or name in draft.without_rows or name in draft.rows_of
+def _is_restated(node: TfliteOperator, name: str | None) -> bool:
+    return name in node.draft.restated or name in node.draft.without_rows or name in node.draft.rows_of
 
 
-def _known(draft: TfliteDraft, operator: TfliteOperator) -> tuple[Shape, list[tuple[int, int]]] | None:
+def _known(node: TfliteOperator) -> tuple[Shape, list[tuple[int, int]]] | None:
     """Returns blocks, and the padding or cropping before and after each dimension; None if computed."""
-    names = operator.inputs[1:3]
-    arrays = [draft.constants[name] for name in names if name in draft.constants]
+    names = node.inputs[1:3]
+    arrays = [node.array(name) for name in names if name in node.draft.constants]
     if len(arrays) != 2 or arrays[1].size != 2 * arrays[0].size or not _are_integers(arrays):
         return None
     blocks = tuple(int(n) for n in arrays[0].reshape(-1))
@@ -58,8 +58,8 @@ def _are_integers(arrays: Sequence[Array]) -> bool:
     return all(array.dtype.kind in "iu" for array in arrays)
 
 
-def _space_to_batch(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
-    known = _known(draft, operator)
+def _space_to_batch(node: TfliteOperator, x: Shape) -> Shape | None:
+    known = _known(node)
     if known is None or len(known[0]) >= len(x):
         return None
     blocks, pads = known
@@ -70,8 +70,8 @@ def _space_to_batch(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> S
     return (x[0] * prod(blocks), *cut, *x[1 + len(blocks) :])
 
 
-def _batch_to_space(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
-    known = _known(draft, operator)
+def _batch_to_space(node: TfliteOperator, x: Shape) -> Shape | None:
+    known = _known(node)
     if known is None or len(known[0]) >= len(x) or x[0] % prod(known[0]):
         return None
     blocks, crops = known
@@ -79,10 +79,10 @@ def _batch_to_space(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> S
     return (x[0] // prod(blocks), *sizes, *x[1 + len(blocks) :])
 
 
-def _reshaped(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+def _reshaped(node: TfliteOperator, x: Shape) -> Shape | None:
     """Returns the new shape if it is constant, or computed from known shapes; one size may be -1."""
-    name = operator.inputs[1] if len(operator.inputs) > 1 else None
-    array = None if name is None or name not in draft.types else draft.known(name)
+    name = node.inputs[1] if len(node.inputs) > 1 else None
+    array = None if name is None or name not in node.draft.types else node.draft.known(name)
     if array is None or array.dtype.kind != "i" or array.ndim != 1:
         return None
     sizes = [int(size) for size in array]
@@ -94,41 +94,41 @@ def _reshaped(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape |
     return tuple(sizes) if prod(sizes) == prod(x) and min(sizes, default=1) > 0 else None
 
 
-def _sliced(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+def _sliced(node: TfliteOperator, x: Shape) -> Shape | None:
     """Returns the shape of a slice with known bounds; a size declared as 1 may be any."""
-    names = [name for name in operator.inputs[1:3] if name is not None and name in draft.types]
-    arrays = [array for array in map(draft.known, names) if array is not None and array.size == len(x)]
+    names = [name for name in node.inputs[1:3] if name is not None and name in node.draft.types]
+    arrays = [array for array in map(node.draft.known, names) if array is not None and array.size == len(x)]
     if len(arrays) != 2 or not _are_integers(arrays):
         return None
     begins, sizes = ([int(n) for n in array.reshape(-1)] for array in arrays)
     taken = tuple(n - b if s == -1 else s for n, b, s in zip(x, begins, sizes, strict=True))
-    declared = draft.types[operator.outputs[0]].shape
+    declared = node.tensor(node.outputs[0]).shape
     is_open = len(declared) == len(taken) and all(d in (1, n) for d, n in zip(declared, taken, strict=True))
     return taken if is_open else None
 
 
-def _joined(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
-    axis = operator.options(tflite.ConcatenationOptions).Axis()
-    shapes = [draft.types[name].shape for name in operator.inputs if name is not None]
+def _joined(node: TfliteOperator, x: Shape) -> Shape | None:
+    axis = node.options(tflite.ConcatenationOptions).Axis()
+    shapes = [node.tensor(name).shape for name in node.inputs if name is not None]
     if not -len(x) <= axis < len(x) or any(len(shape) != len(x) for shape in shapes):
         return None
     axis %= len(x)
-    shapes = [draft.types[n].shape for n in operator.inputs if n is not None and n not in draft.without_rows]
+    shapes = [node.tensor(n).shape for n in node.inputs if n is not None and n not in node.draft.without_rows]
     x = shapes[0] if shapes else x
     return (*x[:axis], sum(shape[axis] for shape in shapes), *x[axis + 1 :])
 
 
-def _transposed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
-    order = draft.constants.get(operator.inputs[1] or "") if len(operator.inputs) > 1 else None
+def _transposed(node: TfliteOperator, x: Shape) -> Shape | None:
+    order = node.draft.constants.get(node.inputs[1] or "") if len(node.inputs) > 1 else None
     if order is None or sorted(order.reshape(-1).tolist()) != list(range(len(x))):
         return None
     return tuple(x[int(axis)] for axis in order.reshape(-1))
 
 
-def _windowed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+def _windowed(node: TfliteOperator, x: Shape) -> Shape | None:
     """Returns a convolution's or pool's shape: as many images as the input, channels as declared."""
-    output = draft.types[operator.outputs[0]].shape
-    sizes = _window_sizes(draft, operator)
+    output = node.tensor(node.outputs[0]).shape
+    sizes = _window_sizes(node)
     if len(x) != 4 or len(output) != 4 or sizes is None:
         return None
     is_same, steps, spans = sizes
@@ -141,16 +141,14 @@ def _windowed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape |
     return (x[0], *made, output[3])
 
 
-def _window_sizes(draft: TfliteDraft, operator: TfliteOperator) -> tuple[bool, Shape, Shape] | None:
+def _window_sizes(node: TfliteOperator) -> tuple[bool, Shape, Shape] | None:
     """Returns whether padding is SAME, the strides, and the rows and columns that a window spans."""
-    if operator.code in _POOLS:
-        pool = operator.options(tflite.Pool2DOptions)
+    if node.code in _POOLS:
+        pool = node.options(tflite.Pool2DOptions)
         spans = pool.FilterHeight(), pool.FilterWidth()
         return pool.Padding() == tflite.Padding.SAME, (pool.StrideH(), pool.StrideW()), spans
-    conv = operator.options(
-        tflite.Conv2DOptions if operator.code == "CONV_2D" else tflite.DepthwiseConv2DOptions
-    )
-    weights = draft.types.get(operator.inputs[1] or "") if len(operator.inputs) > 1 else None
+    conv = node.options(tflite.Conv2DOptions if node.code == "CONV_2D" else tflite.DepthwiseConv2DOptions)
+    weights = node.draft.types.get(node.inputs[1] or "") if len(node.inputs) > 1 else None
     if weights is None or weights.rank != 4:
         return None
     dilation = conv.DilationHFactor(), conv.DilationWFactor()
@@ -158,9 +156,9 @@ def _window_sizes(draft: TfliteDraft, operator: TfliteOperator) -> tuple[bool, S
     return conv.Padding() == tflite.Padding.SAME, (conv.StrideH(), conv.StrideW()), reach
 
 
-def _broadcast(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+def _broadcast(node: TfliteOperator, x: Shape) -> Shape | None:
     """Returns the shape that the operands of an element-wise operator broadcast to."""
-    shapes = [draft.types[name].shape for name in operator.inputs if name is not None]
+    shapes = [node.tensor(name).shape for name in node.inputs if name is not None]
     try:
         return tuple(int(n) for n in np.broadcast_shapes(*shapes))
     except ValueError:
@@ -168,7 +166,7 @@ def _broadcast(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape 
 
 
 _POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
-_Rule = Callable[[TfliteDraft, TfliteOperator, Shape], Shape | None]
+_Rule = Callable[[TfliteOperator, Shape], Shape | None]
 _TOLD: dict[str, _Rule] = {
     "BATCH_TO_SPACE_ND": _batch_to_space,
     "RESHAPE": _reshaped,

@@ -8,11 +8,12 @@ from dataclasses import replace
 import tflite
 
 from aot.errors import ModelError
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.draft import TfliteDraft
 from aot.frontend.tflite.flatbuffer import MAX_SHARING
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.frontend.tflite.importers.variables import require_tensors
 from aot.frontend.tflite.model_file import ModelFile, Subgraph, short_name
+from aot.frontend.tflite.operation import TfliteOperator
 from aot.frontend.tflite.restated import restate
 from aot.frontend.tflite.tensors import DTYPES, read_tensor, tensor_name
 from aot.frontend.tflite.unsigned import is_unsigned, signed
@@ -64,57 +65,55 @@ class SubgraphReader:
             draft.convert(name, outside, f"{outside}/unsigned")
         return outside
 
-    def _read_called(
-        self, draft: TfliteDraft, operator: TfliteOperator, number: int, values: Sequence[str]
-    ) -> tuple[str, ...]:
+    def _read_called(self, node: TfliteOperator, number: int, values: Sequence[str]) -> tuple[str, ...]:
         """Returns the results of the subgraph applied to values of the draft."""
         part = self._file.part(number)
         if number in self._open:
-            raise operator.fail(f"it calls subgraph {number}, which contains it")
+            raise node.fail(f"it calls subgraph {number}, which contains it")
         inputs = part.interface("inputs")
         if len(inputs) != len(values):
-            raise operator.fail(
+            raise node.fail(
                 f"it calls subgraph {number}, which has {len(inputs)} inputs, with {len(values)} values"
             )
-        names = self._add_tensors(draft, part, dict(zip(inputs, values, strict=True)))
-        self._read_operators(draft, part, names)
+        names = self._add_tensors(node.draft, part, dict(zip(inputs, values, strict=True)))
+        self._read_operators(node.draft, part, names)
         return tuple(names[i] for i in part.interface("outputs"))
 
     def _read_operators(self, draft: TfliteDraft, part: Subgraph, names: dict[int, str]) -> None:
         self._open.append(part.number)
         for number in range(part.operator_count):
-            operator = self._operator(part, number, names)
+            node = self._operator(draft, part, number, names)
             if len(draft.nodes) > _MOST_NODES:
-                raise operator.fail(
+                raise node.fail(
                     f"with all subgraphs expanded, the model has more than {_MOST_NODES:,} operators"
                 )
-            self._read_operator(draft, operator)
+            self._read_operator(node)
         self._open.pop()
 
-    def _read_operator(self, draft: TfliteDraft, operator: TfliteOperator) -> None:
+    def _read_operator(self, node: TfliteOperator) -> None:
         """Reads an operator; collects errors, and skips operators that depend on rejected ones."""
-        importer = IMPORTERS.get(operator.code)
+        importer, draft = IMPORTERS.get(node.code), node.draft
         before = list(draft.nodes)
         try:
             if importer is not None:
-                require_tensors(draft, operator)
-                if draft.pairs.isdisjoint((*operator.inputs, *operator.outputs)):
-                    restate(draft, operator)
-                elif operator.code not in _OF_PAIRS:
-                    raise operator.fail(
+                require_tensors(node)
+                if draft.pairs.isdisjoint((*node.inputs, *node.outputs)):
+                    restate(node)
+                elif node.code not in _OF_PAIRS:
+                    raise node.fail(
                         "it computes with complex numbers",
                         f"supported: {', '.join(_OF_PAIRS)}; convert the model to use their results",
                     )
-                importer(draft, operator)
+                importer(node)
                 return
         except ModelError as error:
             draft.nodes[:] = before
             if len(self.refused) >= _MOST_REFUSED:
                 raise
-            if not self._unknown.intersection(operator.inputs):
+            if not self._unknown.intersection(node.inputs):
                 self.refused.setdefault(str(error), error)
-        self._unknown.update(operator.outputs)
-        draft.made.update(operator.outputs)
+        self._unknown.update(node.outputs)
+        draft.made.update(node.outputs)
 
     def _add_tensors(self, draft: TfliteDraft, part: Subgraph, given: dict[int, str]) -> dict[int, str]:
         """Adds all tensors that are used; returns their names in the graph by index in the file."""
@@ -168,7 +167,9 @@ class SubgraphReader:
         if self._constant_bytes > MAX_SHARING * self._file.bytes:
             raise self._file.fail(f"constants add up to more than {MAX_SHARING} times the file's size")
 
-    def _operator(self, part: Subgraph, number: int, names: dict[int, str]) -> TfliteOperator:
+    def _operator(
+        self, draft: TfliteDraft, part: Subgraph, number: int, names: dict[int, str]
+    ) -> TfliteOperator:
         table, code = part.table.Operators(number), part.code(number)
         outputs = part.indices(table, "outputs")
         if -1 in outputs or not (outputs or code in _WITHOUT_OUTPUT):
@@ -181,6 +182,7 @@ class SubgraphReader:
             outputs=tuple(names[i] for i in outputs),
             table=table,
             file_name=self._file.name,
+            draft=draft,
             read_subgraph=self._read_called,
         )
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from aot.extensions import OPS, OpenTable, entries_of
 from aot.frontend.importer_table import importers_in
-from aot.frontend.tflite.draft import Importer
+from aot.frontend.tflite.operation import Importer
 
 # The modules here, each with the operators that it imports.
 FILES: Mapping[str, str] = MappingProxyType(

@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
-from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.operation import Importer, TfliteOperator
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, BinaryOp, Div, Mul, Prelu, SquaredDifference, Sub
@@ -23,132 +22,130 @@ from aot.ops.rounding import scales_in_single
 from aot.ops.select import Select
 
 
-def _import_fused(
-    draft: TfliteDraft, operator: TfliteOperator, op_class: type[BinaryOp], options: type[tflite.AddOptions]
-) -> None:
+def _import_fused(node: TfliteOperator, op_class: type[BinaryOp], options: type[tflite.AddOptions]) -> None:
     """Imports operators that have a fused activation."""
-    activation = read.activation(operator, operator.options(options).FusedActivationFunction())
-    dtype = draft.types[read.the_output(operator)].dtype
-    if op_class is Add and dtype is DType.I32 and draft.rounding == "tflm":
+    activation = node.activation(node.options(options).FusedActivationFunction())
+    dtype = node.tensor(node.the_output).dtype
+    if op_class is Add and dtype is DType.I32 and node.draft.rounding == "tflm":
         activation = Activation.NONE  # TFLite Micro's kernel ignores it
-    _import_op(draft, operator, op_class(activation=activation))
+    _import_op(node, op_class(activation=activation))
 
 
-def _import_div(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_div(node: TfliteOperator) -> None:
     """Imports DIV; a float divided by 0 gives the largest finite number, not infinity."""
-    number = operator.options(tflite.DivOptions).FusedActivationFunction()
-    activation = read.activation(operator, number)
-    if activation is Activation.NONE and draft.types[read.the_output(operator)].dtype is DType.F32:
+    number = node.options(tflite.DivOptions).FusedActivationFunction()
+    activation = node.activation(number)
+    if activation is Activation.NONE and node.tensor(node.the_output).dtype is DType.F32:
         activation = Activation.FINITE
-    _import_op(draft, operator, Div(activation))
+    _import_op(node, Div(activation))
 
 
-def _import_mul(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    number = operator.options(tflite.MulOptions).FusedActivationFunction()
-    op = Mul(read.activation(operator, number), scales_in_single(Mul.name, draft.rounding))
-    _import_op(draft, operator, op)
+def _import_mul(node: TfliteOperator) -> None:
+    number = node.options(tflite.MulOptions).FusedActivationFunction()
+    op = Mul(node.activation(number), scales_in_single(Mul.name, node.draft.rounding))
+    _import_op(node, op)
 
 
-def _import_prelu(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_prelu(node: TfliteOperator) -> None:
     """Imports PRELU; widens i8 slopes for i16 data, keeping their integers."""
-    x, slopes = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the slopes")
-    dtype, stored = draft.types[x].dtype, draft.types[slopes]
-    if (dtype, stored.dtype) == (DType.I16, DType.I8) and slopes in draft.constants:
-        wide = draft.constants[slopes].astype(np.int16)
-        slopes = draft.add_value(slopes, replace(stored, dtype=DType.I16), wide)
-    op = Prelu(scales_in_single=scales_in_single(Prelu.name, draft.rounding))
-    _import_op(draft, replace(operator, inputs=(x, slopes)), op)
+    x, slopes = node.operand(0, "the data"), node.operand(1, "the slopes")
+    dtype, stored = node.tensor(x).dtype, node.tensor(slopes)
+    if (dtype, stored.dtype) == (DType.I16, DType.I8) and slopes in node.draft.constants:
+        wide = node.array(slopes).astype(np.int16)
+        slopes = node.add_value(slopes, replace(stored, dtype=DType.I16), wide)
+    op = Prelu(scales_in_single=scales_in_single(Prelu.name, node.draft.rounding))
+    _import_op(replace(node, inputs=(x, slopes)), op)
 
 
-def _import_op(draft: TfliteDraft, operator: TfliteOperator, op: Op) -> None:
-    output = read.the_output(operator)
-    whole = draft.types[output].shape
-    inputs = tuple(None if n is None else _of_rank(draft, operator, n, whole) for n in operator.inputs)
-    ranks = [draft.types[name].rank for name in inputs if name is not None]
+def _import_op(node: TfliteOperator, op: Op) -> None:
+    output = node.the_output
+    whole = node.tensor(output).shape
+    inputs = tuple(None if n is None else _of_rank(node, n, whole) for n in node.inputs)
+    ranks = [node.tensor(name).rank for name in inputs if name is not None]
     if whole == () and max(ranks, default=0) > 0:  # one element, with more dimensions than declared
-        read.reshaped_result(draft, operator, op, inputs, (1,) * max(ranks))
+        node.reshaped_result(op, inputs, (1,) * max(ranks))
         return
-    draft.add_node(operator, op, inputs, output)
+    node.add_node(op, inputs, output)
 
 
-def _of_rank(draft: TfliteDraft, operator: TfliteOperator, name: str, whole: tuple[int, ...]) -> str:
+def _of_rank(node: TfliteOperator, name: str, whole: tuple[int, ...]) -> str:
     """Returns the operand with as many dimensions as the result."""
-    stored = draft.types[name]
+    stored = node.tensor(name)
     shape = (1,) * (len(whole) - stored.rank) + stored.shape
     if shape == stored.shape or (stored.quant is not None and stored.quant.is_per_channel):
         return name
-    if name in draft.constants:
-        return read.constant_like(draft, name, shape)
-    return read.reshaped(draft, operator, name, shape)
+    if name in node.draft.constants:
+        return node.constant_like(name, shape)
+    return node.reshaped(name, shape)
 
 
-def _import_add_n(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_add_n(node: TfliteOperator) -> None:
     """Imports ADD_N as sums of two."""
-    names = read.operands(operator, "a term")
-    output = read.the_output(operator)
-    declared = draft.types[output]
+    names = node.operands("a term")
+    output = node.the_output
+    declared = node.tensor(output)
     if len(names) < 2:
-        raise operator.fail(f"a sum of {len(names)} terms is not supported", "a sum needs at least two terms")
+        raise node.fail(f"a sum of {len(names)} terms is not supported", "a sum needs at least two terms")
     if declared.quant is not None:
-        _import_quantised_sum(draft, operator, names)
+        _import_quantised_sum(node, names)
         return
-    total = _summed(draft, operator, names[:-1], declared)
-    draft.add_node(operator, Add(), (total, names[-1]), output)
+    total = _summed(node, names[:-1], declared)
+    node.add_node(Add(), (total, names[-1]), output)
 
 
-def _summed(draft: TfliteDraft, operator: TfliteOperator, names: list[str], tensor: TensorType) -> str:
+def _summed(node: TfliteOperator, names: list[str], tensor: TensorType) -> str:
     """Returns the sum of one or more values of that type."""
     total = names[0]
     for name in names[1:]:
-        partial_sum = read.value_like(draft, f"{operator.label}/sum", tensor, tensor.shape)
-        draft.add_node(operator, Add(), (total, name), partial_sum)
+        partial_sum = node.value_like(f"{node.label}/sum", tensor, tensor.shape)
+        node.add_node(Add(), (total, name), partial_sum)
         total = partial_sum
     return total
 
 
-def _import_quantised_sum(draft: TfliteDraft, operator: TfliteOperator, names: list[str]) -> None:
+def _import_quantised_sum(node: TfliteOperator, names: list[str]) -> None:
     """Adds stored integers and rounds once; the reference subtracts one zero point too many."""
-    output = read.the_output(operator)
-    terms, declared = [draft.types[name] for name in names], draft.types[output]
+    output = node.the_output
+    terms, declared = [node.tensor(name) for name in names], node.tensor(output)
     quants = {(t.dtype, t.quant) for t in terms}
     if len(quants) > 1 or terms[0].dtype is not DType.I8 or len(names) > _MOST_TERMS:
-        raise operator.fail(
+        raise node.fail(
             f"a sum of {len(names)} quantized {terms[0].dtype.value} terms with {len(quants)} quantizations "
             "is not supported",
             f"supported: up to {_MOST_TERMS} i8 terms with the same quantization",
         )
     quant, plain = quant_of(terms[0]), TensorType(DType.I32, declared.shape)
-    total = _summed(draft, operator, [_widened(draft, operator, name) for name in names], plain)
+    total = _summed(node, [_widened(node, name) for name in names], plain)
     zero_point = (len(names) + 1) * quant.zero_point << _FINER_BITS
     finer = Quant((quant.scale / (1 << _FINER_BITS),), (zero_point,))
-    steps = draft.add_value(f"{operator.label}/steps", replace(plain, quant=finer))
+    steps = node.add_value(f"{node.label}/steps", replace(plain, quant=finer))
     bits = np.full((1,) * plain.rank, _FINER_BITS, np.int32)
-    by = draft.add_value(f"{operator.label}/bits", TensorType(DType.I32, bits.shape), bits)
-    draft.add_node(operator, Combine(Combination.SHIFT_LEFT), (total, by), steps)
-    draft.add_node(operator, Quantize(declared.dtype), (steps,), output)
+    by = node.add_value(f"{node.label}/bits", TensorType(DType.I32, bits.shape), bits)
+    node.add_node(Combine(Combination.SHIFT_LEFT), (total, by), steps)
+    node.add_node(Quantize(declared.dtype), (steps,), output)
 
 
-def _widened(draft: TfliteDraft, operator: TfliteOperator, name: str) -> str:
+def _widened(node: TfliteOperator, name: str) -> str:
     """Returns the stored integers in 32 bits."""
-    wide = draft.add_value(f"{operator.label}/wide", TensorType(DType.I32, draft.types[name].shape))
-    draft.add_node(operator, Convert(DType.I32), (name,), wide)
+    wide = node.add_value(f"{node.label}/wide", TensorType(DType.I32, node.tensor(name).shape))
+    node.add_node(Convert(DType.I32), (name,), wide)
     return wide
 
 
-def _import_broadcast_args(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_broadcast_args(node: TfliteOperator) -> None:
     """Computes the shape that two shapes broadcast to."""
-    first, second = read.operand(operator, 0, "a shape"), read.operand(operator, 1, "a shape")
-    stored, other = draft.types[first], draft.types[second]
+    first, second = node.operand(0, "a shape"), node.operand(1, "a shape")
+    stored, other = node.tensor(first), node.tensor(second)
     if stored.shape != other.shape or not stored.dtype.is_integer:
-        raise operator.fail(
+        raise node.fail(
             f"shapes of {list(stored.shape)} and {list(other.shape)} dimensions are not supported",
             "both must have the same number of dimensions",
         )
     one = np.ones((1,) * stored.rank, stored.dtype.numpy)
-    ones = draft.add_value(f"{operator.label}/one", TensorType(stored.dtype, one.shape), one)
-    is_one = draft.add_value(f"{operator.label}/is_one", TensorType(DType.BOOL, stored.shape))
-    draft.add_node(operator, Compare(Relation.EQUAL), (first, ones), is_one)
-    draft.add_node(operator, Select(), (is_one, second, first), read.the_output(operator))
+    ones = node.add_value(f"{node.label}/one", TensorType(stored.dtype, one.shape), one)
+    is_one = node.add_value(f"{node.label}/is_one", TensorType(DType.BOOL, stored.shape))
+    node.add_node(Compare(Relation.EQUAL), (first, ones), is_one)
+    node.add_node(Select(), (is_one, second, first), node.the_output)
 
 
 _FINER_BITS = 19  # extra precision of a quantized sum of many terms

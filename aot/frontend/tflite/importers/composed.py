@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
-from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import by_images
+from aot.frontend.tflite.operation import Importer, TfliteOperator
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
@@ -20,63 +19,63 @@ from aot.ops.unary_math import MathFunction, UnaryMath
 _MOST_BITS = 16
 
 
-def _reals(draft: TfliteDraft, operator: TfliteOperator) -> str:
+def _reals(node: TfliteOperator) -> str:
     """Returns the input, which must be float: no interpreter has integers here."""
-    x = read.operand(operator, 0, "the data")
-    if draft.types[x].dtype is not DType.F32:
-        raise operator.fail(
-            f"it is supported for f32 only, not for {draft.types[x].dtype.value}",
+    x = node.operand(0, "the data")
+    if node.tensor(x).dtype is not DType.F32:
+        raise node.fail(
+            f"it is supported for f32 only, not for {node.tensor(x).dtype.value}",
             "convert this part of the model as float",
         )
     return x
 
 
-def _import_l2_pool(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_l2_pool(node: TfliteOperator) -> None:
     """Computes sqrt(mean(x * x)) in each window."""
-    options, x = operator.options(tflite.Pool2DOptions), _reals(draft, operator)
-    size = read.at_least_one(operator, "window", (options.FilterHeight(), options.FilterWidth()))
-    stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
-    image, output = read.with_rank(draft, operator, x, 4), read.the_output(operator)
-    padding = read.padding(operator, options.Padding(), image, size, stride, (1, 1))
-    squares = read.made(draft, operator, UnaryMath(MathFunction.SQUARE), x)
-    means = read.value_like(draft, f"{operator.label}/means", image, draft.types[output].shape)
-    by_images(draft, operator, AveragePool2d(size, stride, padding), squares, (), means)
-    activation = read.activation(operator, options.FusedActivationFunction())
+    options, x = node.options(tflite.Pool2DOptions), _reals(node)
+    size = node.at_least_one("window", (options.FilterHeight(), options.FilterWidth()))
+    stride = node.at_least_one("stride", (options.StrideH(), options.StrideW()))
+    image, output = node.with_rank(x, 4), node.the_output
+    padding = node.padding(options.Padding(), image, size, stride, (1, 1))
+    squares = node.apply(UnaryMath(MathFunction.SQUARE), x)
+    means = node.value_like(f"{node.label}/means", image, node.tensor(output).shape)
+    by_images(node, AveragePool2d(size, stride, padding), squares, (), means)
+    activation = node.activation(options.FusedActivationFunction())
     if activation is Activation.NONE:
-        draft.add_node(operator, UnaryMath(MathFunction.SQRT), (means,), output)
+        node.add_node(UnaryMath(MathFunction.SQRT), (means,), output)
         return
-    roots = read.made(draft, operator, UnaryMath(MathFunction.SQRT), means)
-    draft.add_node(operator, Clamp(activation), (roots,), output)
+    roots = node.apply(UnaryMath(MathFunction.SQRT), means)
+    node.add_node(Clamp(activation), (roots,), output)
 
 
-def _import_local_response(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_local_response(node: TfliteOperator) -> None:
     """Computes x * (bias + alpha * sum of squares of channels up to `radius` away) ** -beta."""
-    options, x = operator.options(tflite.LocalResponseNormalizationOptions), _reals(draft, operator)
-    stored = read.with_rank(draft, operator, x, 4)
+    options, x = node.options(tflite.LocalResponseNormalizationOptions), _reals(node)
+    stored = node.with_rank(x, 4)
     channels = np.arange(stored.shape[3])
     is_near = np.abs(channels[:, np.newaxis] - channels) <= options.Radius()
     weights, bias, power = (
-        draft.add_value(f"{operator.label}/{name}", TensorType(DType.F32, numbers.shape), numbers)
+        node.add_value(f"{node.label}/{name}", TensorType(DType.F32, numbers.shape), numbers)
         for name, numbers in (
             ("weights", (is_near * options.Alpha()).astype(np.float32)[:, np.newaxis, np.newaxis]),
             ("bias", np.full(len(channels), options.Bias(), np.float32)),
             ("power", np.full((1, 1, 1, 1), -options.Beta(), np.float32)),
         )
     )
-    squares = read.made(draft, operator, UnaryMath(MathFunction.SQUARE), x)
-    sums = read.value_like(draft, f"{operator.label}/sums", stored, stored.shape)
-    by_images(draft, operator, Conv2d(), squares, (weights, bias), sums)
-    factors = read.made(draft, operator, Combine(Combination.POWER), sums, power)
-    draft.add_node(operator, Mul(), (x, factors), read.the_output(operator))
+    squares = node.apply(UnaryMath(MathFunction.SQUARE), x)
+    sums = node.value_like(f"{node.label}/sums", stored, stored.shape)
+    by_images(node, Conv2d(), squares, (weights, bias), sums)
+    factors = node.apply(Combine(Combination.POWER), sums, power)
+    node.add_node(Mul(), (x, factors), node.the_output)
 
 
-def _import_fake_quant(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_fake_quant(node: TfliteOperator) -> None:
     """Rounds floats to the steps that integers have, as in training with quantization."""
-    options, x = operator.options(tflite.FakeQuantOptions), _reals(draft, operator)
+    options, x = node.options(tflite.FakeQuantOptions), _reals(node)
     low, high, bits = options.Min(), options.Max(), options.NumBits()
     is_range = low < high and low <= 0 <= high and np.isfinite([low, high]).all()
     if not is_range or options.NarrowRange() or not 2 <= bits <= _MOST_BITS:
-        raise operator.fail(
+        raise node.fail(
             f"range {low:g} to {high:g} in {bits} bits{', narrow,' if options.NarrowRange() else ''} "
             f"is not supported: it must contain 0, be whole, and have 2 to {_MOST_BITS} bits"
         )
@@ -85,19 +84,19 @@ def _import_fake_quant(draft: TfliteDraft, operator: TfliteOperator) -> None:
     zero = np.floor(np.clip(-np.float32(low) / step, 0, most) + np.float32(0.5))
 
     def number(name: str, value: np.floating) -> str:
-        numbers = np.full((1,) * draft.types[x].rank, value, np.float32)
-        return draft.add_value(f"{operator.label}/{name}", TensorType(DType.F32, numbers.shape), numbers)
+        numbers = np.full((1,) * node.tensor(x).rank, value, np.float32)
+        return node.add_value(f"{node.label}/{name}", TensorType(DType.F32, numbers.shape), numbers)
 
     least = number("low", -zero * step)
-    inside = read.made(draft, operator, Combine(Combination.MAXIMUM), x, least)
+    inside = node.apply(Combine(Combination.MAXIMUM), x, least)
     most_end = number("high", (most - zero) * step)
-    inside = read.made(draft, operator, Combine(Combination.MINIMUM), inside, most_end)
-    steps = read.made(draft, operator, Sub(), inside, least)
-    steps = read.made(draft, operator, Mul(), steps, number("inverse", 1 / step))
-    steps = read.made(draft, operator, Add(), steps, number("half", np.float32(0.5)))
-    steps = read.made(draft, operator, UnaryMath(MathFunction.FLOOR), steps)
-    above = read.made(draft, operator, Mul(), steps, number("step", step))
-    draft.add_node(operator, Add(), (above, least), read.the_output(operator))
+    inside = node.apply(Combine(Combination.MINIMUM), inside, most_end)
+    steps = node.apply(Sub(), inside, least)
+    steps = node.apply(Mul(), steps, number("inverse", 1 / step))
+    steps = node.apply(Add(), steps, number("half", np.float32(0.5)))
+    steps = node.apply(UnaryMath(MathFunction.FLOOR), steps)
+    above = node.apply(Mul(), steps, number("step", step))
+    node.add_node(Add(), (above, least), node.the_output)
 
 
 COMPOSED: dict[str, Importer] = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
-from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.operation import TfliteOperator
 from aot.ir.types import DType
 from aot.ops.activation import Activation
 from aot.ops.batch_matmul import BatchMatmul
@@ -13,55 +12,53 @@ from aot.ops.rounding import rounding_of, rounding_of_i16
 from aot.ops.unary import Clamp
 
 
-def import_computed_weights(
-    draft: TfliteDraft, operator: TfliteOperator, x: str, w: str, activation: Activation
-) -> None:
+def import_computed_weights(node: TfliteOperator, x: str, w: str, activation: Activation) -> None:
     """Supports floats, and integers without a bias, because no op adds one before rounding."""
-    outputs, depth = read.with_rank(draft, operator, w, 2).shape
-    declared = draft.types[read.the_output(operator)]
-    if draft.types[x].elements % depth or declared.elements != draft.types[x].elements // depth * outputs:
-        raise operator.fail(
-            f'its input "{x}" has {draft.types[x].elements} elements; the weights map rows of {depth} '
+    outputs, depth = node.with_rank(w, 2).shape
+    declared = node.tensor(node.the_output)
+    if node.tensor(x).elements % depth or declared.elements != node.tensor(x).elements // depth * outputs:
+        raise node.fail(
+            f'its input "{x}" has {node.tensor(x).elements} elements; the weights map rows of {depth} '
             f"to {outputs} elements, the file declares {list(declared.shape)}"
         )
-    bias = _bias(draft, operator, outputs)
-    is_wide = draft.types[x].dtype is DType.I16
+    bias = _bias(node, outputs)
+    is_wide = node.tensor(x).dtype is DType.I16
     op = BatchMatmul(
         y_transposed=True,
-        rounding=(rounding_of_i16 if is_wide else rounding_of)(Dense.name, draft.rounding),
-        result=None if declared.dtype is draft.types[x].dtype else declared.dtype,
+        rounding=(rounding_of_i16 if is_wide else rounding_of)(Dense.name, node.draft.rounding),
+        result=None if declared.dtype is node.tensor(x).dtype else declared.dtype,
     )
-    rows = draft.types[x].elements // depth
+    rows = node.tensor(x).elements // depth
     matrices = (
-        read.reshaped(draft, operator, x, (1, 1, rows, depth)),
-        read.reshaped(draft, operator, w, (1, 1, outputs, depth)),
+        node.reshaped(x, (1, 1, rows, depth)),
+        node.reshaped(w, (1, 1, outputs, depth)),
     )
     made = (1, 1, rows, outputs)
     if bias is None and activation is Activation.NONE:
-        read.reshaped_result(draft, operator, op, matrices, made)
+        node.reshaped_result(op, matrices, made)
         return
-    product = read.value_like(draft, f"{operator.label}/product", declared, made)
-    draft.add_node(operator, op, matrices, product)
+    product = node.value_like(f"{node.label}/product", declared, made)
+    node.add_node(op, matrices, product)
     if bias is None:
-        read.reshaped_result(draft, operator, Clamp(activation), (product,), made)
+        node.reshaped_result(Clamp(activation), (product,), made)
         return
-    each = read.reshaped(draft, operator, bias, (1, 1, 1, outputs))
-    read.reshaped_result(draft, operator, Add(activation), (product, each), made)
+    each = node.reshaped(bias, (1, 1, 1, outputs))
+    node.reshaped_result(Add(activation), (product, each), made)
 
 
-def _bias(draft: TfliteDraft, operator: TfliteOperator, outputs: int) -> str | None:
+def _bias(node: TfliteOperator, outputs: int) -> str | None:
     """Returns the bias, constant or computed; None if it is absent or all zeros."""
-    name = read.optional_operand(operator, 2)
-    if name is None or (name in draft.constants and not draft.constants[name].any()):
+    name = node.optional_operand(2)
+    if name is None or (name in node.draft.constants and not node.array(name).any()):
         return None
-    tensor = draft.types[name]
+    tensor = node.tensor(name)
     if tensor.elements != outputs:
-        raise operator.fail(
+        raise node.fail(
             f'its bias "{name}" has {tensor.elements} elements, there are {outputs} output channels'
         )
     if tensor.dtype is not DType.F32:
-        raise operator.fail(
-            f'its weights "{operator.inputs[1]}" are computed and its bias "{name}" is not 0: '
+        raise node.fail(
+            f'its weights "{node.inputs[1]}" are computed and its bias "{name}" is not 0: '
             "integer layers with computed weights support no bias",
             "add the bias in a separate ADD after the layer, or freeze the weights",
         )

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
-from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import by_images, rearrange
+from aot.frontend.tflite.operation import TfliteOperator
 from aot.ir.strides import dense_strides
 from aot.ir.types import Quant, TensorType
 from aot.ops.concat import Concat
@@ -19,50 +18,46 @@ from aot.ops.rearrange import Loops
 _CHANNELS = 3  # the dimension of an image
 
 
-def by_groups(
-    draft: TfliteDraft, operator: TfliteOperator, op: Conv2d, x: str, weights: str, bias: str | None
-) -> None:
+def by_groups(node: TfliteOperator, op: Conv2d, x: str, weights: str, bias: str | None) -> None:
     """Adds the operator's result, for weights with fewer input channels than the image."""
-    depth, channels = draft.types[weights].shape[3], draft.types[x].shape[_CHANNELS]
+    depth, channels = node.tensor(weights).shape[3], node.tensor(x).shape[_CHANNELS]
     if depth == 1:
-        _as_depthwise(draft, operator, op, x, weights, bias)
+        _as_depthwise(node, op, x, weights, bias)
         return
-    groups, output = channels // depth, read.the_output(operator)
-    each = draft.types[weights].shape[0] // groups
+    groups, output = channels // depth, node.the_output
+    each = node.tensor(weights).shape[0] // groups
     parts = []
     for group in range(groups):
-        image = _channels(draft, operator, x, group * depth, depth)
+        image = _channels(node, x, group * depth, depth)
         chosen = slice(group * each, (group + 1) * each)
-        declared = draft.types[output]
-        part = read.value_like(draft, f"{output}/group", declared, (*declared.shape[:3], each))
-        constants = [None if name is None else _some(draft, name, chosen) for name in (weights, bias)]
-        by_images(draft, operator, op, image, constants, part)
+        declared = node.tensor(output)
+        part = node.value_like(f"{output}/group", declared, (*declared.shape[:3], each))
+        constants = [None if name is None else _some(node, name, chosen) for name in (weights, bias)]
+        by_images(node, op, image, constants, part)
         parts.append(part)
-    _joined(draft, operator, parts, output)
+    _joined(node, parts, output)
 
 
-def _joined(draft: TfliteDraft, operator: TfliteOperator, parts: list[str], output: str) -> None:
-    whole = draft.types[output]
+def _joined(node: TfliteOperator, parts: list[str], output: str) -> None:
+    whole = node.tensor(output)
     pixels = whole.elements // whole.shape[_CHANNELS]
-    flat = [read.reshaped(draft, operator, n, (pixels, draft.types[n].shape[_CHANNELS])) for n in parts]
-    read.reshaped_result(draft, operator, Concat(1), flat, (pixels, whole.shape[_CHANNELS]))
+    flat = [node.reshaped(n, (pixels, node.tensor(n).shape[_CHANNELS])) for n in parts]
+    node.reshaped_result(Concat(1), flat, (pixels, whole.shape[_CHANNELS]))
 
 
-def _channels(draft: TfliteDraft, operator: TfliteOperator, x: str, first: int, count: int) -> str:
-    tensor = draft.types[x]
-    part = read.value_like(draft, f"{x}/group", tensor, (*tensor.shape[:3], count))
-    loops = Loops(draft.types[part].shape, dense_strides(tensor.shape), first)
-    rearrange(draft, operator, x, loops, part)
+def _channels(node: TfliteOperator, x: str, first: int, count: int) -> str:
+    tensor = node.tensor(x)
+    part = node.value_like(f"{x}/group", tensor, (*tensor.shape[:3], count))
+    loops = Loops(node.tensor(part).shape, dense_strides(tensor.shape), first)
+    rearrange(node, x, loops, part)
     return part
 
 
-def _some(draft: TfliteDraft, name: str, chosen: slice) -> str:
+def _some(node: TfliteOperator, name: str, chosen: slice) -> str:
     """Returns the weights or biases of some of the output channels."""
-    tensor = draft.types[name]
-    data = np.ascontiguousarray(draft.constants[name][chosen])
-    return draft.add_value(
-        f"{name}/group", replace(tensor, shape=data.shape, quant=_of(tensor, chosen)), data
-    )
+    tensor = node.tensor(name)
+    data = np.ascontiguousarray(node.array(name)[chosen])
+    return node.add_value(f"{name}/group", replace(tensor, shape=data.shape, quant=_of(tensor, chosen)), data)
 
 
 def _of(tensor: TensorType, chosen: slice) -> Quant | None:
@@ -73,22 +68,20 @@ def _of(tensor: TensorType, chosen: slice) -> Quant | None:
     return Quant(scales, zero_points, 0 if len(scales) > 1 else None)
 
 
-def _as_depthwise(
-    draft: TfliteDraft, operator: TfliteOperator, op: Conv2d, x: str, weights: str, bias: str | None
-) -> None:
-    tensor = draft.types[weights]
-    data = np.ascontiguousarray(np.moveaxis(draft.constants[weights][..., 0], 0, 2))
+def _as_depthwise(node: TfliteOperator, op: Conv2d, x: str, weights: str, bias: str | None) -> None:
+    tensor = node.tensor(weights)
+    data = np.ascontiguousarray(np.moveaxis(node.array(weights)[..., 0], 0, 2))
     quant = tensor.quant
     if quant is not None and quant.axis is not None:
         quant = Quant(quant.scales, quant.zero_points, 2)
-    turned = draft.add_value(f"{weights}/turned", replace(tensor, shape=data.shape, quant=quant), data)
+    turned = node.add_value(f"{weights}/turned", replace(tensor, shape=data.shape, quant=quant), data)
     depthwise = DepthwiseConv2d(
         stride=op.stride,
         dilation=op.dilation,
         padding=op.padding,
         activation=op.activation,
         rounding=op.rounding,
-        multiplier=data.shape[2] // draft.types[x].shape[_CHANNELS],
+        multiplier=data.shape[2] // node.tensor(x).shape[_CHANNELS],
         result=op.result,
     )
-    by_images(draft, operator, depthwise, x, (turned, bias))
+    by_images(node, depthwise, x, (turned, bias))

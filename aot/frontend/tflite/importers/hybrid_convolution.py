@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
-from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.operation import TfliteOperator
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, Mul
@@ -26,84 +25,81 @@ _ONE = TensorType(DType.F32, (1, 1, 1, 1))
 _REACH = (-127.0, 127.0)  # largest number of steps from 0, both signs
 
 
-def takes_steps(draft: TfliteDraft, operator: TfliteOperator, op_name: str, axis: int) -> bool:
+def takes_steps(node: TfliteOperator, op_name: str, axis: int) -> bool:
     """Returns whether LiteRT quantizes the image; weights have one scale or one per index of the axis.
 
     Batches and grouped convolutions stay float.
     """
-    x = draft.types[read.operand(operator, 0, "the image")]
-    name = read.constant(draft, operator, 1, "weights")
-    if x.dtype is not DType.F32 or x.shape[:1] != (1,) or not read.are_steps(draft, name, axis):
+    x = node.tensor(node.operand(0, "the image"))
+    name = node.constant(1, "weights")
+    if x.dtype is not DType.F32 or x.shape[:1] != (1,) or not node.are_steps(name, axis):
         return False
-    is_grouped = axis == 0 and draft.types[name].shape[-1:] != x.shape[-1:]
-    return not is_grouped and quantises_on_the_way(op_name, draft.rounding)
+    is_grouped = axis == 0 and node.tensor(name).shape[-1:] != x.shape[-1:]
+    return not is_grouped and quantises_on_the_way(op_name, node.draft.rounding)
 
 
 def import_in_steps(
-    draft: TfliteDraft,
-    operator: TfliteOperator,
+    node: TfliteOperator,
     op: Conv2d | DepthwiseConv2d,
     x: str,
     weights: str,
     bias: str | None,
 ) -> None:
     """Adds the operator's result; the weights are int8, in the form that the op needs."""
-    output, stored = read.the_output(operator), draft.types[weights]
+    output, stored = node.the_output, node.tensor(weights)
     assert stored.quant is not None
     is_depthwise, has_many = isinstance(op, DepthwiseConv2d), len(stored.quant.scales) > 1
-    steps, step = _in_steps(draft, operator, x, is_depthwise or has_many)
+    steps, step = _in_steps(node, x, is_depthwise or has_many)
     whole = TensorType(DType.F32, stored.shape)
-    w = draft.add_value(f"{weights}/whole", whole, draft.constants[weights].astype(np.float32))
-    image = draft.types[output]
-    sums = _made(draft, operator, replace(op, activation=Activation.NONE), (steps, w, None), image, "sums")
-    scales = _constant(draft, f"{weights}/scales", np.array(stored.quant.scales, np.float32))
+    w = node.add_value(f"{weights}/whole", whole, node.array(weights).astype(np.float32))
+    image = node.tensor(output)
+    sums = _made(node, replace(op, activation=Activation.NONE), (steps, w, None), image, "sums")
+    scales = _constant(node, f"{weights}/scales", np.array(stored.quant.scales, np.float32))
     # In LiteRT's order of products: with many scales, a convolution multiplies by these first.
     if has_many and not is_depthwise:
-        factors = (_made(draft, operator, Mul(), (sums, scales), image, "scaled"), step)
+        factors = (_made(node, Mul(), (sums, scales), image, "scaled"), step)
     else:
-        factors = (sums, _made(draft, operator, Mul(), (scales, step), draft.types[scales], "factor"))
+        factors = (sums, _made(node, Mul(), (scales, step), node.tensor(scales), "factor"))
     if bias is None:
-        draft.add_node(operator, Mul(op.activation), factors, output)
+        node.add_node(Mul(op.activation), factors, output)
         return
-    products = _made(draft, operator, Mul(), factors, image, "products")
-    b = _constant(draft, f"{bias}/pixel", draft.constants[bias].astype(np.float32))
-    draft.add_node(operator, Add(op.activation), (products, b), output)
+    products = _made(node, Mul(), factors, image, "products")
+    b = _constant(node, f"{bias}/pixel", node.array(bias).astype(np.float32))
+    node.add_node(Add(op.activation), (products, b), output)
 
 
-def _in_steps(draft: TfliteDraft, operator: TfliteOperator, x: str, asymmetric: bool) -> tuple[str, str]:
+def _in_steps(node: TfliteOperator, x: str, asymmetric: bool) -> tuple[str, str]:
     """Returns the image in steps, and the step size."""
     axes = (1, 2, 3)
     ends = tuple(
-        _made(draft, operator, Reduce(by, axes), (x,), _ONE, by.value)
-        for by in (Reduction.MINIMUM, Reduction.MAXIMUM)
+        _made(node, Reduce(by, axes), (x,), _ONE, by.value) for by in (Reduction.MINIMUM, Reduction.MAXIMUM)
     )
 
     def fact(by: RangeFact) -> str:
-        return _made(draft, operator, MeasuredRange(by), ends, _ONE, by.value)
+        return _made(node, MeasuredRange(by), ends, _ONE, by.value)
 
     if asymmetric:
         step, inverse = fact(RangeFact.STEP_OF_RANGE), fact(RangeFact.INVERSE_OF_RANGE)
         low, high = fact(RangeFact.LEAST_STEPS), fact(RangeFact.MOST_STEPS)
     else:
         step, inverse = fact(RangeFact.STEP_OF_REACH), fact(RangeFact.INVERSE_OF_REACH)
-        low, high = (_constant(draft, "limit", np.array([end], np.float32)) for end in _REACH)
-    return _made(draft, operator, DynamicQuantize(), (x, inverse, low, high), draft.types[x], "steps"), step
+        low, high = (_constant(node, "limit", np.array([end], np.float32)) for end in _REACH)
+    return _made(node, DynamicQuantize(), (x, inverse, low, high), node.tensor(x), "steps"), step
 
 
 def _made(
-    draft: TfliteDraft,
-    operator: TfliteOperator,
+    node: TfliteOperator,
     op: Op,
     inputs: tuple[str | None, ...],
     result: TensorType,
     what: str,
 ) -> str:
-    value = draft.add_value(f"{read.the_output(operator)}/{what}", result)
-    draft.add_node(operator, op, inputs, value)
+    value = node.add_value(f"{node.the_output}/{what}", result)
+    node.add_node(op, inputs, value)
     return value
 
 
-def _constant(draft: TfliteDraft, name: str, values: np.ndarray) -> str:
+def _constant(node: TfliteOperator, name: str, values: np.ndarray) -> str:
     """Adds constants for each channel of an image, or one for all."""
     shape = (1, 1, 1, values.size)
-    return draft.add_value(name, TensorType(DType.F32, shape), values.reshape(shape))
+    return node.add_value(name, TensorType(DType.F32, shape), values.reshape(shape))

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.operation import TfliteOperator
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.lookup import Lookup
 
@@ -28,31 +28,31 @@ _REFUSED = {
 }
 
 
-def require_movable(draft: TfliteDraft, operator: TfliteOperator, x: str, output: str) -> None:
+def require_movable(node: TfliteOperator, x: str, output: str) -> None:
     """Raises ModelError if neither reference copies the elements of x unchanged to the output."""
-    source, target = draft.types[x], draft.types[output]
-    is_unsigned = x in draft.unsigned
+    source, target = node.tensor(x), node.tensor(output)
+    is_unsigned = x in node.draft.unsigned
     dtype = "u8" if is_unsigned else source.dtype.value
-    if _is_same(source, target) or dtype not in _REFUSED.get(operator.code, ()):
+    if _is_same(source, target) or dtype not in _REFUSED.get(node.code, ()):
         return
-    raise operator.fail(
+    raise node.fail(
         f"{_told(x, source, is_unsigned)} and {_told(output, target, is_unsigned)}; "
         f"neither LiteRT nor TFLite Micro converts {dtype} elements between the two",
         "convert the model again, so that both have the same scale and zero point",
     )
 
 
-def rescaled(draft: TfliteDraft, operator: TfliteOperator, x: str, output: str) -> str:
+def rescaled(node: TfliteOperator, x: str, output: str) -> str:
     """Returns a part of a concatenation at the scale of the whole; x itself if they are equal."""
-    source, target = draft.types[x], draft.types[output]
-    if x not in draft.unsigned or _is_same(source, target):
+    source, target = node.tensor(x), node.tensor(output)
+    if x not in node.draft.unsigned or _is_same(source, target):
         return x
     assert source.quant is not None
     assert target.quant is not None
     entries = rescaling_table(source.quant, target.quant)
-    table = draft.add_value(f"{x}/table", TensorType(DType.I8, entries.shape), entries)
-    result = draft.add_value(f"{x}/rescaled", replace(source, quant=target.quant))
-    draft.add_node(operator, Lookup(), (x, table), result)
+    table = node.add_value(f"{x}/table", TensorType(DType.I8, entries.shape), entries)
+    result = node.add_value(f"{x}/rescaled", replace(source, quant=target.quant))
+    node.add_node(Lookup(), (x, table), result)
     return result
 
 

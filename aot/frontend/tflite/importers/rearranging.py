@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from aot.frontend.strides import rearrangement
-from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS, TfliteDraft, TfliteOperator
-from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS
+from aot.frontend.tflite.operation import TfliteOperator
 from aot.ir.strides import dense_strides
 from aot.ops.concat import Concat
 from aot.ops.op import Op
@@ -23,61 +23,57 @@ from aot.ops.reshape import Reshape
 Shape = tuple[int, ...]
 
 
-def transposed_constant(draft: TfliteDraft, name: str, seen: Shape, order: Shape, shape: Shape) -> str:
+def transposed_constant(node: TfliteOperator, name: str, seen: Shape, order: Shape, shape: Shape) -> str:
     """Returns the constant viewed in one shape, transposed, and viewed in another shape."""
-    array = draft.constants[name].reshape(seen).transpose(order).reshape(shape)
-    tensor = replace(draft.types[name], shape=shape)
-    return draft.add_value(f"{name}/ordered", tensor, np.ascontiguousarray(array))
+    array = node.array(name).reshape(seen).transpose(order).reshape(shape)
+    tensor = replace(node.tensor(name), shape=shape)
+    return node.add_value(f"{name}/ordered", tensor, np.ascontiguousarray(array))
 
 
-def rearrange(draft: TfliteDraft, operator: TfliteOperator, x: str, loops: Loops, output: str) -> None:
+def rearrange(node: TfliteOperator, x: str, loops: Loops, output: str) -> None:
     """Sets `output` to the elements of x that the loops select, in order."""
-    declared = draft.types[output]
+    declared = node.tensor(output)
     if 0 in loops.sizes:
-        raise operator.fail(
+        raise node.fail(
             f"it makes shape {list(loops.sizes)}, which has no elements (an empty list)",
             FOR_RECURRENT_LAYERS,
         )
     if min(loops.sizes, default=1) < 1 or prod(loops.sizes) != declared.elements:
-        raise operator.fail(
+        raise node.fail(
             f"it makes shape {list(loops.sizes)}, the file declares {list(declared.shape)}",
             "models need static shapes: convert with a fixed input shape",
         )
-    found = rearrangement(draft.types[x], loops, declared.shape)
+    found = rearrangement(node.tensor(x), loops, declared.shape)
     if found is None:
-        draft.add_node(operator, Reshape(declared.shape), (x,), output)
+        node.add_node(Reshape(declared.shape), (x,), output)
         return
-    seen = read.reshaped(draft, operator, x, found.source)
-    read.reshaped_into(draft, operator, found.op, (seen,), found.op.shape, output)
+    seen = node.reshaped(x, found.source)
+    node.reshaped_into(found.op, (seen,), found.op.shape, output)
 
 
-def repeated(operator: TfliteOperator, shape: tuple[int, ...], whole: tuple[int, ...]) -> Loops:
+def repeated(node: TfliteOperator, shape: tuple[int, ...], whole: tuple[int, ...]) -> Loops:
     """Returns loops that broadcast one shape to another."""
     ranked = (1,) * (len(whole) - len(shape)) + shape
     if len(ranked) != len(whole) or any(a not in (1, b) for a, b in zip(ranked, whole, strict=True)):
-        raise operator.fail(f"shape {list(shape)} cannot be repeated to {list(whole)}")
+        raise node.fail(f"shape {list(shape)} cannot be repeated to {list(whole)}")
     strides = dense_strides(ranked)
     return Loops(whole, tuple(0 if a == 1 else s for a, s in zip(ranked, strides, strict=True)))
 
 
-def with_holes(
-    draft: TfliteDraft, operator: TfliteOperator, x: str, steps: Sequence[int], fill: float
-) -> str:
+def with_holes(node: TfliteOperator, x: str, steps: Sequence[int], fill: float) -> str:
     """Returns x with elements of one value between its own: neighbors in an axis are its step apart."""
     for axis, step in enumerate(steps):
-        tensor = draft.types[x]
+        tensor = node.tensor(x)
         before, size, after = (prod(tensor.shape[:axis]), tensor.shape[axis], prod(tensor.shape[axis + 1 :]))
         if step == 1 or size == 1:
             continue
-        rows = read.reshaped(draft, operator, x, (1, before * size, 1, after))
-        wide = read.value_like(draft, f"{x}/spread", tensor, (1, before * size, step, after))
-        draft.add_node(operator, Pad(((0, 0), (0, step - 1)), fill), (rows,), wide)
+        rows = node.reshaped(x, (1, before * size, 1, after))
+        wide = node.value_like(f"{x}/spread", tensor, (1, before * size, step, after))
+        node.add_node(Pad(((0, 0), (0, step - 1)), fill), (rows,), wide)
         made = (size - 1) * step + 1
-        x = read.value_like(
-            draft, f"{x}/holes", tensor, (*tensor.shape[:axis], made, *tensor.shape[axis + 1 :])
-        )
+        x = node.value_like(f"{x}/holes", tensor, (*tensor.shape[:axis], made, *tensor.shape[axis + 1 :]))
         kept = Loops((before, made * after), (size * step * after, 1))
-        rearrange(draft, operator, wide, kept, x)
+        rearrange(node, wide, kept, x)
     return x
 
 
@@ -87,29 +83,28 @@ MOST_IMAGES = 64  # of a batch: each adds layers
 
 
 def by_images(
-    draft: TfliteDraft,
-    operator: TfliteOperator,
+    node: TfliteOperator,
     op: Op,
     x: str,
     others: Sequence[str | None],
     output: str = "",
 ) -> None:
     """Applies the op to each image of x and joins the results in the output (by default, the operator's)."""
-    output = output or read.the_output(operator)
-    images, declared = draft.types[x].shape[0], draft.types[output]
+    output = output or node.the_output
+    images, declared = node.tensor(x).shape[0], node.tensor(output)
     if not 1 < images <= MOST_IMAGES or declared.rank == 0 or declared.shape[0] != images:
-        draft.add_node(operator, op, (x, *others), output)
+        node.add_node(op, (x, *others), output)
         return
     parts = []
-    size, made = prod(draft.types[x].shape[1:]), (1, *declared.shape[1:])
-    flat = read.reshaped(draft, operator, x, (1, images * size))
+    size, made = prod(node.tensor(x).shape[1:]), (1, *declared.shape[1:])
+    flat = node.reshaped(x, (1, images * size))
     for number in range(images):
-        part = read.value_like(draft, f"{x}/{number}", draft.types[x], (1, size))
-        draft.add_node(operator, Rearrange((1, size), (size,), (1,), number * size), (flat,), part)
-        image = read.reshaped(draft, operator, part, (1, *draft.types[x].shape[1:]))
-        result = read.value_like(draft, f"{output}/{number}", declared, made)
-        draft.add_node(operator, op, (image, *others), result)
-        parts.append(read.reshaped(draft, operator, result, (1, prod(made))))
-    whole = read.value_like(draft, f"{output}/images", declared, (1, declared.elements))
-    draft.add_node(operator, Concat(1), parts, whole)
-    draft.add_node(operator, Reshape(declared.shape), (whole,), output)
+        part = node.value_like(f"{x}/{number}", node.tensor(x), (1, size))
+        node.add_node(Rearrange((1, size), (size,), (1,), number * size), (flat,), part)
+        image = node.reshaped(part, (1, *node.tensor(x).shape[1:]))
+        result = node.value_like(f"{output}/{number}", declared, made)
+        node.add_node(op, (image, *others), result)
+        parts.append(node.reshaped(result, (1, prod(made))))
+    whole = node.value_like(f"{output}/images", declared, (1, declared.elements))
+    node.add_node(Concat(1), parts, whole)
+    node.add_node(Reshape(declared.shape), (whole,), output)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import tflite
 
-from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
-from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.lstm import Layer
+from aot.frontend.tflite.operation import Importer, TfliteOperator
 from aot.ir.types import DType
 from aot.ops.recurrent import Cell, Recurrent
 
@@ -15,24 +14,24 @@ _FORWARD, _BACKWARD = 1, 5
 _AUXILIARY = range(9, 12)
 
 
-def _import_sequence(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    options = operator.options(tflite.SequenceRNNOptions)
-    layer = Layer(draft, operator, bool(options.TimeMajor()))
+def _import_sequence(node: TfliteOperator) -> None:
+    options = node.options(tflite.SequenceRNNOptions)
+    layer = Layer(node, bool(options.TimeMajor()))
     made = _rnn(layer, _FORWARD, layer.sequence(), options.FusedActivationFunction())
-    layer.deliver(made, read.the_output(operator))
+    layer.deliver(made, node.the_output)
 
 
-def _import_step(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    layer = Layer(draft, operator, is_time_major=True)
-    number = operator.options(tflite.RNNOptions).FusedActivationFunction()
-    layer.deliver(_rnn(layer, _FORWARD, layer.one_step(), number), read.the_output(operator))
+def _import_step(node: TfliteOperator) -> None:
+    layer = Layer(node, is_time_major=True)
+    number = node.options(tflite.RNNOptions).FusedActivationFunction()
+    layer.deliver(_rnn(layer, _FORWARD, layer.one_step(), number), node.the_output)
 
 
-def _import_both_ways(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    options = operator.options(tflite.BidirectionalSequenceRNNOptions)
-    if any(read.optional_operand(operator, number) is not None for number in _AUXILIARY):
-        raise operator.fail("an auxiliary input is not supported", "join it with the first input")
-    layer, number = Layer(draft, operator, bool(options.TimeMajor())), options.FusedActivationFunction()
+def _import_both_ways(node: TfliteOperator) -> None:
+    options = node.options(tflite.BidirectionalSequenceRNNOptions)
+    if any(node.optional_operand(number) is not None for number in _AUXILIARY):
+        raise node.fail("an auxiliary input is not supported", "join it with the first input")
+    layer, number = Layer(node, bool(options.TimeMajor())), options.FusedActivationFunction()
     x = layer.sequence()
     back = layer.reversed(_rnn(layer, _BACKWARD, layer.reversed(x), number))
     layer.deliver_ways([_rnn(layer, _FORWARD, x, number), back], bool(options.MergeOutputs()))
@@ -40,9 +39,9 @@ def _import_both_ways(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 def _rnn(layer: Layer, first: int, x: str, activation: int) -> str:
     """Returns the hidden values of one direction, [1, steps, sequences, units]."""
-    draft, operator = layer.draft, layer.operator
-    if draft.types[x].dtype is not DType.F32:
-        raise operator.fail("it is supported for f32 only", "convert this layer as float")
+    node = layer.node
+    if node.tensor(x).dtype is not DType.F32:
+        raise node.fail("it is supported for f32 only", "convert this layer as float")
     weights, hidden_weights, bias = (
         layer.constant(layer.named(first + number, what), layer.values(first + number, what))
         for number, what in ((_WEIGHTS, "weights"), (_HIDDEN_WEIGHTS, "hidden weights"), (_BIAS, "bias"))
@@ -52,9 +51,9 @@ def _rnn(layer: Layer, first: int, x: str, activation: int) -> str:
     op = Recurrent(Cell.RNN, activations=(name,), alphas=(alpha,), betas=(0.0,))
     gates = layer.from_input(x, weights, bias)
     made = layer.made(op, (gates, hidden_weights, None, None, hidden), "steps", None)
-    _, steps, count, units = draft.types[made].shape
+    _, steps, count, units = node.tensor(made).shape
     last = layer.picked(made, (1, 1, count, units), (steps - 1) * count * units)
-    draft.keep_state(hidden, layer.like(last, draft.types[hidden]))
+    node.draft.keep_state(hidden, layer.like(last, node.tensor(hidden)))
     return made
 
 

@@ -6,11 +6,11 @@ from math import prod
 
 import tflite
 
-from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS, Importer, TfliteDraft, TfliteOperator
-from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS
 from aot.frontend.tflite.importers.other_scales import require_movable, rescaled
 from aot.frontend.tflite.importers.rearranging import rearrange, repeated
 from aot.frontend.tflite.importers.row_lists import is_empty, keep_rows, parts_of, rows_within
+from aot.frontend.tflite.operation import Importer, TfliteOperator
 from aot.ir.strides import dense_strides
 from aot.ir.types import TensorType
 from aot.ops.concat import Concat
@@ -21,82 +21,80 @@ from aot.ops.reshape import Reshape
 from aot.ops.spatial import Pair
 
 
-def import_reshape(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def import_reshape(node: TfliteOperator) -> None:
     """Reshapes to the result's declared shape; a shape computed at run time is rejected."""
-    x = read.operand(operator, 0, "the data")
-    shape = read.optional_operand(operator, 1)
-    if shape is not None and shape not in draft.constants:
-        raise operator.fail(
+    x = node.operand(0, "the data")
+    shape = node.optional_operand(1)
+    if shape is not None and shape not in node.draft.constants:
+        raise node.fail(
             f'its new shape "{shape}" must be constant', "convert the model with a fixed input shape"
         )
-    output = read.the_output(operator)
-    draft.add_node(operator, Reshape(draft.types[output].shape), (x,), output)
+    output = node.the_output
+    node.add_node(Reshape(node.tensor(output).shape), (x,), output)
 
 
-def _import_concatenation(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    options = operator.options(tflite.ConcatenationOptions)
+def _import_concatenation(node: TfliteOperator) -> None:
+    options = node.options(tflite.ConcatenationOptions)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.NONE:
-        raise operator.fail(
+        raise node.fail(
             "a fused activation is not supported",
             "convert the model again: current converters store the activation separately",
         )
-    output = read.the_output(operator)
+    output = node.the_output
     names = []
-    for name in read.operands(operator, "a part"):
-        require_movable(draft, operator, name, output)
-        names.append(rescaled(draft, operator, name, output))
-    if read.axis(operator, options.Axis(), draft.types[names[0]].rank) == 0:
-        names = list(parts_of(draft, operator, names))
+    for name in node.operands("a part"):
+        require_movable(node, name, output)
+        names.append(rescaled(node, name, output))
+    if node.axis(options.Axis(), node.tensor(names[0]).rank) == 0:
+        names = list(parts_of(node, names))
     if not names:
-        raise operator.fail("none of its parts has rows", FOR_RECURRENT_LAYERS)
-    _concatenate(draft, operator, names, options.Axis())
+        raise node.fail("none of its parts has rows", FOR_RECURRENT_LAYERS)
+    _concatenate(node, names, options.Axis())
 
 
-def _import_pack(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_pack(node: TfliteOperator) -> None:
     """Concatenates along a new dimension."""
-    names = read.operands(operator, "a part")
+    names = node.operands("a part")
     for name in names:
-        require_movable(draft, operator, name, read.the_output(operator))
-    rank = draft.types[names[0]].rank + 1
-    axis = read.axis(operator, operator.options(tflite.PackOptions).Axis(), rank)
-    shape = draft.types[names[0]].shape
-    parts = [read.reshaped(draft, operator, n, (*shape[:axis], 1, *shape[axis:])) for n in names]
-    _concatenate(draft, operator, parts, axis)
+        require_movable(node, name, node.the_output)
+    rank = node.tensor(names[0]).rank + 1
+    axis = node.axis(node.options(tflite.PackOptions).Axis(), rank)
+    shape = node.tensor(names[0]).shape
+    parts = [node.reshaped(n, (*shape[:axis], 1, *shape[axis:])) for n in names]
+    _concatenate(node, parts, axis)
 
 
-def _concatenate(draft: TfliteDraft, operator: TfliteOperator, names: list[str], number: int) -> None:
-    first = draft.types[names[0]]
-    axis = read.axis(operator, number, first.rank)
-    output = read.the_output(operator)
+def _concatenate(node: TfliteOperator, names: list[str], number: int) -> None:
+    first = node.tensor(names[0])
+    axis = node.axis(number, first.rank)
+    output = node.the_output
     if axis == first.rank - 1 or (first.rank == 4 and first.shape[0] == 1 and axis == 2):
-        draft.add_node(operator, Concat(axis), names, output)
+        node.add_node(Concat(axis), names, output)
         return
     before = prod(first.shape[:axis])
-    flat = [read.reshaped(draft, operator, n, (before, draft.types[n].elements // before)) for n in names]
-    whole = (before, draft.types[output].elements // before)
-    read.reshaped_result(draft, operator, Concat(1), flat, whole)
+    flat = [node.reshaped(n, (before, node.tensor(n).elements // before)) for n in names]
+    whole = (before, node.tensor(output).elements // before)
+    node.reshaped_result(Concat(1), flat, whole)
 
 
-def _import_strided_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    options = operator.options(tflite.StridedSliceOptions)
+def _import_strided_slice(node: TfliteOperator) -> None:
+    options = node.options(tflite.StridedSliceOptions)
     if options.EllipsisMask() or options.NewAxisMask():
-        raise operator.fail(
+        raise node.fail(
             "an ellipsis or a new axis is not supported",
             "write the slice with a begin and an end for each dimension",
         )
-    x = read.operand(operator, 0, "the data")
-    shape = draft.types[x].shape
-    begins, ends, steps = (read.integers(draft, operator, i, "bounds") for i in (1, 2, 3))
+    x = node.operand(0, "the data")
+    shape = node.tensor(x).shape
+    begins, ends, steps = (node.integers(i, "bounds") for i in (1, 2, 3))
     if not len(begins) == len(ends) == len(steps) <= len(shape) or 0 in steps:
-        raise operator.fail(
-            f"bounds {list(begins)}, {list(ends)}, {list(steps)} do not fit shape {list(shape)}"
-        )
+        raise node.fail(f"bounds {list(begins)}, {list(ends)}, {list(steps)} do not fit shape {list(shape)}")
     sizes, offset, strides = list(shape), 0, list(dense_strides(shape))
     for axis, (begin, end, step) in enumerate(zip(begins, ends, steps, strict=True)):
         bit = 1 << axis
         if options.ShrinkAxisMask() & bit:
             first = 0 if options.BeginMask() & bit else begin
-            place = _chosen_place(operator, first, step, shape[axis])
+            place = _chosen_place(node, first, step, shape[axis])
             chosen = range(place, place + 1)
         else:
             start = None if options.BeginMask() & bit else begin
@@ -105,125 +103,125 @@ def _import_strided_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
             span = slice(start, None if options.EndMask() & bit else end, step)
             chosen = range(*span.indices(shape[axis]))
         if axis == 0 and chosen.step == 1:  # rows of a list, as Keras' recurrent loops pick them
-            x, first = rows_within(draft, operator, x, chosen.start, len(chosen))
+            x, first = rows_within(node, x, chosen.start, len(chosen))
             chosen = range(first, first + len(chosen))
         sizes[axis] = len(chosen)
         offset += chosen.start * strides[axis]
         strides[axis] *= chosen.step
-    rearrange(draft, operator, x, Loops(tuple(sizes), tuple(strides), offset), read.the_output(operator))
+    rearrange(node, x, Loops(tuple(sizes), tuple(strides), offset), node.the_output)
 
 
-def _chosen_place(operator: TfliteOperator, begin: int, step: int, size: int) -> int:
+def _chosen_place(node: TfliteOperator, begin: int, step: int, size: int) -> int:
     """Returns the element that a dimension shrinks to. Interpreters return garbage for one out of range."""
     if step < 1 or not -size <= begin < size:
-        raise operator.fail(
+        raise node.fail(
             f"a dimension of {size} is shrunk to element {begin} in steps of {step}",
             "the file looks corrupted: get or convert it again",
         )
     return begin % size
 
 
-def _import_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    x = read.operand(operator, 0, "the data")
-    shape = draft.types[x].shape
-    begins, sizes = (read.integers(draft, operator, i, "bounds") for i in (1, 2))
+def _import_slice(node: TfliteOperator) -> None:
+    x = node.operand(0, "the data")
+    shape = node.tensor(x).shape
+    begins, sizes = (node.integers(i, "bounds") for i in (1, 2))
     if len(begins) != len(shape) or len(sizes) != len(shape):
-        raise operator.fail(f"bounds {list(begins)}, {list(sizes)} do not fit shape {list(shape)}")
+        raise node.fail(f"bounds {list(begins)}, {list(sizes)} do not fit shape {list(shape)}")
     taken = tuple(n - b if s == -1 else s for n, b, s in zip(shape, begins, sizes, strict=True))
     if any(b < 0 or s < 0 or b + s > n for n, b, s in zip(shape, begins, taken, strict=True)):
-        raise operator.fail(f"elements from {list(begins)}, {list(taken)} of them, are outside {list(shape)}")
-    if is_empty(draft, operator, taken):
+        raise node.fail(f"elements from {list(begins)}, {list(taken)} of them, are outside {list(shape)}")
+    if is_empty(node, taken):
         return
-    x, first = rows_within(draft, operator, x, begins[0], taken[0]) if shape else (x, 0)
-    strides, output = dense_strides(draft.types[x].shape), read.the_output(operator)
+    x, first = rows_within(node, x, begins[0], taken[0]) if shape else (x, 0)
+    strides, output = dense_strides(node.tensor(x).shape), node.the_output
     offset = sum(b * s for b, s in zip((first, *begins[1:]), strides, strict=True))
-    rearrange(draft, operator, x, Loops(taken, strides, offset), output)
-    if draft.types[x].shape == taken:
-        keep_rows(draft, x, output)
+    rearrange(node, x, Loops(taken, strides, offset), output)
+    if node.tensor(x).shape == taken:
+        keep_rows(node, x, output)
 
 
-def _import_split(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_split(node: TfliteOperator) -> None:
     """Splits into parts of equal size."""
-    x = read.operand(operator, 1, "the data")
-    number = read.integer(draft, operator, 0, "axis")
-    _split(draft, operator, x, number)
+    x = node.operand(1, "the data")
+    number = node.integer(0, "axis")
+    _split(node, x, number)
 
 
-def _import_split_v(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_split_v(node: TfliteOperator) -> None:
     """Splits into parts with the sizes of the results."""
-    x = read.operand(operator, 0, "the data")
-    number = read.integer(draft, operator, 2, "axis")
-    _split(draft, operator, x, number)
+    x = node.operand(0, "the data")
+    number = node.integer(2, "axis")
+    _split(node, x, number)
 
 
-def _split(draft: TfliteDraft, operator: TfliteOperator, x: str, number: int) -> None:
-    shape = draft.types[x].shape
-    axis = read.axis(operator, number, len(shape))
+def _split(node: TfliteOperator, x: str, number: int) -> None:
+    shape = node.tensor(x).shape
+    axis = node.axis(number, len(shape))
     strides, begin = dense_strides(shape), 0
-    declared = [draft.types[output].shape for output in operator.outputs]
+    declared = [node.tensor(output).shape for output in node.outputs]
     lengths = [sizes[axis] if len(sizes) == len(shape) else 0 for sizes in declared]
     if sum(lengths) != shape[axis]:
-        raise operator.fail(f"parts {lengths} do not make dimension {axis} of shape {list(shape)}")
-    for output, length in zip(operator.outputs, lengths, strict=True):
+        raise node.fail(f"parts {lengths} do not make dimension {axis} of shape {list(shape)}")
+    for output, length in zip(node.outputs, lengths, strict=True):
         sizes = (*shape[:axis], length, *shape[axis + 1 :])
-        rearrange(draft, operator, x, Loops(sizes, strides, begin * strides[axis]), output)
+        rearrange(node, x, Loops(sizes, strides, begin * strides[axis]), output)
         begin += length
 
 
-def _import_unpack(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_unpack(node: TfliteOperator) -> None:
     """Splits into parts of size one, without that dimension."""
-    x = read.operand(operator, 0, "the data")
-    shape = draft.types[x].shape
-    axis = read.axis(operator, operator.options(tflite.UnpackOptions).Axis(), len(shape))
+    x = node.operand(0, "the data")
+    shape = node.tensor(x).shape
+    axis = node.axis(node.options(tflite.UnpackOptions).Axis(), len(shape))
     strides = dense_strides(shape)
-    if len(operator.outputs) != shape[axis]:
-        raise operator.fail(f"{len(operator.outputs)} results do not match dimension {axis} of {list(shape)}")
+    if len(node.outputs) != shape[axis]:
+        raise node.fail(f"{len(node.outputs)} results do not match dimension {axis} of {list(shape)}")
     sizes = (*shape[:axis], 1, *shape[axis + 1 :])
-    for index, output in enumerate(operator.outputs):
-        require_movable(draft, operator, x, output)
-        rearrange(draft, operator, x, Loops(sizes, strides, index * strides[axis]), output)
+    for index, output in enumerate(node.outputs):
+        require_movable(node, x, output)
+        rearrange(node, x, Loops(sizes, strides, index * strides[axis]), output)
 
 
-def _import_transpose(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    x = read.operand(operator, 0, "the data")
-    shape = draft.types[x].shape
-    order = [read.axis(operator, a, len(shape)) for a in read.integers(draft, operator, 1, "order")]
+def _import_transpose(node: TfliteOperator) -> None:
+    x = node.operand(0, "the data")
+    shape = node.tensor(x).shape
+    order = [node.axis(a, len(shape)) for a in node.integers(1, "order")]
     if sorted(order) != list(range(len(shape))):
-        raise operator.fail(f"order {order} does not fit shape {list(shape)}")
+        raise node.fail(f"order {order} does not fit shape {list(shape)}")
     strides = dense_strides(shape)
     loops = Loops(tuple(shape[a] for a in order), tuple(strides[a] for a in order))
-    rearrange(draft, operator, x, loops, read.the_output(operator))
+    rearrange(node, x, loops, node.the_output)
 
 
-def _import_broadcast_to(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    x = read.operand(operator, 0, "the data")
-    output = read.the_output(operator)
-    rearrange(draft, operator, x, repeated(operator, draft.types[x].shape, draft.types[output].shape), output)
+def _import_broadcast_to(node: TfliteOperator) -> None:
+    x = node.operand(0, "the data")
+    output = node.the_output
+    rearrange(node, x, repeated(node, node.tensor(x).shape, node.tensor(output).shape), output)
 
 
-def _import_pad(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_pad(node: TfliteOperator) -> None:
     """Pads rows and columns of an image; any other dimension as the columns of a separate image."""
-    x = read.operand(operator, 0, "the data")
-    shape = draft.types[x].shape
-    amounts = read.integers(draft, operator, 1, "padding")
+    x = node.operand(0, "the data")
+    shape = node.tensor(x).shape
+    amounts = node.integers(1, "padding")
     if len(amounts) != 2 * len(shape) or min(amounts, default=0) < 0:
-        raise operator.fail(f"padding {list(amounts)} does not fit shape {list(shape)}")
+        raise node.fail(f"padding {list(amounts)} does not fit shape {list(shape)}")
     pairs = [(amounts[2 * a], amounts[2 * a + 1]) for a in range(len(shape))]
-    value = _padding_value(draft, operator)
+    value = _padding_value(node)
     if len(shape) == 4 and shape[0] == 1 and pairs[0] == pairs[3] == (0, 0):
         op = Pad((pairs[1], pairs[2]), value)
-        draft.add_node(operator, op, (x,), read.the_output(operator))
+        node.add_node(op, (x,), node.the_output)
         return
-    _pad_each(draft, operator, x, pairs, value)
+    _pad_each(node, x, pairs, value)
 
 
-def _padding_value(draft: TfliteDraft, operator: TfliteOperator) -> float:
+def _padding_value(node: TfliteOperator) -> float:
     """Returns the value as stored in the result; by default the stored form of 0."""
-    if read.optional_operand(operator, 2) is not None:
-        name = read.constant(draft, operator, 2, "value")
-        require_movable(draft, operator, name, read.the_output(operator))
-        return float(draft.constants[name].reshape(-1)[0])
-    return _zero(draft.types[read.the_output(operator)])
+    if node.optional_operand(2) is not None:
+        name = node.constant(2, "value")
+        require_movable(node, name, node.the_output)
+        return float(node.array(name).reshape(-1)[0])
+    return _zero(node.tensor(node.the_output))
 
 
 def _zero(tensor: TensorType) -> float:
@@ -231,86 +229,82 @@ def _zero(tensor: TensorType) -> float:
     return float(quant_of(tensor).zero_point) if tensor.quant is not None else 0.0
 
 
-def _pad_each(draft: TfliteDraft, operator: TfliteOperator, x: str, pairs: list[Pair], value: float) -> None:
+def _pad_each(node: TfliteOperator, x: str, pairs: list[Pair], value: float) -> None:
     """Pads one dimension after the other; the last one gives the result."""
     axes = [axis for axis, pair in enumerate(pairs) if pair != (0, 0)] or [0]
     for axis in axes[:-1]:
-        x = _pad_one(draft, operator, x, axis, pairs[axis], value)
-    tensor, axis = draft.types[x], axes[-1]
+        x = _pad_one(node, x, axis, pairs[axis], value)
+    tensor, axis = node.tensor(x), axes[-1]
     image = _around(tensor.shape, axis)
     op = Pad(((0, 0), pairs[axis]), value)
-    source = read.reshaped(draft, operator, x, image)
+    source = node.reshaped(x, image)
     whole = (*image[:2], image[2] + sum(pairs[axis]), image[3])
-    read.reshaped_result(draft, operator, op, (source,), whole)
+    node.reshaped_result(op, (source,), whole)
 
 
-def _pad_one(
-    draft: TfliteDraft, operator: TfliteOperator, x: str, axis: int, pair: Pair, value: float
-) -> str:
-    tensor = draft.types[x]
+def _pad_one(node: TfliteOperator, x: str, axis: int, pair: Pair, value: float) -> str:
+    tensor = node.tensor(x)
     image = _around(tensor.shape, axis)
     whole = (*image[:2], image[2] + sum(pair), image[3])
-    padded = read.value_like(draft, f"{x}/padded", tensor, whole)
-    draft.add_node(operator, Pad(((0, 0), pair), value), (read.reshaped(draft, operator, x, image),), padded)
+    padded = node.value_like(f"{x}/padded", tensor, whole)
+    node.add_node(Pad(((0, 0), pair), value), (node.reshaped(x, image),), padded)
     length = tensor.shape[axis] + sum(pair)
-    return read.reshaped(draft, operator, padded, (*tensor.shape[:axis], length, *tensor.shape[axis + 1 :]))
+    return node.reshaped(padded, (*tensor.shape[:axis], length, *tensor.shape[axis + 1 :]))
 
 
-def _import_reverse(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    x = read.operand(operator, 0, "the data")
-    shape = draft.types[x].shape
-    turned, strides = read.axes(draft, operator, len(shape)), dense_strides(shape)
+def _import_reverse(node: TfliteOperator) -> None:
+    x = node.operand(0, "the data")
+    shape = node.tensor(x).shape
+    turned, strides = node.axes(len(shape)), dense_strides(shape)
     offset = sum((shape[a] - 1) * strides[a] for a in turned)
     signed = tuple(-s if a in turned else s for a, s in enumerate(strides))
-    rearrange(draft, operator, x, Loops(shape, signed, offset), read.the_output(operator))
+    rearrange(node, x, Loops(shape, signed, offset), node.the_output)
 
 
-def _import_tile(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    x = read.operand(operator, 0, "the data")
-    shape = draft.types[x].shape
-    counts = read.integers(draft, operator, 1, "multiples")
+def _import_tile(node: TfliteOperator) -> None:
+    x = node.operand(0, "the data")
+    shape = node.tensor(x).shape
+    counts = node.integers(1, "multiples")
     if len(counts) != len(shape) or min(counts, default=1) < 1:
-        raise operator.fail(f"multiples {list(counts)} do not fit shape {list(shape)}")
+        raise node.fail(f"multiples {list(counts)} do not fit shape {list(shape)}")
     sizes = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
     strides = tuple(n for s in dense_strides(shape) for n in (0, s))
-    rearrange(draft, operator, x, Loops(sizes, strides), read.the_output(operator))
+    rearrange(node, x, Loops(sizes, strides), node.the_output)
 
 
-def _blocks(operator: TfliteOperator, size: int, *dimensions: int) -> int:
+def _blocks(node: TfliteOperator, size: int, *dimensions: int) -> int:
     if size < 1 or any(d % size for d in dimensions):
-        raise operator.fail(f"blocks of {size} do not fit {list(dimensions)}", "the file looks corrupted")
+        raise node.fail(f"blocks of {size} do not fit {list(dimensions)}", "the file looks corrupted")
     return size
 
 
-def _import_depth_to_space(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    x, image = read.image(draft, operator)
+def _import_depth_to_space(node: TfliteOperator) -> None:
+    x, image = node.image()
     n, height, width, depth = image.shape
-    side = operator.options(tflite.DepthToSpaceOptions).BlockSize()
-    _blocks(operator, side * side if side > 0 else 0, depth)
+    side = node.options(tflite.DepthToSpaceOptions).BlockSize()
+    _blocks(node, side * side if side > 0 else 0, depth)
     whole = (n, height, width, side, side, depth // (side * side))
-    _transposed(draft, operator, x, whole, (0, 1, 3, 2, 4, 5))
+    _transposed(node, x, whole, (0, 1, 3, 2, 4, 5))
 
 
-def _import_space_to_depth(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    x, image = read.image(draft, operator)
+def _import_space_to_depth(node: TfliteOperator) -> None:
+    x, image = node.image()
     n, height, width, depth = image.shape
-    side = _blocks(operator, operator.options(tflite.SpaceToDepthOptions).BlockSize(), height, width)
-    _transposed(draft, operator, x, (n, height // side, side, width // side, side, depth), (0, 1, 3, 2, 4, 5))
+    side = _blocks(node, node.options(tflite.SpaceToDepthOptions).BlockSize(), height, width)
+    _transposed(node, x, (n, height // side, side, width // side, side, depth), (0, 1, 3, 2, 4, 5))
 
 
-def _transposed(
-    draft: TfliteDraft, operator: TfliteOperator, x: str, shape: tuple[int, ...], order: tuple[int, ...]
-) -> None:
+def _transposed(node: TfliteOperator, x: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
     strides = dense_strides(shape)
     loops = Loops(tuple(shape[a] for a in order), tuple(strides[a] for a in order))
-    rearrange(draft, operator, x, loops, read.the_output(operator))
+    rearrange(node, x, loops, node.the_output)
 
 
-def _import_batch_to_space(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_batch_to_space(node: TfliteOperator) -> None:
     """Places blocks of batches side by side, then crops."""
-    x = read.operand(operator, 0, "the data")
-    shape = draft.types[x].shape
-    blocks, crops = (read.integers(draft, operator, i, "blocks and crops") for i in (1, 2))
+    x = node.operand(0, "the data")
+    shape = node.tensor(x).shape
+    blocks, crops = (node.integers(i, "blocks and crops") for i in (1, 2))
     count = len(blocks)
     if (
         len(crops) != 2 * count
@@ -318,33 +312,31 @@ def _import_batch_to_space(draft: TfliteDraft, operator: TfliteOperator) -> None
         or min(blocks, default=1) < 1
         or shape[0] % prod(blocks)
     ):
-        raise operator.fail(f"blocks {list(blocks)}, crops {list(crops)} do not fit shape {list(shape)}")
-    require_movable(draft, operator, x, read.the_output(operator))
+        raise node.fail(f"blocks {list(blocks)}, crops {list(crops)} do not fit shape {list(shape)}")
+    require_movable(node, x, node.the_output)
     batch = shape[0] // prod(blocks)
     split = (*blocks, batch, *shape[1:])
     order = [count, *(n for a in range(count) for n in (count + 1 + a, a)), *range(2 * count + 1, len(split))]
     whole = (batch, *(b * d for b, d in zip(blocks, shape[1:], strict=False)), *shape[count + 1 :])
-    full = read.value_like(draft, f"{x}/blocks", draft.types[x], whole)
+    full = node.value_like(f"{x}/blocks", node.tensor(x), whole)
     strides = dense_strides(split)
     loops = Loops(tuple(split[a] for a in order), tuple(strides[a] for a in order))
-    rearrange(draft, operator, x, loops, full)
+    rearrange(node, x, loops, full)
     sizes = list(whole)
     offset = 0
     for a in range(count):
         sizes[1 + a] -= crops[2 * a] + crops[2 * a + 1]
         offset += crops[2 * a] * dense_strides(whole)[1 + a]
     if min(sizes) < 1 or min(crops) < 0:
-        raise operator.fail(f"crops {list(crops)} do not fit {list(whole)}")
-    rearrange(
-        draft, operator, full, Loops(tuple(sizes), dense_strides(whole), offset), read.the_output(operator)
-    )
+        raise node.fail(f"crops {list(crops)} do not fit {list(whole)}")
+    rearrange(node, full, Loops(tuple(sizes), dense_strides(whole), offset), node.the_output)
 
 
-def _import_space_to_batch(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_space_to_batch(node: TfliteOperator) -> None:
     """Pads to whole blocks, then makes each position within a block a separate batch."""
-    x = read.operand(operator, 0, "the data")
-    tensor = draft.types[x]
-    blocks, pads = (read.integers(draft, operator, i, "blocks and padding") for i in (1, 2))
+    x = node.operand(0, "the data")
+    tensor = node.tensor(x)
+    blocks, pads = (node.integers(i, "blocks and padding") for i in (1, 2))
     count = len(blocks)
     if (
         len(pads) != 2 * count
@@ -352,16 +344,16 @@ def _import_space_to_batch(draft: TfliteDraft, operator: TfliteOperator) -> None
         or min(blocks, default=1) < 1
         or min(pads, default=0) < 0
     ):
-        raise operator.fail(f"blocks {list(blocks)}, padding {list(pads)} do not fit {list(tensor.shape)}")
-    output = read.the_output(operator)
-    require_movable(draft, operator, x, output)
-    value = _zero(draft.types[output])
+        raise node.fail(f"blocks {list(blocks)}, padding {list(pads)} do not fit {list(tensor.shape)}")
+    output = node.the_output
+    require_movable(node, x, output)
+    value = _zero(node.tensor(output))
     for a in range(count):
         pair = (pads[2 * a], pads[2 * a + 1])
-        x = x if pair == (0, 0) else _pad_one(draft, operator, x, 1 + a, pair, value)
-    shape = draft.types[x].shape
+        x = x if pair == (0, 0) else _pad_one(node, x, 1 + a, pair, value)
+    shape = node.tensor(x).shape
     for block, size in zip(blocks, shape[1:], strict=False):
-        _blocks(operator, block, size)
+        _blocks(node, block, size)
     parts = tuple(n for b, d in zip(blocks, shape[1:], strict=False) for n in (d // b, b))
     split = (shape[0], *parts, *shape[count + 1 :])
     order = (
@@ -370,7 +362,7 @@ def _import_space_to_batch(draft: TfliteDraft, operator: TfliteOperator) -> None
         *(1 + 2 * a for a in range(count)),
         *range(2 * count + 1, len(split)),
     )
-    _transposed(draft, operator, x, split, order)
+    _transposed(node, x, split, order)
 
 
 def _around(shape: tuple[int, ...], axis: int) -> tuple[int, int, int, int]:

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from aot.frontend.tflite.custom_options import custom_options, whole_options
-from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
-from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.operation import Importer, TfliteOperator
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.binary import Mul
 from aot.ops.energy import Energy
@@ -19,69 +18,67 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
 
 
-def _import_window(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    (shift,) = whole_options(operator, "shift")
-    draft.add_node(operator, Window(shift), operator.inputs, read.the_output(operator))
+def _import_window(node: TfliteOperator) -> None:
+    (shift,) = whole_options(node, "shift")
+    node.add_node(Window(shift), node.inputs, node.the_output)
 
 
-def _import_auto_scale(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    x = read.operand(operator, 0, "the samples")
-    scaled, bits = read.outputs(operator, 2)
-    draft.add_node(operator, Headroom(), (x,), bits)
-    draft.add_node(operator, ShiftUp(), (x, bits), scaled)
+def _import_auto_scale(node: TfliteOperator) -> None:
+    x = node.operand(0, "the samples")
+    scaled, bits = node.the_outputs(2)
+    node.add_node(Headroom(), (x,), bits)
+    node.add_node(ShiftUp(), (x, bits), scaled)
 
 
-def _import_rfft(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    x = read.operand(operator, 0, "the samples")
-    pairs = read.made(draft, operator, Fft(_length(operator) // 2), x)
-    draft.add_node(operator, RealSpectrum(), (pairs,), read.the_output(operator))
+def _import_rfft(node: TfliteOperator) -> None:
+    x = node.operand(0, "the samples")
+    pairs = node.apply(Fft(_length(node) // 2), x)
+    node.add_node(RealSpectrum(), (pairs,), node.the_output)
 
 
-def _length(operator: TfliteOperator) -> int:
+def _length(node: TfliteOperator) -> int:
     """Returns the length of a transform, in samples."""
-    (length,) = whole_options(operator, "fft_length")
+    (length,) = whole_options(node, "fft_length")
     if length < 4 or length & (length - 1):
-        raise operator.fail(
+        raise node.fail(
             f"a transform of {length} samples is not supported",
             "supported: 4, 8, 16, ...; the samples may be fewer",
         )
     return length
 
 
-def _import_irfft(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_irfft(node: TfliteOperator) -> None:
     """Divides float samples by their number; integers were scaled at each stage."""
-    x, length = read.operand(operator, 0, "the spectrum"), _length(operator)
-    made = read.made(draft, operator, Fft(length // 2), read.made(draft, operator, RealSamples(), x))
-    tensor = draft.types[made]
+    x, length = node.operand(0, "the spectrum"), _length(node)
+    made = node.apply(Fft(length // 2), node.apply(RealSamples(), x))
+    tensor = node.tensor(made)
     if tensor.dtype is DType.F32:
         share = np.full((1,) * tensor.rank, 1 / length, np.float32)
-        factor = draft.add_value(f"{operator.label}/share", TensorType(DType.F32, share.shape), share)
-        whole = draft.add_value(f"{operator.label}/scaled", tensor)
-        draft.add_node(operator, Mul(), (made, factor), whole)
+        factor = node.add_value(f"{node.label}/share", TensorType(DType.F32, share.shape), share)
+        whole = node.add_value(f"{node.label}/scaled", tensor)
+        node.add_node(Mul(), (made, factor), whole)
         made = whole
     exchange = Rearrange(tensor.shape, (tensor.elements // 2, 2), (2, -1), 1)
-    draft.add_node(operator, exchange, (made,), read.the_output(operator))
+    node.add_node(exchange, (made,), node.the_output)
 
 
-def _import_energy(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    first, end = whole_options(operator, "start_index", "end_index")
-    draft.add_node(operator, Energy(first, end), operator.inputs, read.the_output(operator))
+def _import_energy(node: TfliteOperator) -> None:
+    first, end = whole_options(node, "start_index", "end_index")
+    node.add_node(Energy(first, end), node.inputs, node.the_output)
 
 
-def _import_filter_bank(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    x = read.operand(operator, 0, "the energies")
-    (channels,) = whole_options(operator, "num_channels")
-    up, down, starts, places, widths = (
-        np.array(read.integers(draft, operator, n, "filters"), np.int64) for n in range(1, 6)
-    )
+def _import_filter_bank(node: TfliteOperator) -> None:
+    x = node.operand(0, "the energies")
+    (channels,) = whole_options(node, "num_channels")
+    up, down, starts, places, widths = (np.array(node.integers(n, "filters"), np.int64) for n in range(1, 6))
     sizes = {len(part) for part in (starts, places, widths)}
-    energies = draft.types[x].elements
+    energies = node.tensor(x).elements
     ends = (starts + widths, places + widths) if len(sizes) == 1 else (starts, places)
     fits = (
         sizes == {channels + 1} and len(up) == len(down) and min(map(np.min, (starts, places, widths))) >= 0
     )
     if not fits or ends[0].max() > energies or ends[1].max() > len(up):
-        raise operator.fail(
+        raise node.fail(
             f"its {channels} channels do not fit {energies:,} energies and {len(up):,} weights",
             "the file looks corrupted: get or convert it again",
         )
@@ -95,10 +92,10 @@ def _import_filter_bank(draft: TfliteDraft, operator: TfliteOperator) -> None:
             rows[c, seen] += down[taken]
     first, weights = _windows(rows)
     constants = (
-        draft.add_value(f"{operator.label}/{name}", TensorType(DType.I32, array.shape), array)
+        node.add_value(f"{node.label}/{name}", TensorType(DType.I32, array.shape), array)
         for name, array in (("first", first), ("weights", weights))
     )
-    draft.add_node(operator, FilterBank(), (x, *constants), read.the_output(operator))
+    node.add_node(FilterBank(), (x, *constants), node.the_output)
 
 
 def _windows(rows: Array) -> tuple[Array, Array]:
@@ -109,43 +106,43 @@ def _windows(rows: Array) -> tuple[Array, Array]:
     return first, rows[np.arange(len(rows))[:, None], first[:, None] + np.arange(width)].astype(np.int32)
 
 
-def _import_square_root(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    draft.add_node(operator, WholeRoot(), operator.inputs, read.the_output(operator))
+def _import_square_root(node: TfliteOperator) -> None:
+    node.add_node(WholeRoot(), node.inputs, node.the_output)
 
 
-def _import_spectral_subtraction(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_spectral_subtraction(node: TfliteOperator) -> None:
     """Keeps the noise between runs. Even and odd channels have different smoothing."""
-    x = read.operand(operator, 0, "the channels")
+    x = node.operand(0, "the channels")
     shares = whole_options(
-        operator, "smoothing", "alternate_smoothing", "one_minus_smoothing", "alternate_one_minus_smoothing"
+        node, "smoothing", "alternate_smoothing", "one_minus_smoothing", "alternate_one_minus_smoothing"
     )
     up, down, least = whole_options(
-        operator, "smoothing_bits", "spectral_subtraction_bits", "min_signal_remaining"
+        node, "smoothing_bits", "spectral_subtraction_bits", "min_signal_remaining"
     )
-    limited = bool(custom_options(operator).get("clamping"))
-    result, estimate = read.outputs(operator, 2)
-    tensor = draft.types[x]
-    noise = draft.add_state(estimate, tensor.shape)
+    limited = bool(custom_options(node).get("clamping"))
+    result, estimate = node.the_outputs(2)
+    tensor = node.tensor(x)
+    noise = node.draft.add_state(estimate, tensor.shape)
     every = np.arange(tensor.elements).reshape(tensor.shape) % 2
     new, old = (
-        draft.add_value(
-            f"{operator.label}/{name}", replace(tensor, quant=None), np.array([even, odd], np.uint32)[every]
+        node.add_value(
+            f"{node.label}/{name}", replace(tensor, quant=None), np.array([even, odd], np.uint32)[every]
         )
         for name, even, odd in (("new", shares[0], shares[1]), ("old", shares[2], shares[3]))
     )
-    draft.add_node(operator, NoiseEstimate(up, down, limited), (x, noise, new, old), estimate)
-    draft.add_node(operator, WithoutNoise(up, down, least), (x, estimate), result)
-    draft.keep_state(noise, estimate)
+    node.add_node(NoiseEstimate(up, down, limited), (x, noise, new, old), estimate)
+    node.add_node(WithoutNoise(up, down, least), (x, estimate), result)
+    node.draft.keep_state(noise, estimate)
 
 
-def _import_gain_control(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    (shift,) = whole_options(operator, "snr_shift")
-    draft.add_node(operator, GainControl(shift), operator.inputs, read.the_output(operator))
+def _import_gain_control(node: TfliteOperator) -> None:
+    (shift,) = whole_options(node, "snr_shift")
+    node.add_node(GainControl(shift), node.inputs, node.the_output)
 
 
-def _import_log(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    up, scale = whole_options(operator, "input_correction_bits", "output_scale")
-    draft.add_node(operator, FixedLog(up, scale), operator.inputs, read.the_output(operator))
+def _import_log(node: TfliteOperator) -> None:
+    up, scale = whole_options(node, "input_correction_bits", "output_scale")
+    node.add_node(FixedLog(up, scale), node.inputs, node.the_output)
 
 
 SIGNALS: dict[str, Importer] = {

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import tflite
 
-from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
-from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import transposed_constant
+from aot.frontend.tflite.operation import Importer, TfliteOperator
 from aot.ir.types import DType
 from aot.ops.activation import Activation
 from aot.ops.concat import Concat
@@ -32,68 +31,65 @@ class _Sizes:
         return self.steps * self.rank
 
 
-def import_svdf(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def import_svdf(node: TfliteOperator) -> None:
     """Imports SVDF; each sample of a batch has separate memory."""
-    x, features, times = (read.operand(operator, n, "an operand") for n in (0, 1, 2))
-    sizes = _sizes(draft, operator, features, times)
-    samples = draft.types[x].elements // sizes.depth
-    flat = read.reshaped(draft, operator, x, (1, samples * sizes.depth))
+    x, features, times = (node.operand(n, "an operand") for n in (0, 1, 2))
+    sizes = _sizes(node, features, times)
+    samples = node.tensor(x).elements // sizes.depth
+    flat = node.reshaped(x, (1, samples * sizes.depth))
     results = []
     for sample in range(samples):
         part = flat
         if samples > 1:
-            part = read.value_like(draft, f"{x}/{sample}", draft.types[x], (1, sizes.depth))
+            part = node.value_like(f"{x}/{sample}", node.tensor(x), (1, sizes.depth))
             op = Rearrange((1, sizes.depth), (sizes.depth,), (1,), sample * sizes.depth)
-            draft.add_node(operator, op, (flat,), part)
-        results.append(_one_sample(draft, operator, part, sizes))
+            node.add_node(op, (flat,), part)
+        results.append(_one_sample(node, part, sizes))
     whole = (1, samples * sizes.units)
     if samples > 1:
-        read.reshaped_result(draft, operator, Concat(1), results, whole)
+        node.reshaped_result(Concat(1), results, whole)
     else:
-        output = read.the_output(operator)
-        draft.add_node(operator, Reshape(draft.types[output].shape), results, output)
+        output = node.the_output
+        node.add_node(Reshape(node.tensor(output).shape), results, output)
 
 
-def _sizes(draft: TfliteDraft, operator: TfliteOperator, features: str, times: str) -> _Sizes:
-    rank = operator.options(tflite.SVDFOptions).Rank()
+def _sizes(node: TfliteOperator, features: str, times: str) -> _Sizes:
+    rank = node.options(tflite.SVDFOptions).Rank()
     for name in (features, times):
-        read.with_rank(draft, operator, name, 2)
-        if name not in draft.constants:
-            raise operator.fail(
-                f'its weights "{name}" must be constant', "convert the model with frozen weights"
-            )
-    (filters, steps), depth = draft.types[times].shape, draft.types[features].shape[1]
-    if rank < 1 or filters % rank or draft.types[features].shape[0] != filters:
-        raise operator.fail(f"rank {rank} does not fit its {filters} filters")
+        node.with_rank(name, 2)
+        if name not in node.draft.constants:
+            raise node.fail(f'its weights "{name}" must be constant', "convert the model with frozen weights")
+    (filters, steps), depth = node.tensor(times).shape, node.tensor(features).shape[1]
+    if rank < 1 or filters % rank or node.tensor(features).shape[0] != filters:
+        raise node.fail(f"rank {rank} does not fit its {filters} filters")
     return _Sizes(filters // rank, rank, steps, depth)
 
 
-def _one_sample(draft: TfliteDraft, operator: TfliteOperator, x: str, sizes: _Sizes) -> str:
+def _one_sample(node: TfliteOperator, x: str, sizes: _Sizes) -> str:
     """Adds one sample. Memory is [steps * rank, units], oldest step first, so that rows drop off a step."""
-    features, times = (read.operand(operator, n, "weights") for n in (1, 2))
-    state = read.operand(operator, _STATE, "the state")
+    features, times = (node.operand(n, "weights") for n in (1, 2))
+    state = node.operand(_STATE, "the state")
     units, rank, rows = sizes.units, sizes.rank, sizes.rows
-    is_real = draft.types[x].dtype is DType.F32
-    memory = draft.add_state(state, (1, rows, 1, units))
-    made = _feature(draft, operator, x, features, draft.types[state].dtype, (units, rank))
-    newest = read.reshaped(draft, operator, made, (1, rank, 1, units))
-    seen = _shifted(draft, operator, memory, newest, (rows, rank, units))
-    draft.keep_state(memory, seen)
-    number = operator.options(tflite.SVDFOptions).FusedActivationFunction()
+    is_real = node.tensor(x).dtype is DType.F32
+    memory = node.draft.add_state(state, (1, rows, 1, units))
+    made = _feature(node, x, features, node.tensor(state).dtype, (units, rank))
+    newest = node.reshaped(made, (1, rank, 1, units))
+    seen = _shifted(node, memory, newest, (rows, rank, units))
+    node.draft.keep_state(memory, seen)
+    number = node.options(tflite.SVDFOptions).FusedActivationFunction()
     # For integers, the reference clamps to the type's range and ignores the activation.
-    activation = read.activation(operator, number) if is_real else Activation.NONE
-    output = draft.types[read.the_output(operator)]
-    result = None if output.dtype is draft.types[state].dtype else output.dtype
-    weights = transposed_constant(draft, times, (units, rank, sizes.steps), (2, 1, 0), (rows, 1, units))
-    bias = read.constant_bias(draft, operator, units, 3)
-    y = read.value_like(draft, f"{operator.label}/filtered", output, (1, 1, 1, units))
-    draft.add_node(operator, DepthwiseConv2d(activation=activation, result=result), (seen, weights, bias), y)
-    return read.reshaped(draft, operator, y, (1, units))
+    activation = node.activation(number) if is_real else Activation.NONE
+    output = node.tensor(node.the_output)
+    result = None if output.dtype is node.tensor(state).dtype else output.dtype
+    weights = transposed_constant(node, times, (units, rank, sizes.steps), (2, 1, 0), (rows, 1, units))
+    bias = node.constant_bias(units, 3)
+    y = node.value_like(f"{node.label}/filtered", output, (1, 1, 1, units))
+    node.add_node(DepthwiseConv2d(activation=activation, result=result), (seen, weights, bias), y)
+    return node.reshaped(y, (1, units))
 
 
 def _feature(
-    draft: TfliteDraft,
-    operator: TfliteOperator,
+    node: TfliteOperator,
     x: str,
     features: str,
     dtype: DType,
@@ -101,31 +97,29 @@ def _feature(
 ) -> str:
     """Adds the dense layer, with results in the order [rank, unit]."""
     units, rank = filters
-    depth = draft.types[features].shape[1]
-    weights = transposed_constant(draft, features, (units, rank, depth), (1, 0, 2), (rank * units, depth))
-    kept = draft.types[read.operand(operator, _STATE, "the state")]
-    made = read.value_like(draft, f"{operator.label}/feature", kept, (1, rank * units))
-    result = None if dtype is draft.types[x].dtype else dtype
-    draft.add_node(operator, Dense(result=result), (x, weights, None), made)
+    depth = node.tensor(features).shape[1]
+    weights = transposed_constant(node, features, (units, rank, depth), (1, 0, 2), (rank * units, depth))
+    kept = node.tensor(node.operand(_STATE, "the state"))
+    made = node.value_like(f"{node.label}/feature", kept, (1, rank * units))
+    result = None if dtype is node.tensor(x).dtype else dtype
+    node.add_node(Dense(result=result), (x, weights, None), made)
     return made
 
 
-def _shifted(
-    draft: TfliteDraft, operator: TfliteOperator, memory: str, newest: str, sizes: tuple[int, int, int]
-) -> str:
+def _shifted(node: TfliteOperator, memory: str, newest: str, sizes: tuple[int, int, int]) -> str:
     """Returns the memory without its oldest step, with the newest at its end."""
     rows, rank, units = sizes
-    kept = draft.types[memory]
+    kept = node.tensor(memory)
     if rows == rank:
         return newest
-    flat = read.reshaped(draft, operator, memory, (1, rows * units))
+    flat = node.reshaped(memory, (1, rows * units))
     size = (rows - rank) * units
-    younger = read.value_like(draft, f"{operator.label}/younger", kept, (1, size))
-    draft.add_node(operator, Rearrange((1, size), (size,), (1,), rank * units), (flat,), younger)
-    whole = read.value_like(draft, f"{operator.label}/memory", kept, (1, rows * units))
-    parts = (younger, read.reshaped(draft, operator, newest, (1, rank * units)))
-    draft.add_node(operator, Concat(1), parts, whole)
-    return read.reshaped(draft, operator, whole, (1, rows, 1, units))
+    younger = node.value_like(f"{node.label}/younger", kept, (1, size))
+    node.add_node(Rearrange((1, size), (size,), (1,), rank * units), (flat,), younger)
+    whole = node.value_like(f"{node.label}/memory", kept, (1, rows * units))
+    parts = (younger, node.reshaped(newest, (1, rank * units)))
+    node.add_node(Concat(1), parts, whole)
+    return node.reshaped(whole, (1, rows, 1, units))
 
 
 SVDF: dict[str, Importer] = {"SVDF": import_svdf}

@@ -4,75 +4,75 @@ from __future__ import annotations
 
 import tflite
 
-from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator, Variable
-from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.draft import Variable
+from aot.frontend.tflite.operation import Importer, TfliteOperator
 from aot.ir.types import TensorType
 from aot.ops.reshape import Reshape
 
 
-def _import_call_once(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_call_once(node: TfliteOperator) -> None:
     """Reads the subgraph whose assignments are the variables' initial values."""
-    number = operator.options(tflite.CallOnceOptions).InitSubgraphIndex()
-    draft.is_initialising = True
-    operator.read_subgraph(draft, operator, number, ())
-    draft.is_initialising = False
+    number = node.options(tflite.CallOnceOptions).InitSubgraphIndex()
+    node.draft.is_initialising = True
+    node.read_subgraph(node, number, ())
+    node.draft.is_initialising = False
 
 
-def _import_var_handle(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    options = operator.options(tflite.VarHandleOptions)
+def _import_var_handle(node: TfliteOperator) -> None:
+    options = node.options(tflite.VarHandleOptions)
     container, name = (text or b"" for text in (options.Container(), options.SharedName()))
     key = f"{container.decode('utf-8', 'replace')}/{name.decode('utf-8', 'replace')}"
-    draft.handles[read.the_output(operator)] = key
-    draft.variables.setdefault(key, Variable())
+    node.draft.handles[node.the_output] = key
+    node.draft.variables.setdefault(key, Variable())
 
 
-def _variable(draft: TfliteDraft, operator: TfliteOperator) -> tuple[str, Variable]:
-    handle = read.operand(operator, 0, "the variable")
-    if handle not in draft.handles:
-        raise operator.fail(f'its variable "{handle}" has no VAR_HANDLE before this operator')
-    key = draft.handles[handle]
-    return key, draft.variables[key]
+def _variable(node: TfliteOperator) -> tuple[str, Variable]:
+    handle = node.operand(0, "the variable")
+    if handle not in node.draft.handles:
+        raise node.fail(f'its variable "{handle}" has no VAR_HANDLE before this operator')
+    key = node.draft.handles[handle]
+    return key, node.draft.variables[key]
 
 
-def _import_read_variable(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_read_variable(node: TfliteOperator) -> None:
     """Reads the value assigned earlier in this run, or the one left by the previous run."""
-    key, variable = _variable(draft, operator)
-    output = read.the_output(operator)
-    wanted = draft.types[output]
+    key, variable = _variable(node)
+    output = node.the_output
+    wanted = node.tensor(output)
     if variable.now is None:
         if variable.initial is not None and variable.initial.shape != wanted.shape:
-            raise operator.fail(
+            raise node.fail(
                 f"it reads shape {list(wanted.shape)}, "
                 f"the variable's initial value has shape {list(variable.initial.shape)}"
             )
-        variable.state = variable.now = draft.add_value(key.strip("/") or "variable", wanted)
-        draft.made.add(variable.now)
-    _require_same(operator, draft.types[variable.now], wanted, "it reads")
-    draft.add_node(operator, Reshape(wanted.shape), (variable.now,), output)
+        variable.state = variable.now = node.add_value(key.strip("/") or "variable", wanted)
+        node.draft.made.add(variable.now)
+    _require_same(node, node.tensor(variable.now), wanted, "it reads")
+    node.add_node(Reshape(wanted.shape), (variable.now,), output)
 
 
-def _import_assign_variable(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    key, variable = _variable(draft, operator)
-    value = read.operand(operator, 1, "the value")
-    if draft.is_initialising:
-        variable.initial = draft.known(value)
+def _import_assign_variable(node: TfliteOperator) -> None:
+    key, variable = _variable(node)
+    value = node.operand(1, "the value")
+    if node.draft.is_initialising:
+        variable.initial = node.draft.known(value)
         if variable.initial is None:
-            raise operator.fail(f'the initial value "{value}" of variable "{key}" must be constant')
+            raise node.fail(f'the initial value "{value}" of variable "{key}" must be constant')
         return
-    if value in draft.constants:
-        raise operator.fail(
+    if value in node.draft.constants:
+        raise node.fail(
             f'it assigns the constant "{value}"', "assign it once, in the subgraph that CALL_ONCE names"
         )
-    if value not in draft.made:
-        raise operator.fail(f'it assigns "{value}", which no earlier operator computes')
+    if value not in node.draft.made:
+        raise node.fail(f'it assigns "{value}", which no earlier operator computes')
     if variable.now is not None:
-        _require_same(operator, draft.types[variable.now], draft.types[value], "it assigns")
+        _require_same(node, node.tensor(variable.now), node.tensor(value), "it assigns")
     variable.now = value
 
 
-def _require_same(operator: TfliteOperator, held: TensorType, other: TensorType, what: str) -> None:
+def _require_same(node: TfliteOperator, held: TensorType, other: TensorType, what: str) -> None:
     if (held.dtype, held.shape) != (other.dtype, other.shape):
-        raise operator.fail(
+        raise node.fail(
             f"{what} {other.dtype.value}{list(other.shape)}, "
             f"the variable holds {held.dtype.value}{list(held.shape)}"
         )
@@ -83,13 +83,13 @@ _HANDLES = {"ASSIGN_VARIABLE": (1, 0), "READ_VARIABLE": (1, 0), "VAR_HANDLE": (0
 _PASSES_ON = ("CALL", "IF", "STABLEHLO_COMPOSITE", "WHILE")  # to a subgraph, by name
 
 
-def require_tensors(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def require_tensors(node: TfliteOperator) -> None:
     """Raises ModelError for handles, unless the operator works on variables or passes them to a call."""
-    inputs, outputs = _HANDLES.get(operator.code, (0, 0))
-    read_as_tensors = () if operator.code in _PASSES_ON else operator.inputs[inputs:]
-    for name in (*read_as_tensors, *operator.outputs[outputs:]):
-        if name is not None and name not in draft.types:
-            raise operator.fail(f'"{name}" is the handle of a variable, not a tensor')
+    inputs, outputs = _HANDLES.get(node.code, (0, 0))
+    read_as_tensors = () if node.code in _PASSES_ON else node.inputs[inputs:]
+    for name in (*read_as_tensors, *node.outputs[outputs:]):
+        if name is not None and name not in node.draft.types:
+            raise node.fail(f'"{name}" is the handle of a variable, not a tensor')
 
 
 VARIABLES: dict[str, Importer] = {

@@ -9,11 +9,10 @@ from math import prod
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
-from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.other_scales import require_movable
 from aot.frontend.tflite.importers.rearranging import rearrange, with_holes
 from aot.frontend.tflite.model_file import CORRUPTED
+from aot.frontend.tflite.operation import Importer, TfliteOperator
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType, TensorType
 from aot.ops.binary import Add, Mul
@@ -27,21 +26,21 @@ Sizes = tuple[int, ...]
 _LARGEST_EXACT = 1 << 53  # integers that the value of `pad` can hold
 
 
-def _import_dilate(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
-    require_movable(draft, operator, x, output)
-    steps = _sizes(draft, operator, 1, "dilations", draft.types[x].rank)
-    value = draft.constants[read.constant(draft, operator, 2, "value")].reshape(-1)[0]
-    if abs(value) > _LARGEST_EXACT and draft.types[x].dtype.is_integer:
-        raise operator.fail(f"holes of {value} are not supported, integers up to 2**53 are")
-    made = with_holes(draft, operator, x, steps, float(value))
-    draft.add_node(operator, Reshape(draft.types[output].shape), (made,), output)
+def _import_dilate(node: TfliteOperator) -> None:
+    x, output = node.operand(0, "the data"), node.the_output
+    require_movable(node, x, output)
+    steps = _sizes(node, 1, "dilations", node.tensor(x).rank)
+    value = node.array(node.constant(2, "value")).reshape(-1)[0]
+    if abs(value) > _LARGEST_EXACT and node.tensor(x).dtype.is_integer:
+        raise node.fail(f"holes of {value} are not supported, integers up to 2**53 are")
+    made = with_holes(node, x, steps, float(value))
+    node.add_node(Reshape(node.tensor(output).shape), (made,), output)
 
 
-def _sizes(draft: TfliteDraft, operator: TfliteOperator, number: int, what: str, rank: int) -> Sizes:
-    found = read.integers(draft, operator, number, what)
+def _sizes(node: TfliteOperator, number: int, what: str, rank: int) -> Sizes:
+    found = node.integers(number, what)
     if len(found) != rank or min(found, default=1) < 1:
-        raise operator.fail(f"{what} {list(found)} do not fit {rank} dimensions", CORRUPTED)
+        raise node.fail(f"{what} {list(found)} do not fit {rank} dimensions", CORRUPTED)
     return found
 
 
@@ -55,43 +54,41 @@ _BY = {
 }
 
 
-def _import_reduce_window(draft: TfliteDraft, operator: TfliteOperator) -> None:
+def _import_reduce_window(node: TfliteOperator) -> None:
     """Puts the elements of each window side by side, and combines them with the first value."""
-    x = read.operand(operator, 0, "the data")
-    stored, shape = draft.types[x], draft.types[x].shape
-    number = operator.options(tflite.ReduceWindowOptions).ReduceFunction()
+    x = node.operand(0, "the data")
+    stored, shape = node.tensor(x), node.tensor(x).shape
+    number = node.options(tflite.ReduceWindowOptions).ReduceFunction()
     if number not in _BY:
-        raise operator.fail(f"reduction number {number} is not known", CORRUPTED)
+        raise node.fail(f"reduction number {number} is not known", CORRUPTED)
     names = ("window", "strides", "dilations")
-    window, strides, steps = (_sizes(draft, operator, n, what, len(shape)) for n, what in enumerate(names, 2))
+    window, strides, steps = (_sizes(node, n, what, len(shape)) for n, what in enumerate(names, 2))
     made = tuple(
         (n - (count - 1) * step - 1) // stride + 1
         for n, count, stride, step in zip(shape, window, strides, steps, strict=True)
     )
     if min(made, default=1) < 1:
-        raise operator.fail(
-            f"a window of {list(window)} in steps of {list(steps)} does not fit {list(shape)}"
-        )
+        raise node.fail(f"a window of {list(window)} in steps of {list(steps)} does not fit {list(shape)}")
     by, op = _BY[number]
-    first = draft.constants[read.constant(draft, operator, 1, "first value")].reshape(-1)
+    first = node.array(node.constant(1, "first value")).reshape(-1)
     if first.size != 1:
-        raise operator.fail(f"it has {first.size} first values, not one", CORRUPTED)
+        raise node.fail(f"it has {first.size} first values, not one", CORRUPTED)
     is_neutral = bool(first[0] == _neutral(by, stored.dtype))
     if by is Reduction.MAXIMUM and is_neutral and _is_pool(stored, window, strides, steps):
         pool = MaxPool2d((window[1], window[2]), (strides[1], strides[2]))
-        draft.add_node(operator, pool, (x,), read.the_output(operator))
+        node.add_node(pool, (x,), node.the_output)
         return
     weights = dense_strides(shape)
     along, inside = (tuple(a * b for a, b in zip(each, weights, strict=True)) for each in (strides, steps))
-    rows = read.value_like(draft, f"{operator.label}/windows", stored, (prod(made), prod(window)))
-    rearrange(draft, operator, x, Loops((*made, *window), (*along, *inside)), rows)
+    rows = node.value_like(f"{node.label}/windows", stored, (prod(made), prod(window)))
+    rearrange(node, x, Loops((*made, *window), (*along, *inside)), rows)
     if is_neutral:
-        read.reshaped_result(draft, operator, Reduce(by, (1,)), (rows,), (prod(made), 1))
+        node.reshaped_result(Reduce(by, (1,)), (rows,), (prod(made), 1))
         return
-    reduced = read.value_like(draft, f"{operator.label}/reduced", stored, (prod(made), 1))
-    draft.add_node(operator, Reduce(by, (1,)), (rows,), reduced)
-    value = draft.add_value(f"{operator.label}/first", replace(stored, shape=(1, 1)), first.reshape(1, 1))
-    read.reshaped_result(draft, operator, op, (reduced, value), (prod(made), 1))
+    reduced = node.value_like(f"{node.label}/reduced", stored, (prod(made), 1))
+    node.add_node(Reduce(by, (1,)), (rows,), reduced)
+    value = node.add_value(f"{node.label}/first", replace(stored, shape=(1, 1)), first.reshape(1, 1))
+    node.reshaped_result(op, (reduced, value), (prod(made), 1))
 
 
 def _is_pool(stored: TensorType, window: Sizes, strides: Sizes, steps: Sizes) -> bool:
