@@ -12,7 +12,7 @@ from aot.ir.region import DeviceRegion
 from aot.passes.goals import STAYS
 from aot.passes.pipeline import PassStep
 from aot.plan.model import Kind, Plan
-from aot.positions import position_limits
+from aot.positions import index_limits, position_limits
 from codegen.c.arenas import arenas_of
 from codegen.c.constants import Constants, collect_constants
 from codegen.c.dialect import Dialect, dialect_of
@@ -259,7 +259,7 @@ def _interface(
     piece, such as the serial line, may put them there.
     """
     pools, align, found = list(plan.pool_bytes), _arena_align(lowered), []
-    limits = position_limits(graph)
+    limits, indices = position_limits(graph), index_limits(graph)
     behind = plan.pool_bytes[pools[-1]]
     delivered = [lowered.delivered.get(value, value) for value in graph.outputs]
     for value, tensor in zip((*graph.inputs, *graph.outputs), (*graph.inputs, *delivered), strict=True):
@@ -268,7 +268,8 @@ def _interface(
         if lowered.tensors[tensor].kind is Kind.INNER or not buffer.row_bytes:
             place = -(-behind // align) * align, len(pools) - 1
             behind = place[0] + kind.bytes
-        found.append(TensorInfo(value, kind, *place, names[tensor], limits=limits.get(value)))
+        within, among = limits.get(value), indices.get(value)
+        found.append(TensorInfo(value, kind, *place, names[tensor], limits=within, indices=among))
     return tuple(found[: len(graph.inputs)]), tuple(found[len(graph.inputs) :])
 
 

@@ -37,6 +37,7 @@ class TensorInfo(PlacedTensor):
 
     c_name: str  # the member of <model>_inputs / <model>_outputs
     limits: tuple[int, int] | None = field(default=None, kw_only=True, metadata=_LATER)
+    indices: tuple[int, int] | None = field(default=None, kw_only=True, metadata=_LATER)
 
 
 COPIES = ("receive", "relayout")  # kinds of layers that copy rows and compute no node

@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.ir.graph import Graph
 from aot.ir.types import Array, TensorType
-from aot.positions import position_limits
+from aot.positions import index_limits, position_limits
 
 _Bytes = bytes  # the class has a property of that name
 
@@ -22,6 +22,8 @@ class TensorSpec:
     type: TensorType
     # The least and the greatest value, if the values are positions in caches: a run refuses others.
     limits: tuple[int, int] | None = field(default=None, kw_only=True)
+    # The least and the greatest value that every reader has an element for, if the values are indices.
+    indices: tuple[int, int] | None = field(default=None, kw_only=True)
 
     def __str__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"
@@ -50,5 +52,8 @@ class TensorSpec:
 
 def graph_specs(graph: Graph, names: Iterable[str]) -> tuple[TensorSpec, ...]:
     """Returns the specs of some values of a graph, such as its inputs."""
-    limits = position_limits(graph)
-    return tuple(TensorSpec(name, graph.types[name], limits=limits.get(name)) for name in names)
+    limits, indices = position_limits(graph), index_limits(graph)
+    return tuple(
+        TensorSpec(name, graph.types[name], limits=limits.get(name), indices=indices.get(name))
+        for name in names
+    )

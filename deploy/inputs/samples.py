@@ -99,9 +99,12 @@ _QUANTISED_BITS = 16  # wider integers are counts and indices
 
 
 def _centred(spec: TensorSpec, rng: np.random.Generator) -> Array:
-    """Returns standard normal values, or integers over their whole range."""
-    if spec.type.dtype.is_integer:
-        low, high = spec.limits or spec.type.dtype.limits
+    """Returns standard normal values, integers over their whole range, or indices that exist."""
+    dtype = spec.type.dtype
+    if dtype.is_integer or spec.indices:
+        low, high = spec.indices or spec.limits or dtype.limits
+        if dtype.is_integer:
+            low, high = max(low, dtype.limits[0]), min(high, dtype.limits[1])
         return rng.integers(low, high, spec.shape, np.int64, endpoint=True).astype(spec.dtype)
     return rng.standard_normal(spec.shape).astype(spec.dtype)
 
@@ -128,6 +131,8 @@ def _step(spec: TensorSpec, rng: np.random.Generator) -> Array:
 
 def _is_a_signal(spec: TensorSpec) -> bool:
     dtype = spec.type.dtype
+    if spec.indices:
+        return False
     return dtype is DType.F32 or (dtype.is_integer and dtype.bytes * 8 <= _QUANTISED_BITS)
 
 

@@ -38,7 +38,7 @@ LATER: dict[str, set[str]] = {  # keys that earlier archives do not have
         "placement",
         "window",
     },
-    "tensor": {"limits"},
+    "tensor": {"indices", "limits"},
     "layer": {"passed_over", "device", "stays", "sources", "parts", "others", "function"},
 }
 OBJECTS: dict[str, type] = {

@@ -8,12 +8,13 @@ import numpy as np
 import onnx
 import pytest
 from c_checks import failures_on_host
-from litert_oracle import run_litert
+from litert_oracle import run_litert, run_litert_once
 from model_checks import OPTIONS, PLAIN, model_check
 from onnx import helper, numpy_helper
 from onnx_oracle import run_onnx
 from tflite_builder import ModelBuilder
 
+import deploy
 from aot.errors import ModelError
 from aot.frontend.load import parse_model
 from aot.frontend.onnx.read import read_onnx
@@ -21,6 +22,8 @@ from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.types import Array
+from aot.positions import index_limits, position_limits
+from deploy.inputs.samples import random_samples
 
 ONES = {shape: np.ones(shape, np.float32) for shape in [(1, 4), (5, 1), (1, 5), (1, 2, 2)]}
 
@@ -233,6 +236,108 @@ def test_an_index_of_the_run_is_moved_inside(index):
     data = np.arange(8, dtype=np.float32).reshape(2, 4)
     (row,) = run_graph(graph, {"x": data, "places": np.array([index], np.int32)}).values()
     np.testing.assert_array_equal(row, data[[1 if index > 0 else 0]])
+
+
+def onnx_reader(operator: str, indices: tuple[int, ...], kind: int = 7, **attributes: Any) -> bytes:
+    """A file whose indices are an input, as int64 or as floats that are cast."""
+    tables = {"x": np.arange(35, dtype=np.float32).reshape(5, 7), "parts": np.ones(indices, np.float32)}
+    tables |= {"depth": np.array(6), "ends": np.array([0, 1], np.float32)}
+    names = {
+        "OneHot": ["places", "depth", "ends"],
+        "ScatterElements": ["x", "places", "parts"],
+        "ScatterND": ["x", "places", "parts"],
+    }.get(operator, ["x", "places"])
+    if operator == "ScatterND":
+        tables["parts"] = np.ones(indices[:-1], np.float32)
+    nodes = [
+        helper.make_node("Cast", ["indices"], ["places"], to=7),
+        helper.make_node(operator, names, ["y"], **attributes),
+    ]
+    held = [numpy_helper.from_array(tables[name], name) for name in names if name in tables]
+    given = [helper.make_tensor_value_info("indices", kind, indices)]
+    graph = helper.make_graph(nodes, "net", given, [helper.make_empty_tensor_value_info("y")], held)
+    opset = [helper.make_opsetid("", 18)]
+    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=9).SerializeToString())
+
+
+def tflite_reader(
+    code: str, indices: tuple[int, ...], made: tuple[int, ...], kind: str = "int32", **fields: Any
+) -> bytes:
+    """The same for TFLite."""
+    build = ModelBuilder()
+    places = build.input("indices", indices, dtype=kind, scale=0)
+    if kind != "int32":
+        places = build.operator("CAST", 1, (places,), [FileTensor("cast", indices, "int32")], "CastOptions")
+    table = build.constant("table", np.arange(35, dtype=np.float32).reshape(5, 7))
+    reads: tuple[str, ...] = (places, table) if code == "EMBEDDING_LOOKUP" else (table, places)
+    if code == "ONE_HOT":
+        ends = [build.constant(f"end{n}", np.array(n, np.float32)) for n in (1, 0)]
+        reads = places, build.constant("depth", np.array(6, np.int32)), *ends
+    options = {"GATHER": "GatherOptions", "GATHER_ND": "GatherNdOptions", "ONE_HOT": "OneHotOptions"}
+    y = build.operator(code, 1, reads, [FileTensor("y", made, "float32")], options.get(code, ""), **fields)
+    return build.finish(y)
+
+
+# A file, and the least and the greatest of its indices.
+READERS: dict[str, tuple[bytes, tuple[int, int]]] = {
+    "ONNX rows": (onnx_reader("Gather", (3,)), (-5, 4)),
+    "ONNX columns": (onnx_reader("Gather", (2, 4), axis=1), (-7, 6)),
+    "ONNX rows, from floats": (onnx_reader("Gather", (3,), 1), (-5, 4)),
+    "ONNX elements": (onnx_reader("GatherElements", (5, 6), axis=1), (-7, 6)),
+    "ONNX places": (onnx_reader("GatherND", (9, 2)), (-5, 4)),
+    "ONNX rows put": (onnx_reader("ScatterND", (1, 2)), (-5, 4)),
+    "ONNX elements put": (onnx_reader("ScatterElements", (1, 7)), (-5, 4)),
+    "ONNX one-hot rows": (onnx_reader("OneHot", (20,)), (-6, 5)),
+    "TFLite rows": (tflite_reader("GATHER", (3,), (3, 7)), (0, 4)),
+    "TFLite columns": (tflite_reader("GATHER", (4,), (5, 4), Axis=1), (0, 6)),
+    "TFLite rows, from floats": (tflite_reader("GATHER", (3,), (3, 7), "float32"), (0, 4)),
+    "TFLite rows of a table": (tflite_reader("EMBEDDING_LOOKUP", (3,), (3, 7)), (0, 4)),
+    "TFLite places": (tflite_reader("GATHER_ND", (9, 2), (9,)), (0, 4)),
+    "TFLite one-hot rows": (tflite_reader("ONE_HOT", (20,), (20, 6), Axis=-1), (0, 5)),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_random_indices_exist_so_that_runtimes_compute_them(name, tmp_path):
+    data, (least, greatest) = READERS[name]
+    is_onnx = name.startswith("ONNX")
+    file = tmp_path / ("net.onnx" if is_onnx else "net.tflite")
+    file.write_bytes(data)
+    artifact = deploy.compile(file, "host").artifact
+    drawn = set[int]()
+    for (indices,) in random_samples(artifact.facts.inputs, 12).each:
+        drawn |= {int(index) for index in indices.reshape(-1)}
+        expected = run_onnx(data, {"indices": indices})[0] if is_onnx else run_litert_once(data, indices)
+        (found,) = run_graph(artifact.graph, {"indices": indices}).values()
+        np.testing.assert_array_equal(found, expected)
+    assert {least, greatest} <= drawn <= set(range(least, greatest + 1))
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("name", ["ONNX rows", "TFLite rows"])
+def test_verify_compares_a_model_of_indices_with_a_runtime(name, tmp_path):
+    file = tmp_path / ("net.onnx" if name.startswith("ONNX") else "net.tflite")
+    file.write_bytes(READERS[name][0])
+    assert "returns the same outputs" in str(deploy.verify(file, "host"))
+
+
+def test_indices_exist_in_each_table_that_they_are_read_from():
+    """A comparison with one number, such as that of padding, does not limit them."""
+    tables = {"x": np.ones((5, 2), np.float32), "wide": np.ones((7, 2), np.float32)}
+    held = [numpy_helper.from_array(a, n) for n, a in (tables | {"one": ints(1), "pad": ints(3)}).items()]
+    nodes = [
+        helper.make_node("Add", ["indices", "one"], ["next"]),
+        helper.make_node("Gather", ["x", "next"], ["y"]),
+        helper.make_node("Gather", ["wide", "indices"], ["z"]),
+        helper.make_node("Equal", ["indices", "pad"], ["is_pad"]),
+    ]
+    given = [helper.make_tensor_value_info("indices", 7, (3,))]
+    made = [helper.make_empty_tensor_value_info(name) for name in ("y", "z", "is_pad")]
+    graph = helper.make_graph(nodes, "net", given, made, held)
+    file = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    read = read_onnx(file.SerializeToString(), "net.onnx")
+    assert index_limits(read) == {"indices": (-6, 3)}
+    assert position_limits(read) == {}
 
 
 Given = Array | tuple[tuple[int, ...], str]  # a constant, or an input's shape and element type

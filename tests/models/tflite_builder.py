@@ -253,7 +253,7 @@ def window_size(size: int, kernel: int, stride: int, dilation: int, padding: str
 
 
 def _quant(dtype: str, scale: float, zero_point: int) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    return ((), ()) if dtype == "float32" else ((scale,), (zero_point,))
+    return ((), ()) if dtype == "float32" or not scale else ((scale,), (zero_point,))
 
 
 def _activation(name: str) -> int:
