@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -80,7 +81,14 @@ def board_or_target(board: str | None, target: str | None) -> Board | None:
         return None
     from platforms.board_files import load_board
 
-    return load_board(board)
+    try:
+        name = os.fspath(board)
+    except TypeError:
+        raise InputError(
+            f"a board is a name or a file, not {type(board).__name__}",
+            hint='board="mps2-an386"; give an example of a model\'s input as example=...',
+        ) from None
+    return load_board(name)
 
 
 def require_board_or_target(board: str | None, target: str | None) -> Board:

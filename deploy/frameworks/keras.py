@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,31 @@ class _KerasModel(FrameworkModel):
         values = [np.asarray(array) for array in sample.values()]
         outputs = self._model(values if len(values) > 1 else values[0], training=False)
         return [as_array(each) for each in (outputs if isinstance(outputs, list | tuple) else [outputs])]
+
+    def outputs_in_sequence(self, samples: Sequence[Sample]) -> list[list[Array]]:
+        """Returns the outputs of consecutive runs. Layers with `stateful=True` end in the state they had."""
+        kept = self.kept_values()
+        try:
+            return super().outputs_in_sequence(samples)
+        finally:
+            for name, variable in self._kept():
+                variable.assign(kept[name])
+
+    def kept_values(self) -> Mapping[str, Array]:
+        return {name: variable.numpy() for name, variable in self._kept()}
+
+    def place_of_kept(self, name: str) -> str:
+        return f"{self.name}, layer {name.partition('.')[0]}"
+
+    def _kept(self) -> Iterator[tuple[str, Any]]:
+        """Yields the variables that a call may change, with names: states of recurrent layers, counters."""
+        import keras
+
+        for layer in self._model._flatten_layers():
+            if layer is not self._model:
+                states = keras.tree.flatten(getattr(layer, "states", None) or ())
+                for number, variable in enumerate((*layer.non_trainable_variables, *states)):
+                    yield f"{layer.name}.{variable.name}#{number}", variable
 
     def _converted(self, samples: Sequence[Sample] | None) -> bytes:
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from boards.cores import load_core
-from codegen.options import read_options
+from codegen.options import CompileOptions, read_options
 from deploy.cli.console import OnProgress, reports_progress
 from deploy.compiler.archive_diff import ArchiveDifference
 from deploy.compiler.board_or_target import board_or_target, require_board_or_target
@@ -104,15 +104,22 @@ def diff(one: str | Path | Compiled, other: str | Path | Compiled) -> ArchiveDif
 @accepts_options()
 @reports_progress
 def in_process(
-    model: str | Path | Model, *, on_progress: OnProgress | None = None, **options: Any
+    model: str | Path | Model | Compiled, *, on_progress: OnProgress | None = None, **options: Any
 ) -> HostModel:
-    """Compiles the model's C for this machine and loads it; its `run` maps arrays by name to arrays."""
-    host = load_core("host").target()
-    known = options_with(model, options)
-    job, _ = job_for(imported_with(model, known), host, known)
+    """Compiles the model's C for this machine and loads it; its `run` maps arrays by name to arrays.
+
+    A model that is compiled for a board is compiled again for this machine, as it was read.
+    """
+    if isinstance(model, Compiled):
+        require_same(model, None, options)
+        known, imported = CompileOptions(), model.job.model
+    else:
+        known = options_with(model, options)
+        imported = imported_with(model, known)
+    job, _ = job_for(imported, load_core("host").target(), known)
     compiled = compile_or_explain(job)
     sources = compiled.sources
-    key = hashlib.sha256(json.dumps([sorted(sources.items()), find_toolchain(host).version]).encode())
+    key = hashlib.sha256(json.dumps([sorted(sources.items()), find_toolchain(job.target).version]).encode())
     name = f"{compiled.name}-library-{key.hexdigest()[:16]}"
     place = cached(name, lambda folder: _keep_nothing(build_library(sources, folder)))
     (library,) = place.glob("*.so")

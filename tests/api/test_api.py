@@ -167,6 +167,20 @@ def test_a_model_in_this_process_gives_the_same(model):
 
 
 @pytest.mark.cc
+def test_a_compiled_model_runs_in_this_process_too(model):
+    compiled = deploy.compile(model, "mps2-an386")
+    found = np.stack([only(deploy.in_process(compiled).run(image)) for image in IMAGES])
+    np.testing.assert_array_equal(found, reference(model))
+    with pytest.raises(InputError, match="compiled already"):
+        deploy.in_process(compiled, optimize="ram")
+
+
+def test_a_board_is_a_name_or_a_file(model):
+    with pytest.raises(InputError, match=r"a board is a name or a file, not ndarray\n.*example="):
+        deploy.compile(model, IMAGES[0])
+
+
+@pytest.mark.cc
 def test_verify_compares_with_the_reference(model):
     verdict = deploy.verify(model, board="host", inputs=IMAGES, layers=True)
     assert verdict.equal

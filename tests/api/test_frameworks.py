@@ -210,6 +210,27 @@ def test_files_and_functions_are_of_no_framework_that_is_not_loaded():
     assert framework_of(int) is None
 
 
+def _require_stateful_layers_keep_their_states(keras: Any) -> None:
+    """The exported model begins in the state that the layers have, and leaves theirs as it is."""
+    layers = keras.layers
+    cells = [layers.LSTM(8, stateful=True, return_sequences=True), layers.GRU(5, stateful=True)]
+    listening = keras.Sequential([keras.Input(batch_shape=(1, 4, 3)), *cells, layers.Dense(2)])
+    steps = np.random.default_rng(2).normal(size=(9, 1, 4, 3)).astype(np.float32)
+    listening(steps[0])
+    before = [state.numpy() for cell in cells for state in keras.tree.flatten(cell.states)]
+    assert all(each.any() for each in before)
+    compiled = deploy.compile(listening, "host", example=steps[0])
+    assert isinstance(compiled, CompiledModule)
+    assert compiled.conversion is not None
+    assert compiled.conversion.judgement.inputs >= 21
+    after = [state.numpy() for cell in cells for state in keras.tree.flatten(cell.states)]
+    assert all(map(np.array_equal, before, after))
+    model = deploy.in_process(compiled)
+    for step in steps[1:]:
+        (found,) = model.run(step).values()
+        assert np.allclose(found, listening(step), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.slow
 def test_keras_models_are_converted_by_litert_and_their_layers_named():
     tensorflow = pytest.importorskip("tensorflow")
@@ -233,6 +254,8 @@ def test_keras_models_are_converted_by_litert_and_their_layers_named():
     assert isinstance(recurrent, CompiledModule)
     assert recurrent.conversion is not None
     assert recurrent.conversion.distance < 1e-4
+
+    _require_stateful_layers_keep_their_states(keras)
 
     class Odd(layers.Layer):  # type: ignore[misc,name-defined]  # Keras has no types here
         """A layer that LiteRT lacks."""
