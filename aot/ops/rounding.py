@@ -129,7 +129,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "clamp": _table(_of(FixedRounding.DOUBLE, *_BOTH), _of(FixedRounding.EXACT, "f32")),
         "combine": _table(_of(FixedRounding.EXACT, *_INTEGERS, "bool"), _REAL),
         "compare": _table(_EXACT, _of(FixedRounding.DOUBLE, "i8, two scales")),
-        "cached_attention": _REAL,
+        "cached_attention": _of(FixedRounding.REAL, "f32", "f32, caches i8"),
         "concat": _MOVED,
         "contract": _table(_of(FixedRounding.EXACT, "i8", "u8", "i16", *_PLAIN), _REAL),
         "conv2d": _table(

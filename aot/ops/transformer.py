@@ -85,8 +85,11 @@ class Rotary(Op):
         return Cost(elementwise=2 * outputs[0].elements)
 
 
+_FLOAT_INPUTS = 4  # of attention to caches of floats; others have scales
+
+
 def _caches_fit(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    q, k, v, _ = (required(each) for each in inputs)
+    q, k, v, *_ = (required(each) for each in inputs)
     are_known = q.rank == k.rank == v.rank == 4 and q.shape[0] == k.shape[0] == q.shape[2] == 1
     if are_known and k.shape == v.shape and k.shape[3] == q.shape[3] and q.shape[1] % k.shape[1] == 0:
         return None
@@ -100,18 +103,35 @@ def _one_length(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
     return f"{length.dtype.value} {limits.shape_text(length)}"
 
 
+def _dtypes_fit(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    found = [required(inputs[place]).dtype for place in range(3)]
+    cached = DType.F32 if len(inputs) == _FLOAT_INPUTS else DType.I8
+    return None if found == [DType.F32, cached, cached] else ", ".join(each.value for each in found)
+
+
+def _scales_fit(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    scales = [required(each) for each in inputs[_FLOAT_INPUTS:]]
+    wanted = TensorType(DType.F32, (*required(inputs[1]).shape[:3], 1))
+    if not scales or scales == [wanted, wanted]:
+        return None
+    return " and ".join(f"{each.dtype.value} {limits.shape_text(each)}" for each in scales)
+
+
 @dataclass(frozen=True, slots=True)
 class CachedAttention(Op):
     """Inputs: q [1, heads, 1, head], k and v [1, shared heads, positions, head], known positions.
 
-    Neighboring heads share keys and values. The last input is a number: positions from it on are ignored. It
-    is clamped so that at least one position is known, and at most those of the cache.
+    Neighboring heads share keys and values. The fourth input is a number: positions from it on are ignored.
+    It is clamped so that at least one position is known, and at most those of the cache. Keys and values of
+    int8 have a scale for each row, in two more inputs [1, shared heads, positions, 1].
     """
 
     name: ClassVar[str] = "cached_attention"
     constraints: ClassVar[tuple[Constraint, ...]] = (
-        limits.input_count(4, 4),
+        limits.input_count(4, 6),
         Constraint("a query's heads must be a multiple of the caches' heads of the same size", _caches_fit),
+        Constraint("queries must be f32; keys and values f32, or i8 with scales", _dtypes_fit),
+        Constraint("keys and values of i8 need an f32 scale for each row", _scales_fit),
         Constraint("the number of known positions must be one i32 or i64", _one_length),
     )
     scale: float = 1.0
@@ -121,10 +141,12 @@ class CachedAttention(Op):
         return ((q.dtype.value, q.shape),)
 
     def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
-        q, k, v, length = (required(array) for array in arrays)
+        q, k, v, length, *scales = (required(array) for array in arrays)
         count = min(max(int(length.reshape(-1)[0]), 1), k.shape[2])
         group = q.shape[1] // k.shape[1]
-        keys, values = (np.repeat(each[0, :, :count].astype(np.float64), group, 0) for each in (k, v))
+        known = [each[0, :, :count].astype(np.float32) for each in (k, v, *scales)]
+        real = np.multiply(known[:2], known[2:] or 1).astype(np.float64)  # rounded as in the file
+        keys, values = (np.repeat(each, group, 0) for each in real)
         scores = np.einsum("hd,htd->ht", q[0, :, 0].astype(np.float64), keys) * self.scale
         shares = np.exp(scores - scores.max(1, keepdims=True))
         shares /= shares.sum(1, keepdims=True)

@@ -13,6 +13,7 @@ MEANING: Mapping[str, str] = MappingProxyType(
     {
         "fold-constants": "first: later passes look for constants",
         "write-states-in-place": "before rearrangements are merged: it looks for rows that are joined",
+        "attend-to-integers": "before scales are folded: it looks for caches that are multiplied by theirs",
         "roll-up-recurrences": "as soon as weights are constants: later passes have less to do",
         "fold-scales": "before activations are fused: a layer with an activation accepts no factor",
         "fuse-activations": "before remove-identity: it creates views of the same shape",

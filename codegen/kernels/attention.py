@@ -23,9 +23,11 @@ from codegen.loops.ir import (
     Cast,
     Choose,
     Const,
+    Expr,
     For,
     Index,
     Instruction,
+    Load,
     Role,
     Stmt,
     Store,
@@ -53,20 +55,29 @@ class AttentionGroup:
     scale: float
     length: DType  # of the number of known positions
     is_fused: bool  # products and sums are rounded once
+    is_scaled: bool  # keys and values are int8, with a scale for each position
     LEAST: ClassVar[float] = -3.402823466e38
 
     @property
     def name(self) -> str:
         base = f"attend_{self.heads}x{self.head}_of_{self.positions}_{self.length.value}"
-        return mangle(f"{base}_fused" if self.is_fused else base, self.scale)
+        kind = f"{'_i8' if self.is_scaled else ''}{'_fused' if self.is_fused else ''}"
+        return mangle(base + kind, self.scale)
+
+    @property
+    def cached(self) -> DType:
+        """Returns the type of keys and values."""
+        return DType.I8 if self.is_scaled else DType.F32
 
     @property
     def params(self) -> tuple[Buffer, ...]:
-        """Returns y, q, k, v, the number of known positions, and scratch for the shares."""
-        y = Buffer("y", DType.F32, 0, Role.OUTPUT)
-        q, k, v = (Buffer(name, DType.F32, 0, Role.INPUT) for name in "qkv")
+        """Returns y, q, k, v, the number of known positions, scratch for the shares, and scales if any."""
+        y, q = Buffer("y", DType.F32, 0, Role.OUTPUT), Buffer("q", DType.F32, 0, Role.INPUT)
+        k, v = (Buffer(name, self.cached, 0, Role.INPUT) for name in "kv")
         length = Buffer("length", self.length, 1, Role.INPUT)
-        return y, q, k, v, length, Buffer("shares", DType.F32, self.positions, Role.SCRATCH)
+        shares = Buffer("shares", DType.F32, self.positions, Role.SCRATCH)
+        scales = ("key_scales", "value_scales") if self.is_scaled else ()
+        return y, q, k, v, length, shares, *(Buffer(each, DType.F32, 0, Role.INPUT) for each in scales)
 
     def _meaning(self) -> tuple[Stmt, ...]:
         length = load(self.params[4])
@@ -76,18 +87,20 @@ class AttentionGroup:
 
     def _head(self) -> tuple[Stmt, ...]:
         """Returns the loops of a head: scores, their exponentials, and the mix of values."""
-        y, q, k, v, _, shares = self.params
+        y, q, k, v, _, shares, *scales = self.params
         t, e, own = variable("t"), variable("e"), variable("m") * self.head + variable("e")
         cached, share, out = t * self.head + e, load(shares, t), at(y, own)
         known = Binary("<", Index(t), load(_COUNT))
         scored = (
             *let(_SCORE, 0.0),
-            For("e", self.head, (Accumulate(at(_SCORE), load(q, own) * load(k, cached)),)),
-            Store(share.place, load(_SCORE) * self.scale),
+            For("e", self.head, (Accumulate(at(_SCORE), load(q, own) * self._real(load(k, cached))),)),
+            Store(share.place, load(_SCORE) * (load(scales[0], t) * self.scale if scales else self.scale)),
             Store(at(_MOST), Choose(known, maximum(load(_MOST), share), load(_MOST))),
         )
         power = Choose(known, Apply(EXP, (share - load(_MOST),)), Const(0.0))
-        value = Choose(known, load(v, cached), Const(0.0))
+        value = Choose(known, self._real(load(v, cached)), Const(0.0))
+        scaled = Store(share.place, Choose(known, share * load(scales[1], t), Const(0.0))) if scales else None
+        shared = (Store(share.place, power), Accumulate(at(_TOTAL), share))
         mixed = (
             Store(out, Const(0.0)),
             For("t", self.positions, (Accumulate(out, share * value),)),
@@ -97,9 +110,12 @@ class AttentionGroup:
             *let(_MOST, self.LEAST),
             *let(_TOTAL, 0.0),
             For("t", self.positions, scored),
-            For("t", self.positions, (Store(share.place, power), Accumulate(at(_TOTAL), share))),
+            For("t", self.positions, (*shared, scaled) if scaled else shared),
             For("e", self.head, mixed),
         )
+
+    def _real(self, cached: Load) -> Expr:
+        return Cast(DType.F32, cached) if self.is_scaled else cached
 
     def instruction(self) -> Instruction:
         return Instruction(
@@ -117,13 +133,24 @@ class AttentionGroup:
     def _add(self, total: str, a: str, b: str) -> str:
         return f"{total} = real_fused({a}, {b}, {total});" if self.is_fused else f"{total} += {a} * {b};"
 
+    def real(self, cached: str) -> str:
+        return f"(float){cached}" if self.is_scaled else cached
+
+    def factor(self, position: str) -> str:
+        """Returns what a sum of products with a key is multiplied by."""
+        own = literal(self.scale)
+        return f"key_scales[{position}] * {own}" if self.is_scaled else own
+
     def heading(self) -> list[str]:
         """Returns the C function's lines up to those of a head."""
-        n, d, c = self.positions, self.head, self.length.c_name
+        n, d, c, e = self.positions, self.head, self.length.c_name, self.cached.c_name
+        scales = [", const float *restrict key_scales,", "    const float *restrict value_scales)"]
+        ends = scales if self.is_scaled else [")"]
         return [
             f"/* Attention of {self.heads} heads to the first *length positions of their keys and values. */",
-            f"static void {self.name}(float *restrict y, const float *restrict q, const float *restrict k,",
-            f"    const float *restrict v, const {c} *length, float *restrict shares)",
+            f"static void {self.name}(float *restrict y, const float *restrict q, const {e} *restrict k,",
+            f"    const {e} *restrict v, const {c} *length, float *restrict shares{ends[0]}",
+            *ends[1:],
             "{",
             f"    const int32_t count = *length < 1 ? 1 : *length > {n} ? {n} : (int32_t)*length;",
             f"    for (int32_t m = 0; m < {self.heads}; ++m, q += {d}, y += {d}) {{",
@@ -146,6 +173,7 @@ class AttentionGroup:
             "        for (t = 0; t < count; ++t) {",
             "            shares[t] = approximate_exp(shares[t] - most);",
             "            total += shares[t];",
+            *(["            shares[t] *= value_scales[t];"] if self.is_scaled else []),
             "        }",
             "        total = 1.0f / total;",
         ]
@@ -156,18 +184,21 @@ class AttentionGroup:
     def _scores(self, count: int) -> list[str]:
         """Returns the statements for the scores of some positions from t on."""
         d, sums = self.head, [f"s{i}" for i in range(count)]
-        added = [self._add(s, "q[e]", f"keys[{i * d} + e]" if i else "keys[e]") for i, s in enumerate(sums)]
+        added = [
+            self._add(s, "q[e]", self.real(f"keys[{i * d} + e]" if i else "keys[e]"))
+            for i, s in enumerate(sums)
+        ]
         ends = [
             line
             for i, s in enumerate(sums)
             for line in (
-                f"{s} *= {literal(self.scale)};",
+                f"{s} *= {self.factor(f't + {i}' if i else 't')};",
                 f"most = {s} > most ? {s} : most;",
                 f"shares[t + {i}] = {s};" if i else f"shares[t] = {s};",
             )
         ]
         body = [
-            f"const float *const keys = k + t * {d};",
+            f"const {self.cached.c_name} *const keys = k + t * {d};",
             f"float {', '.join(f'{s} = 0.0f' for s in sums)};",
             f"for (int32_t e = 0; e < {d}; ++e) {{",
             *(f"    {line}" for line in added),
@@ -181,11 +212,11 @@ class AttentionGroup:
         sums = [f"s{i}" for i in range(count)]
         body = [
             "{",
-            f"    const float *values = v{f' + {first}' if first else ''};",
+            f"    const {self.cached.c_name} *values = v{f' + {first}' if first else ''};",
             f"    float {', '.join(f'{s} = 0.0f' for s in sums)};",
             f"    for (t = 0; t < count; ++t, values += {self.head}) {{",
             "        const float share = shares[t];",
-            *(f"        {self._add(s, 'share', f'values[{i}]')}" for i, s in enumerate(sums)),
+            *(f"        {self._add(s, 'share', self.real(f'values[{i}]'))}" for i, s in enumerate(sums)),
             "    }",
             *(f"    y[{first + i}] = {s} * total;" for i, s in enumerate(sums)),
             "}",

@@ -110,17 +110,20 @@ def attention_kernel(site: Site, kind: type[AttentionGroup]) -> Kernel:
         float(np.float32(op.scale)),
         site.input(3).dtype,
         site.target.has(Feature.FPU),
+        k.dtype is DType.I8,
     )
-    operands = tuple(operand(site, position, name) for position, name in enumerate(("q", "k", "v", "length")))
+    names = ("q", "k", "v", "length", "key_scales", "value_scales")[: len(site.inputs)]
+    operands = tuple(operand(site, position, name) for position, name in enumerate(names))
     ys, shares, h = result(site), Buffer("shares", DType.F32, positions, Role.LOCAL), variable("h")
     queries, cached = h * (group.heads * head), h * (positions * head)
     places = (at(ys, queries), at(operands[0], queries), at(operands[1], cached), at(operands[2], cached))
-    call = Invoke(group.instruction(), (*places, at(operands[3]), at(shares)))
+    scales = (at(each, h * positions) for each in operands[4:])
+    call = Invoke(group.instruction(), (*places, at(operands[3]), at(shares), *scales))
     return flat_kernel(site, operands, (Declare(shares), For("h", shared, (call,))), "an attention")
 
 
 KERNELS: Mapping[str, OpKernel] = {
     "rms_norm": OpKernel((Strategy("plain", requests_anything, _lower_rms_norm),), _F32),
     "rotary": OpKernel((Strategy("plain", flat_requests, _lower_rotary),), _F32),
-    "cached_attention": OpKernel((Strategy("plain", flat_requests, _lower_attention),), _F32),
+    "cached_attention": OpKernel((Strategy("plain", flat_requests, _lower_attention),), _F32 | {DType.I8}),
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from aot.errors import InputError, ModelError, OutputError, did_you_mean
 from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import parse_model, read_file, require_onnx
+from aot.frontend.onnx.byte_caches import with_byte_caches
 from aot.frontend.onnx.float_model import require_float
 from aot.frontend.onnx.packed_products import with_packed_products
 from aot.ir.tensor_spec import TensorSpec
@@ -64,7 +65,8 @@ def quantize(
     `data` has samples by input name, counted by the first axis; `labels` are their classes, next to them or
     among them.
 
-    io_type: "int8" also makes inputs and outputs integers, which saves the conversion on the board.
+    io_type: "int8" also makes inputs and outputs integers, which saves the conversion on the board. With
+      activation_type "dynamic" it does so for caches of keys and values only.
     weight_type: "int4" gives convolutions and dense layers weights of four bits. "mixed" gives four bits to
       the layers that lose least, until the weights need `flash` bytes, or while the outputs stay
       `signal_to_noise` decibels above the error of the four-bit weights.
@@ -88,8 +90,8 @@ def quantize(
     require_one_size(options, "deploy quantize")
     shapes = largest_shapes(options.shapes)
     if activation_type == DYNAMIC:
-        is_usual = method == METHOD and io_type == IO_TYPES[0] and not refine and not shapes
-        return _dynamic(path, place, weight_type, is_usual and data is None)
+        is_usual = method == METHOD and not refine and not shapes
+        return _dynamic(path, place, weight_type, io_type == "int8", is_usual and data is None)
     if data is None:
         raise InputError(
             "samples of the inputs are missing", hint="--data FILE.npz or --activation-type dynamic"
@@ -112,11 +114,11 @@ def quantize(
     return Answer(_facts(made, place, warnings), _page(made, place, count, method, warnings))
 
 
-def _dynamic(path: Path, place: Path, weight_type: str, is_usual: bool) -> Answer:
-    """Packs the weights of matrix products; values stay floats."""
+def _dynamic(path: Path, place: Path, weight_type: str, has_byte_caches: bool, is_usual: bool) -> Answer:
+    """Packs the weights of matrix products, and caches of keys and values if wanted; others stay floats."""
     if not is_usual or place.suffix != ".onnx" or weight_type not in _BITS:
         raise InputError(
-            "--activation-type dynamic accepts only --weight-type int8 or int4, and writes .onnx",
+            "--activation-type dynamic accepts --io-type, --weight-type int8 or int4, and writes .onnx",
             hint=f"--activation-type dynamic -o {place.with_suffix('.onnx').name}",
         )
     before = read_file(path)
@@ -125,10 +127,24 @@ def _dynamic(path: Path, place: Path, weight_type: str, is_usual: bool) -> Answe
     made, packed = with_packed_products(before, _BITS[weight_type])
     if not packed:
         raise ModelError("the model has no matrix product with constant weights", path.name)
+    made, caches = with_byte_caches(made) if has_byte_caches else (made, ())
+    if has_byte_caches and not caches:
+        raise ModelError(
+            "the model has no caches of keys and values that TensorScatter writes and Attention reads",
+            path.name,
+            "leave out --io-type int8, or export the caches as 'deploy docs exporting' shows",
+        )
     write_whole(place, made)
-    facts = {"model": str(place), "bytes": len(made), "float_bytes": len(before), "packed": list(packed)}
+    facts = {
+        "model": str(place),
+        "bytes": len(made),
+        "float_bytes": len(before),
+        "packed": list(packed),
+        "caches": list(caches),
+    }
+    with_caches = f", {counted(len(caches), 'cache')} in int8" if caches else ""
     page = (
-        f"{place}: weights of {counted(len(packed), 'layer')} in {weight_type}; "
+        f"{place}: weights of {counted(len(packed), 'layer')} in {weight_type}{with_caches}; "
         f"{len(before):,} -> {len(made):,} bytes"
     )
     return Answer(facts, page)

@@ -17,6 +17,7 @@ from story_models import SIZES, STATES, greedy_by_onnx_runtime
 
 import deploy
 from aot.errors import DeployError
+from aot.frontend.onnx.byte_caches import with_byte_caches
 from aot.frontend.onnx.llama_step import LlamaSizes
 from aot.frontend.onnx.packed_products import with_packed_products
 from deploy.demo.stories import main, measured
@@ -75,11 +76,57 @@ def test_few_bits_keep_the_perplexity(trained):
     for bits in (8, 4):
         made, packed = with_packed_products(before, bits)
         assert len(packed) == 7 * SIZES.layers + 2
-        (trained / "packed.onnx").write_bytes(made)
-        found.append(measured(trained / "packed.onnx", 3))
+        with_caches, caches = with_byte_caches(made)
+        assert caches == tuple(STATES)
+        for each in (made, with_caches):
+            (trained / "packed.onnx").write_bytes(each)
+            found.append(measured(trained / "packed.onnx", 3))
     assert found[0] < 20  # of 64 tokens
-    assert found[1] == pytest.approx(found[0], rel=0.01)
-    assert found[2] == pytest.approx(found[0], rel=0.05)
+    assert found[1:3] == pytest.approx([found[0]] * 2, rel=0.01)
+    assert found[3:] == pytest.approx([found[0]] * 2, rel=0.05)
+
+
+def test_the_quantizer_stores_caches_in_bytes_once(trained, tmp_path):
+    small = tmp_path / "small.onnx"
+    answer = deploy.quantize(
+        trained / "stories.onnx", None, small, activation_type="dynamic", io_type="int8", weight_type="int4"
+    )
+    assert answer["caches"] == list(STATES)
+    assert "in int4, 4 caches in int8; " in str(answer)
+    with pytest.raises(DeployError, match="no caches of keys and values that TensorScatter writes"):
+        deploy.quantize(small, None, tmp_path / "b.onnx", activation_type="dynamic", io_type="int8")
+    assert not (tmp_path / "b.onnx").exists()
+
+
+@pytest.fixture(scope="module")
+def byte_caches(trained):
+    """The name of the model with caches of bytes, next to the other."""
+    made, _ = with_byte_caches((trained / "stories.onnx").read_bytes())
+    (trained / "bytes.onnx").write_bytes(made)
+    return "bytes.onnx"
+
+
+@pytest.mark.cc
+def test_caches_of_bytes_are_written_in_place_and_end_at_their_last_position(trained, byte_caches):
+    """A row of keys or values takes a byte for each element, and four for its scale."""
+    rows = 2 * SIZES.layers * SIZES.shared * SIZES.positions
+    floats, small = (
+        deploy.compile(trained / name, board="host", state="auto") for name in ("stories.onnx", byte_caches)
+    )
+    saved = rows * (4 * SIZES.head - (SIZES.head + 4))
+    assert floats.report.facts.arena_bytes - small.report.facts.arena_bytes >= saved - 64
+    with deploy.connect(floats) as device:
+        of_floats = device.save_state()
+    with deploy.connect(small) as device:
+        own = device.save_state()
+        assert rows * (SIZES.head + 4) <= len(own) < rows * (SIZES.head + 4) + 64
+        for place in (-1, SIZES.positions - 1):
+            device.run({"token": np.array([1]), "position": np.array([place])})
+        with pytest.raises(DeployError, match="position"):
+            device.run({"token": np.array([1]), "position": np.array([SIZES.positions])})
+        with pytest.raises(DeployError):
+            device.restore_state(of_floats)
+        device.restore_state(own)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +154,7 @@ BOARDS = ("mps2-an386", "mps2-an500", "mps3-an547", "qemu-riscv32")
 
 
 def project_of(folder: Path, board: str, place: Path, model: str = "stories.onnx") -> Path:
-    compiled = deploy.compile(folder / model, board=board, state=STATES)
+    compiled = deploy.compile(folder / model, board=board, state="auto")
     deploy.new(compiled, place, board, app="chat", tokenizer=folder / "tokenizer.json")
     return place
 
@@ -123,9 +170,9 @@ def answers(project: Path, *lines: str | bytes) -> list[str]:
     return found[:-1]
 
 
-def wanted_answer(folder: Path, prompt: str) -> str:
+def wanted_answer(folder: Path, prompt: str, model: str = "stories.onnx") -> str:
     tokenizer = StoryTokenizer.load(folder / "tokenizer.json")
-    tokens = greedy_by_onnx_runtime(folder, prompt)
+    tokens = greedy_by_onnx_runtime(folder, prompt, model)
     made = tokens[1 + len(tokenizer.encode(prompt)) :]
     if 0 in made:
         return prompt + tokenizer.decode(made[: made.index(0)]) + "\n"
@@ -143,22 +190,30 @@ def test_greedy_answers_are_those_of_onnx_runtime(trained, here):
     assert answers(here, *PROMPTS) == [wanted_answer(trained, prompt) for prompt in PROMPTS]
 
 
+@pytest.mark.cc
+def test_greedy_answers_with_caches_of_bytes_are_those_of_onnx_runtime(trained, byte_caches, tmp_path):
+    project = project_of(trained, "host", tmp_path / "chat", byte_caches)
+    assert answers(project, *PROMPTS) == [wanted_answer(trained, prompt, byte_caches) for prompt in PROMPTS]
+
+
 @pytest.mark.qemu
 @pytest.mark.slow
+@pytest.mark.parametrize("model", ["stories.onnx", "bytes.onnx"])
 @pytest.mark.parametrize("board", BOARDS)
-def test_boards_answer_as_onnx_runtime(trained, tmp_path, board, require_tool):
+def test_boards_answer_as_onnx_runtime(trained, byte_caches, tmp_path, board, model, require_tool):
     require_tool("riscv64-unknown-elf-gcc" if "riscv" in board else "arm-none-eabi-gcc")
     require_tool("qemu-system-riscv32" if "riscv" in board else "qemu-system-arm")
-    project = project_of(trained, board, tmp_path / "chat")
-    assert answers(project, *PROMPTS) == [wanted_answer(trained, prompt) for prompt in PROMPTS]
+    project = project_of(trained, board, tmp_path / "chat", model)
+    assert answers(project, *PROMPTS) == [wanted_answer(trained, prompt, model) for prompt in PROMPTS]
 
 
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_weights_in_bytes_give_the_same_text_everywhere(trained, tmp_path, require_tool):
+@pytest.mark.parametrize("changed", [lambda made: made, lambda made: with_byte_caches(made)[0]])
+def test_weights_in_bytes_give_the_same_text_everywhere(trained, tmp_path, changed, require_tool):
     require_tool("arm-none-eabi-gcc")
     made, _ = with_packed_products((trained / "stories.onnx").read_bytes(), 8)
-    (trained / "int8.onnx").write_bytes(made)
+    (trained / "int8.onnx").write_bytes(changed(made))
     found = [
         answers(project_of(trained, board, tmp_path / board, "int8.onnx"), *PROMPTS)
         for board in ("host", "mps2-an386", "mps3-an547")
@@ -253,7 +308,7 @@ def test_the_commands_of_the_tutorial_work(repo_root, tmp_path, require_tool):
         for block in _COMMANDS.findall(page)
         for line in block.replace("\\\n", "").splitlines()
     ]
-    assert len(commands) == 7
+    assert len(commands) == 8
     printed = []
     for program, *words in commands:
         own = [*words, *(shlex.split(_SMALL) if "train" in words else [])]
@@ -271,8 +326,8 @@ def test_the_commands_of_the_tutorial_work(repo_root, tmp_path, require_tool):
         )
         assert done.returncode == 0, (own, done.stderr)
         printed.append(done.stdout)
-    found = [float(number) for number in re.findall(r"perplexity (.*)", printed[3])]
-    assert found[1:] == pytest.approx([found[0]] * 2, rel=0.05)
+    found = [float(number) for number in re.findall(r"perplexity (.*)", printed[4])]
+    assert found[1:] == pytest.approx([found[0]] * 3, rel=0.05)
     first, answer, none, refused, last = printed[-1].split("> ")
     assert (first, none, last) == ("", "", "")
     assert answer.startswith("Once upon a time")

@@ -30,18 +30,25 @@ def write_story_model(folder: Path) -> None:
     (folder / "held_out.txt").write_text("\n".join(stories(3, 2)) + "\n")
 
 
-def greedy_by_onnx_runtime(folder: Path, prompt: str) -> list[int]:
+KINDS = {"tensor(float)": np.float32, "tensor(int8)": np.int8}
+
+
+def greedy_by_onnx_runtime(folder: Path, prompt: str, model: str = "stories.onnx") -> list[int]:
     """Returns all tokens that fit the model's positions: the first, the prompt's, and the model's choices."""
     quiet = onnxruntime.SessionOptions()
     quiet.log_severity_level = 3
-    session = onnxruntime.InferenceSession(folder / "stories.onnx", quiet)
+    session = onnxruntime.InferenceSession(folder / model, quiet)
     names = [each.name for each in session.get_outputs()]
-    caches = {name: np.zeros((1, SIZES.shared, SIZES.positions, SIZES.head), np.float32) for name in STATES}
+    caches = {
+        each.name: np.zeros(each.shape, KINDS[each.type])
+        for each in session.get_inputs()
+        if each.name.startswith("past")
+    }
     tokens = [0, *StoryTokenizer.load(folder / "tokenizer.json").encode(prompt)]
     for place in range(SIZES.positions):
         given = {"token": np.array([tokens[place]]), "position": np.array([place]), **caches}
         made = dict(zip(names, session.run(None, given), strict=True))
-        caches = {name: made[becomes] for name, becomes in STATES.items()}
+        caches = {name: made[name.replace("past_key_values", "present")] for name in caches}
         if place == len(tokens) - 1:
             tokens.append(int(made["logits"].argmax()))
     return tokens

@@ -2,20 +2,25 @@
 
 import numpy as np
 from drawing import Draw
-from op_case import OpCase, constant_of, float32, float32_weights, op_case
+from op_case import OpCase, constant_of, float32, float32_weights, op_case, plain
 
+from aot.ir.types import DType
 from aot.ops.transformer import CachedAttention, RmsNorm, Rotary
 
 
-def _attention(name: str, heads: int, shared: int, positions: int, head: int, known: int) -> OpCase:
-    caches = [float32(1, shared, positions, head)] * 2
+def _attention(
+    name: str, heads: int, shared: int, positions: int, head: int, known: int, dtype: DType = DType.F32
+) -> OpCase:
+    caches = [plain(dtype, 1, shared, positions, head)] * 2
     length = constant_of(np.array([known], np.int64))
+    spread = np.linspace(0.01, 0.02, shared * positions, dtype=np.float32).reshape(1, shared, positions, 1)
+    scales = [constant_of(spread), constant_of(spread[:, :, ::-1].copy())] if dtype is DType.I8 else []
     return op_case(
         f"cached_attention_{name}",
         CachedAttention(head**-0.5),
         [float32(1, heads, 1, head), *caches],
         float32(),
-        [length],
+        [length, *scales],
     )
 
 
@@ -31,6 +36,10 @@ CASES = (
     _attention("one_head", 1, 1, 3, 2, 2),
     _attention("too_many", 2, 1, 5, 4, 99),
     _attention("none_yet", 2, 2, 5, 4, -1),
+    _attention("bytes", 6, 2, 16, 12, 13, DType.I8),
+    _attention("all_bytes", 2, 1, 9, 8, 9, DType.I8),
+    _attention("one_byte", 1, 1, 1, 1, 1, DType.I8),
+    _attention("bytes_of_none_yet", 2, 2, 5, 4, 0, DType.I8),
 )
 
 
@@ -49,7 +58,8 @@ def _rotated(draw: Draw) -> OpCase:
 def _attended(draw: Draw) -> OpCase:
     shared, positions = draw.upto(3), draw.upto(6)
     known = int(draw.rng.integers(-1, positions + 2))
-    return _attention("drawn", shared * draw.upto(3), shared, positions, draw.upto(6), known)
+    dtype = draw.one_of(DType.F32, DType.I8)
+    return _attention("drawn", shared * draw.upto(3), shared, positions, draw.upto(6), known, dtype)
 
 
 SHAPES = {"cached_attention": _attended, "rms_norm": _normalized, "rotary": _rotated}

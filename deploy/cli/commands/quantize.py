@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--io-type",
         choices=IO_TYPES,
         default="float32",
-        help="Type of inputs and outputs [float32]. int8 saves the conversion on the board",
+        help="Type of inputs and outputs [float32]. int8 saves the conversion on the board. With "
+        "--activation-type dynamic it is the type of caches of keys and values",
     )
     types.add_argument(
         "--weight-type",

@@ -51,22 +51,29 @@ class _VectorGroup(AttentionGroup):
         made = super().instruction()
         return replace(made, includes=INCLUDES, calls=(_exp_of_four(),), needs=FLOAT_NEEDS)
 
+    def _four(self, place: str) -> str:
+        """Returns four keys or values as floats."""
+        return f"vcvtq_f32_s32(vldrbq_s32({place}))" if self.is_scaled else f"vldrwq_f32({place})"
+
+    def _shares(self, four: str) -> str:
+        return f"vmulq_f32({four}, vldrwq_z_f32(&value_scales[t], valid))" if self.is_scaled else four
+
     def _definition(self) -> str:
         vectors = range(self.head // FOURS)
         lines = [
             *self.heading(),
             *(f"        const float32x4_t q{i} = vldrwq_f32(q + {i * FOURS});" for i in vectors),
-            "        const float *keys = k;",
+            f"        const {self.cached.c_name} *keys = k;",
             "        float32x4_t totals = vdupq_n_f32(0.0f);",
             f"        float most = {literal(self.LEAST)};",
             "        float total;",
             "        for (int32_t t = 0; t < count; ++t) {",
-            "            float32x4_t sum = vmulq_f32(q0, vldrwq_f32(keys));",
+            f"            float32x4_t sum = vmulq_f32(q0, {self._four('keys')});",
             *(
-                f"            sum = vfmaq_f32(sum, q{i}, vldrwq_f32(keys + {i * FOURS}));"
+                f"            sum = vfmaq_f32(sum, q{i}, {self._four(f'keys + {i * FOURS}')});"
                 for i in vectors[1:]
             ),
-            f"            const float score = {_total('sum')} * {literal(self.scale)};",
+            f"            const float score = {_total('sum')} * {self.factor('t')};",
             "            most = score > most ? score : most;",
             "            shares[t] = score;",
             f"            keys += {self.head};",
@@ -75,7 +82,7 @@ class _VectorGroup(AttentionGroup):
             "            const mve_pred16_t valid = vctp32q((uint32_t)(count - t));",
             "            const float32x4_t below = vsubq_n_f32(vldrwq_z_f32(&shares[t], valid), most);",
             "            const float32x4_t four = exp_of_four(below);",
-            "            vstrwq_p_f32(&shares[t], four, valid);",
+            f"            vstrwq_p_f32(&shares[t], {self._shares('four')}, valid);",
             "            totals = vaddq_m_f32(totals, totals, four, valid);",
             "        }",
             f"        total = 1.0f / {_total('totals')};",
@@ -88,11 +95,11 @@ class _VectorGroup(AttentionGroup):
         sums = range(count)
         body = [
             "{",
-            f"    const float *values = v + {first};",
+            f"    const {self.cached.c_name} *values = v + {first};",
             *(f"    float32x4_t s{i} = vdupq_n_f32(0.0f);" for i in sums),
             "    for (int32_t t = 0; t < count; ++t) {",
             *(
-                f"        s{i} = vfmaq_n_f32(s{i}, vldrwq_f32(values + {i * FOURS}), shares[t]);"
+                f"        s{i} = vfmaq_n_f32(s{i}, {self._four(f'values + {i * FOURS}')}, shares[t]);"
                 for i in sums
             ),
             f"        values += {self.head};",
