@@ -6,7 +6,7 @@ tensor of each value. If a reader cannot use its format, a relayout stage copies
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from codegen.isa.table import rewritten
 from codegen.kernels.approximate import with_approximations
 from codegen.kernels.default_points import default_points, with_default
 from codegen.kernels.half_weights import with_half_weights
-from codegen.kernels.kernel import Kernel
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.nests import with_sketches
 from codegen.kernels.planned_scratch import with_planned_scratch
@@ -47,6 +47,8 @@ from codegen.lower.streaming import streamed_input
 from codegen.lower.tensor_choice import TensorChoice
 from codegen.lower.views import is_view, view_format, view_roots
 from codegen.options import CompileOptions
+
+_Source = tuple[str, RowFormat | None]  # a tensor, and the rows to read it in if they differ from its own
 
 
 def lower_graph(
@@ -88,7 +90,6 @@ class _Lowering:
 
     def __init__(self, sites: Sites) -> None:
         self.graph = sites.graph
-        self.target = sites.target
         self.options = sites.options
         self.tuned = sites.decisions.tuned
         self.kernels_made = sites.made.kernels
@@ -110,8 +111,8 @@ class _Lowering:
         if self.options.stream:
             self._receive(streamed_input(self.graph))
         else:
-            self.tensors |= {value: self.choice.fixed(value, Kind.INPUT) for value in self.graph.inputs}
-        self.tensors |= {state.name: self.choice.fixed(state.name, Kind.STATE) for state in self.graph.states}
+            self.tensors |= {value: self.choice.dense(value, Kind.INPUT) for value in self.graph.inputs}
+        self.tensors |= {state.name: self.choice.dense(state.name, Kind.STATE) for state in self.graph.states}
         for value, state in self.updates.items():
             self.results[value] = whole_result(self.tensors[state], value)
         self.results |= self._written_states()
@@ -131,7 +132,7 @@ class _Lowering:
 
     def _receive(self, value: str) -> None:
         """Copies the rows of the input on arrival into the format that its readers request."""
-        tensor, value_type = self.choice.made(value), self.graph.types[value]
+        tensor, value_type = self.choice.as_requested(value), self.graph.types[value]
         kernel = relayout(
             value_type, dense_format(value_type), tensor.format, "rows are copied as they are pushed"
         )
@@ -142,55 +143,32 @@ class _Lowering:
 
     def _add_node(self, node: Node) -> None:
         site, chosen = self.sites[node.name], self.chosen[node.name]
-        reads = self.choice.reads(node)
-        sources = [self._source_for(chosen, v, request) for v, request in reads]
+        requested = self.choice.reads(node)
+        sources = [self._source_for(chosen, value, request) for value, request in requested]
         in_one_piece = self.choice.must_be_contiguous(node)
         result, *others = (self._result(value, in_one_piece) for value in node.outputs)
-        formats = [view or self.tensors[name].format for name, view in sources]
-        # The functions below are kept in the stage. They do not refer to `self`, which would live as long.
-        options, target = self.options, self.target
-        has_schedules = options.at_level.has_schedules
-        defaults = default_points(target.core, site.optimize) if has_schedules else NOT_TUNED
-
-        def made_with(points: Mapping[str, Point]) -> Kernel:
-            made = chosen.lower(replace(site, tuned=points), formats, result.format)
-            made = made if site.is_plain else with_sketches(made, points)
-            made = with_approximations(made) if options.approximate else made
-            made = with_half_weights(made, target) if options.half_weights else made
-            return with_planned_scratch(rewritten(made, target))
-
-        def lower(tuned: Mapping[str, Point]) -> Kernel:
-            wanted = {**defaults, **tuned}
-            made = with_default(made_with(wanted), defaults)
-            if made.space is None or made.space.task in tuned:
-                return made
-            task, cache_bytes = made.space.task, target.code_cache_bytes
-            return within_cache(
-                made, made.space.default, cache_bytes, lambda point: made_with({**wanted, task: point})
-            )
-
-        key = (*site_key(site), tuple(formats), result.format)
+        formats = tuple(view or self.tensors[name].format for name, view in sources)
+        lower = _lowering_of(site, chosen, formats, result.format, self.options.approximate)
+        key = (*site_key(site), formats, result.format)
         kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
-        fills = [
-            0 if request is None else request.fill_of(self.graph.types[value]) for value, request in reads
-        ]
         readings = tuple(
-            Reading(tensor, access, view, fill)
-            for (tensor, view), access, fill in zip(sources, kernel.access, fills, strict=True)
+            Reading(tensor, access, view, 0 if request is None else request.fill_of(self.graph.types[value]))
+            for (tensor, view), access, (value, request) in zip(
+                sources, kernel.access, requested, strict=True
+            )
         )
-        values, name = tuple(value for value, _ in reads), self._stage_name(node)
         self.stages.append(
             LoweredStage(
-                name,
-                node,
-                node.op.name,
-                kernel,
-                readings,
-                result,
-                lower,
-                values,
-                tuple(others),
-                chosen.requests,
+                name=self._stage_name(node),
+                node=node,
+                op=node.op.name,
+                kernel=kernel,
+                reads=readings,
+                result=result,
+                relower=lower,
+                values=tuple(value for value, _ in requested),
+                others=tuple(others),
+                requests=chosen.requests,
             )
         )
 
@@ -198,21 +176,18 @@ class _Lowering:
         """Returns the result of a node's stage: its own tensor, or its part of a joined one."""
         if value in self.results:
             return self.results[value]
-        tensor = (
-            self.choice.fixed(value, self.choice.kind(value), True)
-            if in_one_piece
-            else self.choice.made(value)
-        )
+        kind = self.choice.kind(value)
+        tensor = self.choice.dense(value, kind, True) if in_one_piece else self.choice.as_requested(value)
         self.tensors[value] = tensor
         return whole_result(tensor, value)
 
     def _prepare_join(self, node: Node) -> None:
         """Creates the joined tensor and finds the stages that write their part of it."""
         (made,) = node.outputs
-        tensor = self.choice.made(made)
+        tensor = self.choice.as_requested(made)
         parts = parts_of(node, self.graph, self.views, tensor)
         if any(part.result.rows_each > 1 for part in parts):
-            tensor = self.choice.fixed(made, self.choice.kind(made), in_one_piece=True)
+            tensor = self.choice.dense(made, self.choice.kind(made), in_one_piece=True)
             parts = parts_of(node, self.graph, self.views, tensor)
         self.tensors[made] = tensor
         for part in parts:
@@ -244,11 +219,7 @@ class _Lowering:
             kernel = copy_constant_rows(result.type, self.graph.constants[unit], result.format)
             self.stages.append(LoweredStage(name, node, node.op.name, kernel, (), result))
             return
-        root, view = self._source(unit, None, reads_image_rows=False)
-        source = view or self.tensors[root].format
-        kernel = relayout(result.type, source, result.format, "its rows join others")
-        reads = (Reading(root, kernel.access[0], view),)
-        self.stages.append(LoweredStage(name, node, node.op.name, kernel, reads, result, values=(unit,)))
+        self._add_copy(name, self._held(unit), result, "its rows join others", node)
 
     def _stage_name(self, node: Node) -> str:
         """Returns the node's name, unless its sums would then have the name of a tensor."""
@@ -258,52 +229,52 @@ class _Lowering:
     def _state_names(self) -> frozenset[str]:
         return frozenset(n.removesuffix(".state") for n in self.graph.types if n.endswith(".state"))
 
-    def _source_for(
-        self, chosen: ChosenStrategy, value: str, request: RowRequest | None
-    ) -> tuple[str, RowFormat | None]:
-        """Returns the tensor that a node reads; a copy of the caller's tensor if the node demands memory."""
-        root = self.views.get(value, value)
-        is_callers = self.tensors[root].kind in (Kind.INPUT, Kind.OUTPUT)
-        if chosen.demands_memory and is_callers:
-            tensor, value_type = self.tensors[root], self.graph.types[value]
-            view = view_format(value_type, tensor.type, tensor.format)
+    def _source_for(self, chosen: ChosenStrategy, value: str, request: RowRequest | None) -> _Source:
+        """Returns what a node reads: a copy if it needs another format, or planned memory for an argument."""
+        held, view = self._held(value)
+        tensor, value_type = self.tensors[held], self.graph.types[value]
+        if chosen.demands_memory and tensor.kind in (Kind.INPUT, Kind.OUTPUT):
             own = RowRequest(dtype_bytes=value_type.dtype.bytes)
-            return self._copy(root, value, view, request or own, "its readers need the planned memory"), None
-        return self._source(value, request, chosen.reads_image_rows)
-
-    def _source(
-        self, value: str, request: RowRequest | None, reads_image_rows: bool
-    ) -> tuple[str, RowFormat | None]:
-        """Returns the tensor to read a value from, and its row format if it differs from the tensor's."""
-        root = self.views.get(value, value)
-        tensor, value_type = self.tensors[root], self.graph.types[value]
-        if reads_image_rows and self.choice.is_flattened(value) and self.choice.takes_image_rows(value):
-            return root, None
-        view = view_format(value_type, tensor.type, tensor.format)
+            return self._copy(value, request or own, "its readers need the planned memory")
+        is_flat = chosen.reads_image_rows and self.choice.is_flattened(value)
+        if is_flat and self.choice.takes_image_rows(value):
+            return held, None
         if request is None or satisfies(view or tensor.format, request, value_type):
-            return root, view
-        return self._copy(root, value, view, request), None
+            return held, view
+        return self._copy(value, request)
 
-    def _copy(self, root: str, value: str, view: RowFormat | None, request: RowRequest, why: str = "") -> str:
-        """Adds a relayout of the value as requested; readers with the same request share it."""
+    def _held(self, value: str) -> _Source:
+        """Returns the tensor that holds the value."""
+        held = self.views.get(value, value)
+        tensor = self.tensors[held]
+        return held, view_format(self.graph.types[value], tensor.type, tensor.format)
+
+    def _copy(self, value: str, request: RowRequest, why: str = "") -> _Source:
+        """Returns a copy of the value as requested; readers with the same request share it."""
         known = self.copies.get((value, request))
         if known is not None:
-            return known
-        value_type = self.graph.types[value]
+            return known, None
+        value_type, (held, view) = self.graph.types[value], self._held(value)
         base = f"{value}.{request.order.value}{request.dtype_bytes * 8}"
         name = fresh_name(base, self.graph.types, self.tensors)
         copy = LoweredTensor(
             name, value_type, requested_format(value_type, request), Kind.INNER, request.whole
         )
-        source = view or self.tensors[root].format
-        why = why or f"its readers need {lacking(value_type, source, request)}"
-        kernel = relayout(value_type, source, copy.format, why)
+        why = why or f"its readers need {lacking(value_type, view or self.tensors[held].format, request)}"
         self.tensors[name] = copy
         self.copies[value, request] = name
-        reads = (Reading(root, kernel.access[0], view),)
-        result = whole_result(copy, value)
-        self.stages.append(LoweredStage(f"relayout {value}", None, "relayout", kernel, reads, result))
-        return name
+        self._add_copy(f"relayout {value}", (held, view), whole_result(copy, value), why)
+        return name, None
+
+    def _add_copy(
+        self, name: str, source: _Source, result: Result, why: str, join: Node | None = None
+    ) -> None:
+        """Adds a stage that copies rows; `join` is the node whose result they are a part of, if any."""
+        tensor, view = source
+        kernel = relayout(result.type, view or self.tensors[tensor].format, result.format, why)
+        reads = (Reading(tensor, kernel.access[0], view),)
+        op, values = ("relayout", ()) if join is None else (join.op.name, (result.value,))
+        self.stages.append(LoweredStage(name, join, op, kernel, reads, result, values=values))
 
     def _deliver(self, value: str) -> None:
         """Copies an output that is not in the caller's buffer, such as an input that is passed through."""
@@ -315,24 +286,17 @@ class _Lowering:
             return
         value_type = self.graph.types[value]
         if value in self.graph.constants:
-            self.tensors[value] = self.choice.fixed(value, Kind.OUTPUT, in_one_piece=True)
+            self.tensors[value] = self.choice.dense(value, Kind.OUTPUT, in_one_piece=True)
             kernel = copy_constant(value_type, self.graph.constants[value])
             result = whole_result(self.tensors[value], value)
             self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, (), result))
             return
-        root = self.views.get(value, value)
-        view = view_format(value_type, self.tensors[root].type, self.tensors[root].format)
-        source = view or self.tensors[root].format
-        kernel = relayout(
-            value_type, source, dense_format(value_type), "it is an output that the caller owns"
-        )
-        name = value
+        source, name = self._held(value), value
         if value in self.tensors:
             name = self.delivered[value] = fresh_name(f"{value}.out", self.graph.types, self.tensors)
         self.tensors[name] = LoweredTensor(name, value_type, dense_format(value_type), Kind.OUTPUT)
-        reads = (Reading(root, kernel.access[0], view),)
         result = whole_result(self.tensors[name], value)
-        self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, result))
+        self._add_copy(f"deliver {value}", source, result, "it is an output that the caller owns")
 
     def _keep_states(self) -> None:
         """Copies into each state, at the end, its value for the next run, unless it is there."""
@@ -341,15 +305,10 @@ class _Lowering:
             for state in self.graph.states
             if state.next not in self.results and self.views.get(state.next, state.next) != state.name
         ]
-        memory = {state.name: self._apart_from_states(state.next) for state in copied}
-        for number, state in enumerate(copied):
-            root, view = memory[state.name]
-            source, kept = self.tensors[root], self.tensors[state.name]
-            kernel = relayout(kept.type, view or source.format, kept.format, "kept for the next run")
-            reads = (Reading(root, kernel.access[0], view),)
-            name = f"keep[{number}] {state.next}"
-            result = whole_result(kept, state.next)
-            self.stages.append(LoweredStage(name, None, "relayout", kernel, reads, result))
+        sources = [self._apart_from_states(state.next) for state in copied]
+        for number, (state, source) in enumerate(zip(copied, sources, strict=True)):
+            result = whole_result(self.tensors[state.name], state.next)
+            self._add_copy(f"keep[{number}] {state.next}", source, result, "kept for the next run")
 
     def _written_states(self) -> dict[str, Result]:
         """Returns the rows of other values that go into a state which nothing reads afterwards."""
@@ -368,11 +327,43 @@ class _Lowering:
                 found[state.next] = whole_result(self.tensors[state.name], state.next)
         return found
 
-    def _apart_from_states(self, value: str) -> tuple[str, RowFormat | None]:
+    def _apart_from_states(self, value: str) -> _Source:
         """Returns a tensor with the value after states were written: a copy if the value is a state."""
-        root = self.views.get(value, value)
-        tensor, value_type = self.tensors[root], self.graph.types[value]
-        view = view_format(value_type, tensor.type, tensor.format)
-        if tensor.kind is not Kind.STATE:
-            return root, view
-        return self._copy(root, value, view, RowRequest(dtype_bytes=value_type.dtype.bytes)), None
+        held, view = self._held(value)
+        if self.tensors[held].kind is not Kind.STATE:
+            return held, view
+        return self._copy(value, RowRequest(dtype_bytes=self.graph.types[value].dtype.bytes))
+
+
+def _lowering_of(
+    site: Site,
+    chosen: ChosenStrategy,
+    inputs: Sequence[RowFormat],
+    output: RowFormat,
+    approximate: bool,
+) -> Callable[[Mapping[str, Point]], Kernel]:
+    """Returns the function from tuned points to a node's kernel.
+
+    Stages keep it. It does not refer to the lowering, whose memory is then free.
+    """
+    target = site.target
+    defaults = NOT_TUNED if site.is_plain else default_points(target.core, site.optimize)
+
+    def made_with(points: Mapping[str, Point]) -> Kernel:
+        made = chosen.lower(replace(site, tuned=points), inputs, output)
+        made = made if site.is_plain else with_sketches(made, points)
+        made = with_approximations(made) if approximate else made
+        made = with_half_weights(made, target) if site.half_weights else made
+        return with_planned_scratch(rewritten(made, target))
+
+    def lower(tuned: Mapping[str, Point]) -> Kernel:
+        wanted = {**defaults, **tuned}
+        made = with_default(made_with(wanted), defaults)
+        if made.space is None or made.space.task in tuned:
+            return made
+        task, cache_bytes = made.space.task, target.code_cache_bytes
+        return within_cache(
+            made, made.space.default, cache_bytes, lambda point: made_with({**wanted, task: point})
+        )
+
+    return lower

@@ -29,20 +29,20 @@ class TensorChoice:
     def _requests(self) -> Mapping[str, Sequence[RowRequest | None]]:
         return {name: chosen.requests for name, chosen in self.chosen.items()}
 
-    def made(self, value: str) -> LoweredTensor:
+    def as_requested(self, value: str) -> LoweredTensor:
         """Returns the tensor that a node writes: as its readers request, dense for views and the caller."""
         if value in self.graph.outputs or value in self.views.values():
-            return self.fixed(value, self.kind(value))
+            return self.dense(value, self.kind(value))
         value_type = self.graph.types[value]
         requests = [request for request in self._reader_requests(value) if request is not None]
         if not requests:
-            return self.fixed(value, Kind.INNER)
+            return self.dense(value, Kind.INNER)
         chosen = merge_requests(requests) or requests[0]
         if any(request.whole for request in requests):
-            return self.fixed(value, Kind.INNER)
+            return self.dense(value, Kind.INNER)
         return LoweredTensor(value, value_type, requested_format(value_type, chosen), Kind.INNER)
 
-    def fixed(self, value: str, kind: Kind, in_one_piece: bool = False) -> LoweredTensor:
+    def dense(self, value: str, kind: Kind, in_one_piece: bool = False) -> LoweredTensor:
         """Returns a dense tensor, with the padding rows and row ends that readers of its views request."""
         value_type = self.graph.types[value]
         requests = self._reader_requests(value)
