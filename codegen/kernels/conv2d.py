@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from aot.ir.types import Array, DType, TensorType
+from aot.ops.activation import integer_clamp
+from aot.ops.binary_rescale import add_parameters
 from aot.ops.conv2d import Conv2d
 from aot.ops.conv2d_add import Conv2dAdd
-from aot.ops.requant import conv_requant, quant_of
+from aot.ops.requant import quant_of
 from aot.target import Feature, Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
+from codegen.isa.plain.arithmetic import StoredResult, sum_int8
 from codegen.kernels.dot_product import (
+    Addend,
     DotProblem,
     DotScheduler,
     OverhangingPixels,
@@ -23,8 +27,9 @@ from codegen.kernels.f32_sums import CONV2D
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.packed_rows import packed_rows, packed_saves
 from codegen.kernels.register_tile import Sums
-from codegen.kernels.requantised import Requantised, addend, fitted_tail, requantised
+from codegen.kernels.requantised import Requantised, fitted_tail, requantised
 from codegen.kernels.strategy import BYTES, Condition, OpKernel, RowRequests, Strategy, by_dtype, never
+from codegen.loops.ir import Buffer, Role
 
 _LEAST_TILE = (2, 2)
 _MANY_REGISTERS = 16  # for a tile that packing makes cheaper
@@ -138,11 +143,8 @@ def _edge_tables(site: Site, bias: Array, columns: tuple[Columns, ...]) -> Mappi
 
 
 def conv_tail(site: Site) -> Requantised:
-    op, x, out, w = conv_op(site), site.input(0), _made(site), site.constants[1]
-    multipliers = conv_requant(x, site.input(1), out, w.shape[0], op.scales_in_single)
-    bias = site.constants.get(2)
-    way = (op.activation, op.rounding, site.math, site.for_any_weights)
-    return requantised(w, bias, multipliers, x, out, *way)
+    op = conv_op(site)
+    return requantised(site, op, site.constants[1], _made(site), op.scales_in_single)
 
 
 def fitted_conv_tail(site: Site, step: int = 1) -> Requantised:
@@ -155,7 +157,7 @@ def _problem(
     op, w, x = conv_op(site), site.constants[1], inputs[0]
     columns = columns or (Columns(0, y.width, range(w.shape[2])),)
     begin = columns[0].first
-    row = addend(site, inputs[-1], begin)
+    row = _addend(site, inputs[-1], begin)
     channels, kernel_rows, kernel_columns, depth = w.shape
     left = op.padding[1][0]
     length = _tap_length(op, w)
@@ -181,6 +183,28 @@ def _problem(
         w_dtype=site.input(1).dtype,
         addend=row,
         edges=tuple(_edge(op, each, begin, depth, x.x_step) for each in columns[1:]),
+    )
+
+
+def _addend(site: Site, fmt: RowFormat, begin: int) -> Addend | None:
+    """Returns the row that a conv2d+add adds, from pixel `begin` on; None for a convolution alone.
+
+    Adding it in the store saves the memory of the convolution's own results. That pays if the tile's sums are
+    in core registers, as with SMLAD: a quarter of the saved pass. On Helium, a separate pass over both rows
+    needs no more instructions. On every core, both operators' rows must then be live together.
+    """
+    op, out = site.node.op, site.outputs[0]
+    if not isinstance(op, Conv2dAdd):
+        return None
+    made, other = op.made(out), site.input(3)
+    zero_points = (quant_of(made).zero_point, quant_of(other).zero_point)
+    result = StoredResult(quant_of(out).zero_point, *integer_clamp(op.add.activation, out), site.math)
+    return Addend(
+        row=Buffer("b", storage_dtype(other, fmt), fmt.row_elements, Role.ROWS),
+        first=(fmt.left + begin) * fmt.x_step,
+        pixel_step=fmt.x_step,
+        channel_step=fmt.c_step,
+        added=sum_int8("+", add_parameters(made, other, out), zero_points, result),
     )
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.dense import Dense
-from aot.ops.requant import conv_requant
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.dot_product import DotProblem, DotScheduler, Tile, plain_dot, stored_bytes
@@ -100,10 +99,7 @@ def _by_rows(
 
 
 def dense_tail(site: Site) -> Requantised:
-    op, x, out, w = _op(site), site.input(0), site.outputs[0], site.constants[1]
-    multipliers = conv_requant(x, site.input(1), out, w.shape[0])
-    way = (op.activation, op.rounding, site.math, site.for_any_weights)
-    return requantised(w, site.constants.get(2), multipliers, x, out, *way)
+    return requantised(site, _op(site), site.constants[1], site.outputs[0])
 
 
 def fitted_dense_tail(site: Site) -> Requantised:

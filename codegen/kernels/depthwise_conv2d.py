@@ -16,7 +16,6 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.op import required
-from aot.ops.requant import conv_requant
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import ADD_WRAPPING
@@ -69,11 +68,8 @@ def filters_of(site: Site) -> Array:
 
 
 def tail_of(site: Site) -> Requantised:
-    op, x, out = op_of(site), site.input(0), site.outputs[0]
-    filters, bias = filters_of(site), site.constants.get(2)
-    multipliers = conv_requant(x, site.input(1), out, len(filters), op.scales_in_single)
-    way = (op.activation, op.rounding, site.math, site.for_any_weights)
-    return requantised(filters, bias, multipliers, x, out, *way)
+    op = op_of(site)
+    return requantised(site, op, filters_of(site), site.outputs[0], op.scales_in_single)
 
 
 def fitted_tail_of(site: Site) -> Requantised:

@@ -23,9 +23,24 @@ from codegen.kernels import register_tile
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.register_tile import Sums
-from codegen.kernels.requantised import Addend, Requantised, channel_constants
+from codegen.kernels.requantised import Requantised, channel_constants
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Accumulate, Buffer, Expr, For, Proc, Role, Stmt, Store, at, let, load, local
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Buffer,
+    Expr,
+    For,
+    Proc,
+    Role,
+    ScalarFunction,
+    Stmt,
+    Store,
+    at,
+    let,
+    load,
+    local,
+)
 from codegen.loops.pack import Packing
 from codegen.loops.schedule import partition, privatize, reorder, split, unroll, unroll_by
 
@@ -43,6 +58,21 @@ class OverhangingPixels:
     length: int  # of a tap
     x_skipped: int  # elements before the first one inside
     w_skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Addend:
+    """A row whose elements are added to the results that a kernel stores."""
+
+    row: Buffer
+    first: int  # element of pixel 0, channel 0
+    pixel_step: int
+    channel_step: int
+    added: ScalarFunction  # (result, element of the row) -> stored value
+
+    def sum(self, stored: Expr, column: Affine, channel: Affine) -> Expr:
+        element = column * self.pixel_step + channel * self.channel_step + self.first
+        return Apply(self.added, (stored, load(self.row, element)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,8 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from codegen.isa.plain.requantise import StoreQuantised
-from codegen.kernels.dot_product import DotProblem
+from codegen.kernels.dot_product import Addend, DotProblem
 from codegen.kernels.paired_weights import GROUP, HALVES, mixed_pixels, two_products
-from codegen.kernels.requantised import Addend
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,

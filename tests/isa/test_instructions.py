@@ -22,8 +22,8 @@ from codegen.isa.dsp.window_sums import RECORD_BYTES, records
 from codegen.isa.plain.fitted_scale import store_fitted
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
+from codegen.kernels.dot_product import Addend
 from codegen.kernels.paired_rows import ResultRow
-from codegen.kernels.requantised import Addend
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Buffer,

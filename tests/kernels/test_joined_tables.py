@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from aot.ir.types import Array, DType
+from codegen.isa.dsp.isa import with_joined_tables
 from codegen.kernels.kernel import Kernel
-from codegen.kernels.requantised import with_joined_tables
 from codegen.loops.affine import Affine, variable
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Binary, Buffer, For, Instruction, Invoke, Proc, Role, Stmt, Store, at, load

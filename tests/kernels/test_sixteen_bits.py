@@ -4,27 +4,16 @@ import numpy as np
 import pytest
 
 from aot.ir.types import DType, Quant, TensorType
-from aot.ops.activation import Activation
-from aot.ops.rounding import RequantRounding
-from codegen.isa.plain.scalar_math import PORTABLE
-from codegen.kernels.requantised import requantised
+from codegen.kernels.requantised import folded_bias, scaled_fits_16_bits
 
-BYTES = TensorType(DType.I8, (1, 4), Quant((0.1,), (-3,)))
+ZERO_POINT = -3
+BYTES = TensorType(DType.I8, (1, 4), Quant((0.1,), (ZERO_POINT,)))
 
 
-def fits(weights: list[list[int]], bias: list[int], right: list[int]) -> bool:
-    mult, shift = np.full(len(right), 1 << 30), -np.array(right)
-    tail = requantised(
-        np.array(weights, np.int8),
-        np.array(bias, np.int32),
-        (mult, shift),
-        BYTES,
-        BYTES,
-        Activation.NONE,
-        RequantRounding.DOUBLE,
-        PORTABLE,
-    )
-    return tail.requant.scaled_fits_16_bits
+def fits(weights, bias, right):
+    weights, mult = np.array(weights, np.int8), np.full(len(right), 1 << 30)
+    start = folded_bias(weights, np.array(bias, np.int32), ZERO_POINT)
+    return scaled_fits_16_bits(weights, start, BYTES, mult, np.array(right))
 
 
 @pytest.mark.parametrize(
