@@ -32,45 +32,37 @@ from codegen.isa.plain.binary_rescale import (
 )
 from codegen.isa.plain.f32 import clamp_f32
 from codegen.isa.plain.plain import expression_function, unsigned, wrapped
-from codegen.kernels.elements import element_kernel, element_requests
+from codegen.kernels.elements import Prepared, as_stored, element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.strategy import OpKernel, Strategy
-from codegen.loops.ir import Apply, Binary, Expr, Load, ScalarFunction
+from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
+
+ZeroPoints = tuple[ZeroPoint, ZeroPoint]
+Function = Callable[[Site, ZeroPoints], ScalarFunction]
 
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """A way to combine operands.
+    """A way to combine operands."""
 
-    `function` handles quantized integers. `prepared` converts a constant int8 operand before it is stored, if
-    the function expects that. `plain` is C code of a and b in an unsigned type U, and its meaning.
-    """
-
-    function: Callable[[Site, tuple[ZeroPoint, ZeroPoint]], ScalarFunction]
-    f32: Callable[[Expr, Expr], Expr]
-    plain: tuple[str, Callable[[int, int], int]]
     what: str
-    prepared: Callable[[Site, int], Array] | None = None
+    function: Function  # of quantized integers
+    f32: Callable[[Expr, Expr], Expr]
+    plain: tuple[str, Callable[[int, int], int]]  # C code of a and b in an unsigned type U, and its meaning
+    prepared: Prepared | None = None  # a constant int8 operand, as the function expects it
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat, arithmetic: _Arithmetic) -> Kernel:
     table = site_table(site)
     if table is not None and len(inputs) == 1 and element_requests(site) == (None,):
         return lookup_kernel(site, table, inputs[0], output)
-    op = site.node.op
-    rounds_once = isinstance(op, Mul) and op.is_rounded_once  # with zero points in its function
-    as_prepared = arithmetic.prepared is not None and is_int8(site) and not rounds_once
+    prepared = arithmetic.prepared if is_int8(site) else None
 
     def result(values: Sequence[Load]) -> Expr:
-        return _result_of(site, arithmetic, values, as_prepared)
+        return _result_of(site, arithmetic, values, prepared is not None)
 
-    def prepared(s: Site, position: int) -> Array:
-        if as_prepared and arithmetic.prepared is not None:
-            return arithmetic.prepared(s, position)
-        return s.constants[position]
-
-    return element_kernel(site, inputs, output, result, f"a {arithmetic.what}", prepared)
+    return element_kernel(site, inputs, output, result, f"a {arithmetic.what}", prepared or as_stored)
 
 
 def is_int8(site: Site) -> bool:
@@ -80,8 +72,8 @@ def is_int8(site: Site) -> bool:
 def _result_of(site: Site, arithmetic: _Arithmetic, values: Sequence[Load], as_prepared: bool) -> Expr:
     op, (out,) = site.op_as(BinaryOp), site.outputs
     if out.quant is not None:
-        zero_points = _zero_points(site, as_prepared)
-        return Apply(arithmetic.function(site, zero_points), tuple(values))
+        function = arithmetic.function(site, _zero_points(site, as_prepared))
+        return Apply(function, tuple(values))
     if out.dtype is DType.F32:
         result = arithmetic.f32(*values)
         return result if op.activation is Activation.NONE else Apply(clamp_f32(op.activation), (result,))
@@ -108,14 +100,15 @@ def _plain_function(
     )
 
 
-def _zero_points(site: Site, as_prepared: bool) -> tuple[ZeroPoint, ZeroPoint]:
+def _zero_points(site: Site, as_prepared: bool) -> ZeroPoints:
+    """Returns what the function subtracts from each operand: nothing from prepared constants."""
     first, second = (
         None if as_prepared and i in site.constants else quant_of(site.input(i)).zero_point for i in range(2)
     )
     return first, second
 
 
-def _given(zero_points: tuple[ZeroPoint, ZeroPoint]) -> tuple[int, int]:
+def _given(zero_points: ZeroPoints) -> tuple[int, int]:
     first, second = zero_points
     assert first is not None, "only int8 constants are prepared"
     assert second is not None, "only int8 constants are prepared"
@@ -127,8 +120,8 @@ def result_of(site: Site) -> StoredResult:
     return StoredResult(quant_of(out).zero_point, *integer_clamp(op.activation, out), site.math)
 
 
-def sum_of(sign: str) -> Callable[[Site, tuple[ZeroPoint, ZeroPoint]], ScalarFunction]:
-    def function(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
+def sum_of(sign: str) -> Function:
+    def function(site: Site, zero_points: ZeroPoints) -> ScalarFunction:
         parameters = add_parameters(site.input(0), site.input(1), site.outputs[0])
         if is_int8(site):
             return sum_int8(sign, parameters, zero_points, result_of(site))
@@ -145,11 +138,11 @@ def _term(site: Site, position: int) -> Array:
     return scaled.astype(np.int32)
 
 
-def _product(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
+def _product(site: Site, zero_points: ZeroPoints) -> ScalarFunction:
     op = site.op_as(Mul)
     multiplier = mul_multiplier(site.input(0), site.input(1), site.outputs[0], op.scales_in_single)
     if op.is_rounded_once:
-        return product_rounded_once(multiplier, _given(zero_points), result_of(site), site.outputs[0].dtype)
+        return product_rounded_once(multiplier, zero_points, result_of(site), site.outputs[0].dtype)
     if is_int8(site):
         return product_int8(multiplier, zero_points, result_of(site))
     return product_function(multiplier, _given(zero_points), result_of(site), site.outputs[0].dtype)
@@ -161,12 +154,12 @@ def _factor(site: Site, position: int) -> Array:
     return np.asarray(site.constants[position].astype(np.int32) - zero_point, np.int32)
 
 
-def _quotient(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
+def _quotient(site: Site, zero_points: ZeroPoints) -> ScalarFunction:
     multiplier = div_multiplier(site.input(0), site.input(1), site.outputs[0])
     return quotient_function(multiplier, _given(zero_points), result_of(site), site.outputs[0].dtype)
 
 
-def _prelu(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
+def _prelu(site: Site, zero_points: ZeroPoints) -> ScalarFunction:
     op, out = site.op_as(Prelu), site.outputs[0]
     branches = prelu_multipliers(site.input(0), site.input(1), out, op.scales_in_single)
     if is_int8(site):
@@ -174,13 +167,9 @@ def _prelu(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFuncti
     return prelu_function(branches, _given(zero_points), result_of(site), out.dtype)
 
 
-def _square(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
+def _square(site: Site, zero_points: ZeroPoints) -> ScalarFunction:
     p = square_parameters(site.input(0), site.input(1), site.outputs[0])
     return square_function(p, _given(zero_points), result_of(site), site.outputs[0].dtype)
-
-
-def _sign(sign: str) -> Callable[[Expr, Expr], Expr]:
-    return lambda a, b: Binary(sign, a, b)
 
 
 def _f32(name: str, expression: str, compute: Callable[[Any, Any], Any]) -> Callable[[Expr, Expr], Expr]:
@@ -208,51 +197,56 @@ def _op_kernel(arithmetic: _Arithmetic) -> OpKernel:
     return OpKernel((Strategy("plain", element_requests, lower),), frozenset(DType) - {DType.U8, DType.BOOL})
 
 
-_SQUARED = "(a - b) * (a - b)"
 KERNELS: Mapping[str, OpKernel] = {
     "add": _op_kernel(
         _Arithmetic(
-            sum_of("+"),
-            _sign("+"),
-            ("({T})(({U})a + ({U})b)", lambda a, b: a + b),
-            "sum",
-            _term,
+            what="sum",
+            function=sum_of("+"),
+            f32=lambda a, b: a + b,
+            plain=("({T})(({U})a + ({U})b)", lambda a, b: a + b),
+            prepared=_term,
         )
     ),
     "div": _op_kernel(
         _Arithmetic(
-            _quotient,
-            _f32("real_quotient", "a / b", _f32_quotient),
-            ("b == 0 ? 0 : b == -1 ? ({T})(0u - ({U})a) : ({T})(a / b)", _truncated),
-            "quotient",
+            what="quotient",
+            function=_quotient,
+            f32=_f32("real_quotient", "a / b", _f32_quotient),
+            plain=("b == 0 ? 0 : b == -1 ? ({T})(0u - ({U})a) : ({T})(a / b)", _truncated),
         )
     ),
     "mul": _op_kernel(
-        _Arithmetic(_product, _sign("*"), ("({T})(({U})a * ({U})b)", lambda a, b: a * b), "product", _factor)
+        _Arithmetic(
+            what="product",
+            function=_product,
+            f32=lambda a, b: a * b,
+            plain=("({T})(({U})a * ({U})b)", lambda a, b: a * b),
+            prepared=_factor,
+        )
     ),
     "prelu": _op_kernel(
         _Arithmetic(
-            _prelu,
-            _f32("real_prelu", "a >= 0.0f ? a : a * b", _sloped),
-            ("a >= 0 ? a : ({T})(({U})a * ({U})b)", _sloped),
-            "parametric relu",
+            what="parametric relu",
+            function=_prelu,
+            f32=_f32("real_prelu", "a >= 0.0f ? a : a * b", _sloped),
+            plain=("a >= 0 ? a : ({T})(({U})a * ({U})b)", _sloped),
         )
     ),
     "squared_difference": _op_kernel(
         _Arithmetic(
-            _square,
-            _f32("real_squared_difference", _SQUARED, lambda a, b: (a - b) ** 2),
-            ("({T})((({U})a - ({U})b) * (({U})a - ({U})b))", lambda a, b: (a - b) ** 2),
-            "squared difference",
+            what="squared difference",
+            function=_square,
+            f32=_f32("real_squared_difference", "(a - b) * (a - b)", lambda a, b: (a - b) ** 2),
+            plain=("({T})((({U})a - ({U})b) * (({U})a - ({U})b))", lambda a, b: (a - b) ** 2),
         )
     ),
     "sub": _op_kernel(
         _Arithmetic(
-            sum_of("-"),
-            _sign("-"),
-            ("({T})(({U})a - ({U})b)", lambda a, b: a - b),
-            "difference",
-            _term,
+            what="difference",
+            function=sum_of("-"),
+            f32=lambda a, b: a - b,
+            plain=("({T})(({U})a - ({U})b)", lambda a, b: a - b),
+            prepared=_term,
         )
     ),
 }

@@ -11,7 +11,7 @@ from aot.ops.binary_rescale import AddParameters, Multiplier, quotients
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
 from codegen.isa.names import mangle
-from codegen.isa.plain.arithmetic import StoredResult
+from codegen.isa.plain.arithmetic import StoredResult, ZeroPoint
 from codegen.isa.plain.plain import TIMES
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.loops.ir import ScalarFunction
@@ -69,14 +69,15 @@ def product_function(
 
 
 def product_rounded_once(
-    m: Multiplier, zero_points: ZeroPoints, result: StoredResult, dtype: DType
+    m: Multiplier, zero_points: tuple[ZeroPoint, ZeroPoint], result: StoredResult, dtype: DType
 ) -> ScalarFunction:
     """f(a, b) -> the stored product, with one 64-bit product and one shift."""
     (first, second), (mult, left) = _centred_texts(zero_points), m
     shift = 31 - left
 
     def compute(a: int, b: int) -> int:
-        product = np.int64((a - zero_points[0]) * (b - zero_points[1]))
+        first, second = (v - (z or 0) for v, z in zip((a, b), zero_points, strict=True))
+        product = np.int64(first * second)
         return result.of(int(multiply_by_quantized_multiplier(product, *m, RequantRounding.SINGLE)))
 
     name = _name("mul_once", dtype, m, zero_points, result)
@@ -225,7 +226,7 @@ def _name(kind: str, dtype: DType, *numbers: object) -> str:
     return mangle(f"{kind}_{dtype.value}", *numbers)
 
 
-def _centred_texts(zero_points: ZeroPoints) -> tuple[str, str]:
+def _centred_texts(zero_points: tuple[ZeroPoint, ZeroPoint]) -> tuple[str, str]:
     first, second = (
         f"({o} - {parenthesised(z)})" if z else o for o, z in zip("ab", zero_points, strict=True)
     )
