@@ -45,48 +45,10 @@ from codegen.c.tree import (
 )
 from codegen.c.tree_walk import uses, walk
 
-# Merges declarations of variables and the assignments that follow to initialized definitions in C.
-
-Begun = tuple[DeclareVariables, Sequence[Expr], bool]  # with the initial values; True if they are constant
-
-
-def begun_variables(body: Sequence[Stmt]) -> list[Begun]:
-    """Returns the declarations at the start of a body, if the next statements initialize all variables."""
-    declared = [each for each in takewhile(_is_declaration, body) if isinstance(each, DeclareVariables)]
-    names = [name for each in declared for name in each.names]
-    first = body[len(declared) : len(declared) + len(names)]
-    values = dict(pair for stmt in first for pair in _begun_by(stmt))
-    if not declared or set(values) != set(names) or len(values) != len(names):
-        return []
-    if any(uses(values[name], later) for number, name in enumerate(names) for later in names[number:]):
-        return []
-    changed = frozenset(_changed_in(body[len(declared) + len(names) :]))
-    return [(each, [values[n] for n in each.names], changed.isdisjoint(each.names)) for each in declared]
-
-
-def _is_declaration(stmt: Stmt) -> bool:
-    return isinstance(stmt, DeclareVariables)
-
-
-def _begun_by(stmt: Stmt) -> Iterator[tuple[str, Expr]]:
-    match stmt:
-        case Assign(Name(name), value, "="):
-            yield name, value
-
-
-def _changed_in(body: Sequence[Stmt]) -> Iterator[str]:
-    """Yields the variables that statements change or may change."""
-    for node in walk(tuple(body)):
-        match node:
-            case Assign(Name(name)) | Prefix(_, Name(name)) | Postfix(Name(name)):
-                yield name
-            case InstructionCall():
-                yield from (part.name for part in walk(node.given) if isinstance(part, Name))
-
-
 LINE = 100  # columns
 _PAD = "    "
 _INT32 = range(-(2**31), 2**31)
+_Initialized = tuple[DeclareVariables, Sequence[Expr], bool]  # with values; True if they never change
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +64,7 @@ class Printer:
             f"{_PAD}const int32_t {member} = shape->{member};"
             for member, _ in (function.shape.members if function.shape else ())
         ]
-        body = self._body(function.body, 1)
+        body = self.statements(function.body, 1)
         lines = [*self._shape(function), *comment, *self._head(function), "{", *unpacked, *body, "}"]
         return "\n".join(lines)
 
@@ -116,38 +78,35 @@ class Printer:
         given = [self.variable(p) for p in function.params]
         if function.shape is not None:
             given.append(f"const {shape_struct(function.name)} *restrict shape")
-        begin = _beside(function.kind, function.name)
+        begin = _declared(function.kind, function.name)
         line = f"{begin}({', '.join(given)})"
         return [line] if len(line) <= LINE else [f"{begin}(", *_packed(given, _PAD, ")")]
 
     def variable(self, variable: TypedName) -> str:
         constant = self.dialect.constant if variable.is_constant else ""
         length = "" if variable.length is None else f"[{variable.length}]"
-        return f"{constant}{_beside(variable.c_type, variable.name)}{length}"
+        return f"{constant}{_declared(variable.c_type, variable.name)}{length}"
 
     # ---- statements ----
 
     def statements(self, body: Sequence[Stmt], depth: int) -> list[str]:
-        return self._body(body, depth)
-
-    def _body(self, body: Sequence[Stmt], depth: int) -> list[str]:
         lines: list[str] = []
         rest = list(body)
         while rest:
-            begun = begun_variables(rest)
-            if begun:
-                for declared, values, is_kept in begun:
-                    lines += self._begun(declared, values, is_kept, _PAD * depth)
-                rest = rest[2 * len(begun) + sum(len(values) - 1 for _, values, _ in begun) :]
+            initialized = _initialized(rest)
+            if initialized:
+                for declared, values, is_constant in initialized:
+                    lines += self._variables(declared, values, is_constant, _PAD * depth)
+                rest = rest[len(initialized) + sum(len(values) for _, values, _ in initialized) :]
             else:
                 lines += self._stmt(rest.pop(0), depth)
         return lines
 
-    def _begun(
-        self, declared: DeclareVariables, values: Sequence[Expr], is_kept: bool, pad: str
+    def _variables(
+        self, declared: DeclareVariables, values: Sequence[Expr], is_constant: bool, pad: str
     ) -> list[str]:
         """Returns variables with their initial values, as many per line as fit."""
-        head = f"{pad}{'const ' if is_kept else ''}{declared.c_type} "
+        head = f"{pad}{'const ' if is_constant else ''}{declared.c_type} "
         each = [f"{name} = {self.bare(value)}" for name, value in zip(declared.names, values, strict=True)]
         first, *others = _packed(each, " " * len(head), ";")
         return [head + first[len(head) :], *others]
@@ -176,7 +135,7 @@ class Printer:
             case DefineShape(c_type, name, members):
                 return self._struct(f"{pad}static const {c_type} {name} = {{", members, pad)
             case InstructionCall():
-                return [f"{pad}{line}" for line in self._use(stmt).splitlines()]
+                return [f"{pad}{line}" for line in self._instruction(stmt).splitlines()]
             case Return(value):
                 return [f"{pad}return;" if value is None else f"{pad}return {self.bare(value)};"]
             case Braces() | ForLoop() | If() | SwitchStatement():
@@ -186,16 +145,16 @@ class Printer:
         pad = _PAD * depth
         match stmt:
             case Braces(body):
-                return [f"{pad}{{", *self._body(body, depth + 1), f"{pad}}}"]
+                return [f"{pad}{{", *self.statements(body, depth + 1), f"{pad}}}"]
             case ForLoop(c_type, var, count, body, comment, first):
                 above = [f"{pad}/* {comment} */"] if comment else []
                 begin = f"{c_type} {var} = {'0' if first is None else self.bare(first)}" if c_type else ""
                 head = f"{pad}for ({begin}; {var} < {self.bare(count)}; ++{var}) {{"
-                return [*above, head, *self._body(body, depth + 1), f"{pad}}}"]
+                return [*above, head, *self.statements(body, depth + 1), f"{pad}}}"]
             case If(condition, then, otherwise, comment):
                 says = f" /* {comment} */" if comment else ""
-                lines = [f"{pad}if ({self.bare(condition)}) {{{says}", *self._body(then, depth + 1)]
-                other = [f"{pad}}} else {{", *self._body(otherwise, depth + 1)] if otherwise else []
+                lines = [f"{pad}if ({self.bare(condition)}) {{{says}", *self.statements(then, depth + 1)]
+                other = [f"{pad}}} else {{", *self.statements(otherwise, depth + 1)] if otherwise else []
                 return [*lines, *other, f"{pad}}}"]
             case SwitchStatement(value, cases):
                 return [f"{pad}switch ({self.bare(value)}) {{", *self._cases(cases, depth), f"{pad}}}"]
@@ -203,13 +162,13 @@ class Printer:
     def _cases(self, cases: Sequence[tuple[int, Sequence[Stmt]]], depth: int) -> Iterator[str]:
         pad = _PAD * depth
         for number, body in cases:
-            lines = self._body(body, 0)
+            lines = self.statements(body, 0)
             short = f"{pad}case {number}: {lines[0]} break;"
             if len(lines) == 1 and len(short) <= LINE:
                 yield short
                 continue
             yield f"{pad}case {number}:"
-            yield from self._body(body, depth + 1)
+            yield from self.statements(body, depth + 1)
             yield f"{pad}{_PAD}break;"
         yield from (f"{pad}default:", f"{pad}{_PAD}break;")
 
@@ -235,7 +194,7 @@ class Printer:
         line = f"{head}{', '.join(shown)}}};"
         return [line] if len(line) <= LINE else [head, *_packed(shown, pad + _PAD, ""), f"{pad}}};"]
 
-    def _use(self, use: InstructionCall) -> str:
+    def _instruction(self, use: InstructionCall) -> str:
         given = {
             name: [self.bare(e) for e in value] if isinstance(value, tuple) else self.bare(value)
             for name, value in use.given
@@ -293,7 +252,8 @@ class Printer:
 
     def _linear(self, linear: Linear) -> list[str]:
         parts = [
-            name if _is(factor, 1) else f"{name} * {self._factor(factor)}" for name, factor in linear.terms
+            name if _is_number(factor, 1) else f"{name} * {self._factor(factor)}"
+            for name, factor in linear.terms
         ]
         match linear.constant:
             case Linear() as more:
@@ -328,6 +288,40 @@ class Printer:
         return text
 
 
+def _initialized(body: Sequence[Stmt]) -> list[_Initialized]:
+    """Returns the declarations at the start of a body, if the next statements give all variables values."""
+    declared = [each for each in takewhile(_is_declaration, body) if isinstance(each, DeclareVariables)]
+    names = [name for each in declared for name in each.names]
+    first = body[len(declared) : len(declared) + len(names)]
+    values = dict(pair for stmt in first for pair in _assigned_by(stmt))
+    if not declared or set(values) != set(names) or len(values) != len(names):
+        return []
+    if any(uses(values[name], later) for number, name in enumerate(names) for later in names[number:]):
+        return []
+    changed = frozenset(_changed_in(body[len(declared) + len(names) :]))
+    return [(each, [values[n] for n in each.names], changed.isdisjoint(each.names)) for each in declared]
+
+
+def _is_declaration(stmt: Stmt) -> bool:
+    return isinstance(stmt, DeclareVariables)
+
+
+def _assigned_by(stmt: Stmt) -> Iterator[tuple[str, Expr]]:
+    match stmt:
+        case Assign(Name(name), value, "="):
+            yield name, value
+
+
+def _changed_in(body: Sequence[Stmt]) -> Iterator[str]:
+    """Yields the variables that statements change or may change."""
+    for node in walk(tuple(body)):
+        match node:
+            case Assign(Name(name)) | Prefix(_, Name(name)) | Postfix(Name(name)):
+                yield name
+            case InstructionCall():
+                yield from (part.name for part in walk(node.given) if isinstance(part, Name))
+
+
 def shape_struct(function: str) -> str:
     """Returns the C type with which a shared function gets its numbers."""
     return f"struct {function}_shape"
@@ -358,12 +352,12 @@ def _comment(lines: Sequence[str]) -> list[str]:
     return [*most, f"{last} */"]
 
 
-def _is(count: Count, value: int) -> bool:
+def _is_number(count: Count, value: int) -> bool:
     return isinstance(count, Number) and count.value == value
 
 
 def _is_zero(expr: Expr) -> bool:
-    return isinstance(expr, Linear) and not expr.terms and _is(expr.constant, 0)
+    return isinstance(expr, Linear) and not expr.terms and _is_number(expr.constant, 0)
 
 
 def _added(parts: Sequence[str]) -> str:
@@ -372,7 +366,7 @@ def _added(parts: Sequence[str]) -> str:
     return "".join((first, *chain.from_iterable(signed)))
 
 
-def _beside(c_type: str, name: str) -> str:
+def _declared(c_type: str, name: str) -> str:
     return f"{c_type}{name}" if c_type.endswith("*") else f"{c_type} {name}"
 
 
