@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from aot.ir.graph import Graph, Node
-from aot.ir.region import DeviceRegion
-from aot.passes.goals import STAYS
-from aot.passes.pipeline import PassStep
+from aot.ir.graph import Graph
 from aot.plan.model import Kind, Plan
 from aot.positions import index_limits, position_limits
 from codegen.c.arenas import arenas_of
-from codegen.c.constants import Constants, collect_constants
+from codegen.c.constants import collect_constants
 from codegen.c.dialect import Dialect, dialect_of
 from codegen.c.emit import SourceParts, c_headers, emit_sources
 from codegen.c.estimate import estimate_code_bytes
@@ -22,25 +19,20 @@ from codegen.c.layer_code import layer_code
 from codegen.c.layers import RunMaker
 from codegen.c.names import layer_functions, layer_labels, short_identifiers, unique_identifiers
 from codegen.c.observe import observation_of
-from codegen.c.printer import Printer
 from codegen.c.provenance import made_by, needs
 from codegen.c.states import state_infos
-from codegen.c.tree import FunctionDefinition
 from codegen.checking import check_plan
 from codegen.fit.layer_cycles import cycle_table
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
-from codegen.kernels.kernel import Kernel
-from codegen.kernels.knobs import point_text
+from codegen.layer_infos import is_tuned, layer_infos
 from codegen.lower.outside_rows import rows_outside
 from codegen.lower.stages import Lowered
 from codegen.model import (
     CompiledModel,
     ExternalWeights,
     LayerInfo,
-    LayerPart,
-    LayerResult,
     PackedTable,
     TensorInfo,
 )
@@ -52,7 +44,6 @@ if TYPE_CHECKING:
 
 _ALIGN = 4
 _NAMELESS = "model"
-_OWN_NAMES: Mapping[str, str] = {}  # helpers keep their names
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 
@@ -150,14 +141,18 @@ def _source_parts(
         from codegen.c.standard import require_standard
 
         require_standard(constants, target)
-    is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
-    layers = _layers(graph, lowered, maker, planned.steps)
+    layers = layer_infos(graph, lowered, maker, planned.steps)
     run = maker.make()
+    weights = None
+    if external:
+        from codegen.c.weights import layout_of
+
+        weights = layout_of(constants)
     stream_rows = run.stream.rows if run.stream is not None else 0
     parts = SourceParts(
         name=name,
         model_hash=job.model.hash,
-        made=made_by(f"Solder {VERSION}", job, is_tuned),
+        made=made_by(f"Solder {VERSION}", job, any(is_tuned(stage.kernel) for stage in lowered.stages)),
         version=VERSION,
         needs=needs(library, target),
         macs=sum(layer.macs for layer in layers),
@@ -173,38 +168,20 @@ def _source_parts(
         library=library,
         run=run,
         constants=constants,
-        weights=_layout(constants) if external else None,
+        weights=weights,
         observation=observation_of(graph, lowered, stream_rows) if options.observe else None,
     )
     return parts, layers
-
-
-def _layout(constants: Constants) -> WeightsLayout:
-    from codegen.c.weights import layout_of, require_some
-
-    return require_some(layout_of(constants))
 
 
 def _with_table(planned: CompiledPlan, parts: SourceParts) -> tuple[SourceParts, PackedTable]:
     """Returns sources whose kernels tables can call, and the model as such a table."""
     from codegen.tables.kernels import kernels_in_c
     from codegen.tables.packed import pack_table
-    from codegen.tables.table import TableSource, make_table
+    from codegen.tables.table import make_table
 
     library = parts.library
-    source = TableSource(
-        planned.lowered,
-        planned.plan.order,
-        library,
-        parts.run,
-        parts.constants,
-        parts.arenas,
-        parts.inputs,
-        parts.outputs,
-        bool(parts.states),
-        Printer(parts.dialect, _OWN_NAMES),
-    )
-    table = make_table(source)
+    table = make_table(planned.lowered, planned.plan.order, parts)
     functions = {kernel.function.name: kernel.function for kernel in library.kernels}
     callers = kernels_in_c(parts.name, table.kernels, functions)
     packed = PackedTable(
@@ -214,34 +191,21 @@ def _with_table(planned: CompiledPlan, parts: SourceParts) -> tuple[SourceParts,
 
 
 def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
-    """Returns the weights with the hash of the code that fits them, which excludes the user's names."""
+    """Returns the weights with the hash of the code that fits them, without the user's names and versions."""
     from codegen.c.weights import structure_of
 
     names = {tensor: f"t{number}" for number, tensor in enumerate(planned.lowered.tensors)}
     labels = [f"l{number}" for number in range(len(planned.lowered.stages))]
     parts, _ = _source_parts(planned, _NAMELESS, names, labels)
-    return ExternalWeights(structure_of(emit_sources(_nameless(parts)), _NAMELESS), layout.packed)
-
-
-def _nameless(parts: SourceParts) -> SourceParts:
-    """Removes all mentions of the user's file and of this version from comments."""
-    run = parts.run
-    halves = dict(zip(run.halves, _silent(tuple(run.halves.values())), strict=True))
-    silent = replace(run, accessors=_silent(run.accessors), layers=_silent(run.layers), halves=halves)
-    return replace(
+    nameless = replace(
         parts,
         model_hash="00" * 32,
-        made="",
         version="",
         inputs=[replace(tensor, name=tensor.c_name) for tensor in parts.inputs],
         outputs=[replace(tensor, name=tensor.c_name) for tensor in parts.outputs],
         states=[replace(state, name="") for state in parts.states],
-        run=silent,
     )
-
-
-def _silent(functions: Sequence[FunctionDefinition]) -> tuple[FunctionDefinition, ...]:
-    return tuple(replace(function, comment="") for function in functions)
+    return ExternalWeights(structure_of(emit_sources(nameless), _NAMELESS), layout.packed)
 
 
 def _arena_align(lowered: Lowered) -> int:
@@ -271,84 +235,3 @@ def _interface(
         within, among = limits.get(value), indices.get(value)
         found.append(TensorInfo(value, kind, *place, names[tensor], limits=within, indices=among))
     return tuple(found[: len(graph.inputs)]), tuple(found[len(graph.inputs) :])
-
-
-def _layers(
-    graph: Graph, lowered: Lowered, maker: RunMaker, steps: Sequence[PassStep]
-) -> tuple[LayerInfo, ...]:
-    layers, unclaimed = [], _unclaimed(steps)
-    for index, stage in enumerate(lowered.stages):
-        out = stage.result
-        node = stage.node
-        cost = node.op.cost(graph.input_types(node), graph.output_types(node)) if node is not None else None
-        layers.append(
-            LayerInfo(
-                index=index,
-                name=stage.name,
-                op=stage.op,
-                origin=node.origin if node is not None else "",
-                shapes=maker.shapes(stage),
-                kernel=stage.kernel.strategy,
-                why=_why(stage.kernel),
-                macs=cost.macs if cost is not None else 0,
-                weight_bytes=sum(a.nbytes for a in stage.kernel.constants.values()),
-                output=out.tensor,
-                value=out.value,
-                format=out.format,
-                rows=out.image_rows,
-                passed_over=_passed_over(stage.kernel),
-                device=stage.kernel.device,
-                stays=(*_stays(stage.kernel), *unclaimed.get(stage.name, ())),
-                sources=_sources(stage.kernel),
-                parts=_parts(node),
-                others=tuple(
-                    LayerResult(each.tensor, each.value, each.format, each.image_rows)
-                    for each in stage.others
-                ),
-                function=maker.functions[index],
-            )
-        )
-    return tuple(layers)
-
-
-def _passed_over(kernel: Kernel) -> tuple[str, ...]:
-    """Returns one line for each reason: strategies of an instruction set may lack the same feature."""
-    return tuple(dict.fromkeys(f"{each.strategy}: {each.why}" for each in kernel.passed_over))
-
-
-def _stays(kernel: Kernel) -> Iterator[str]:
-    """Returns why the requested accelerators do not compute the layer."""
-    passed = (each for each in kernel.passed_over if each.device and not kernel.device)
-    return iter(dict.fromkeys(f"{each.device}: {each.why}" for each in passed))
-
-
-def _sources(kernel: Kernel) -> tuple[str, ...]:
-    calls = (kernel.calls, kernel.started and kernel.started.calls) if kernel.device else ()
-    return tuple(dict.fromkeys(file.name for each in calls if each for file in each.library.files))
-
-
-def _unclaimed(steps: Sequence[PassStep]) -> Mapping[str, Sequence[str]]:
-    """Returns the accelerators' reasons by name, for nodes outside all regions."""
-    found: dict[str, list[str]] = {}
-    for step in steps:
-        for node, why in step.outcome.left_alone.items() if step.what.device else ():
-            found.setdefault(node, []).append(f"{step.what.device}: {why.removeprefix(STAYS)}")
-    return found
-
-
-def _parts(node: Node | None) -> tuple[LayerPart, ...]:
-    if node is None or not isinstance(node.op, DeviceRegion):
-        return ()
-    return tuple(LayerPart(each.name, each.op.name, each.origin) for each in node.op.graph.nodes)
-
-
-def _is_tuned(kernel: Kernel) -> bool:
-    return kernel.space is not None and kernel.point != kernel.space.default
-
-
-def _why(kernel: Kernel) -> str:
-    """Returns the kernel's reason, with its tuning task and all knobs that differ from the default."""
-    if kernel.space is None:
-        return kernel.why
-    tuned = f"tuned: {point_text(kernel.point)}; " if _is_tuned(kernel) else ""
-    return f"{tuned}{kernel.why}; task {kernel.space.task}"

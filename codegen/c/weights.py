@@ -1,12 +1,13 @@
 """Weights at an address that the program chooses: one struct with the same layout on every compiler.
 
-The structure is a hash of all C code of a model except these bytes, independent of the user's names. Code
-accepts the weights of any training with the same structure.
+The structure is a hash of all C code of a model except these bytes and comments, independent of the user's
+names. Code accepts the weights of any training with the same structure.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from codegen.kernels.kernel import WORD
 from codegen.options import CDialect, CompileOptions
 
 _DIGITS = 22
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,12 @@ class WeightsLayout:
         return bytes(data)
 
 
-def layout_of(constants: Constants) -> WeightsLayout | None:
-    """Returns the offsets of all weights, or None if they are not external."""
+def layout_of(constants: Constants) -> WeightsLayout:
+    """Returns the offsets of all external weights. Raises InputError if the model has none."""
     members = tuple(_placed(constants))
-    return WeightsLayout(members) if members else None
+    if not members:
+        raise InputError("the model has no weights that could be external", hint="omit --weights external")
+    return WeightsLayout(members)
 
 
 def _placed(constants: Constants) -> Iterator[Member]:
@@ -72,11 +76,11 @@ def _up(number: int, multiple: int) -> int:
 
 
 def structure_of(sources: Mapping[str, str], model: str) -> str:
-    """Returns the hash of generated C code except for the weights of `model`."""
+    """Returns the hash of generated C code except for its comments and the weights of `model`."""
     digest = hashlib.sha256()
     for name, text in sorted(sources.items()):
         if name != f"{model}_weights.c":
-            digest.update(f"{name}\0{text}\0".encode())
+            digest.update(f"{name}\0{_COMMENT.sub('', text)}\0".encode())
     return digest.hexdigest()[:_DIGITS]
 
 
@@ -91,9 +95,3 @@ def require_possible(options: CompileOptions, constant_space: str) -> None:
     ):
         if is_so:
             raise InputError(f"--weights external is not possible: {what}", hint="omit --weights external")
-
-
-def require_some(layout: WeightsLayout | None) -> WeightsLayout:
-    if layout is None:
-        raise InputError("the model has no weights that could be external", hint="omit --weights external")
-    return layout

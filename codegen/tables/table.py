@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from aot.errors import InputError, ModelError
-from codegen.c.arenas import Arena
 from codegen.c.constants import Constants
+from codegen.c.emit import SourceParts
 from codegen.c.fills import FillHelper
-from codegen.c.kernel_library import KernelLibrary, SharedKernel
-from codegen.c.layers import RunCode
+from codegen.c.kernel_library import SharedKernel
 from codegen.c.order import find_period, ordered_parts
 from codegen.c.printer import Printer
 from codegen.kernels.kernel import WORD
@@ -89,48 +88,32 @@ class ModelTable:
     outputs: tuple[TensorInfo, ...]
 
 
-@dataclass(frozen=True)
-class TableSource:
-    """The input of a table."""
-
-    lowered: Lowered
-    order: Sequence[int]
-    library: KernelLibrary
-    run: RunCode
-    constants: Constants
-    arenas: Sequence[Arena]
-    inputs: Sequence[TensorInfo]
-    outputs: Sequence[TensorInfo]
-    has_states: bool
-    printer: Printer
-
-
-def make_table(source: TableSource) -> ModelTable:
+def make_table(lowered: Lowered, order: Sequence[int], parts: SourceParts) -> ModelTable:
     """Returns the table. Raises ModelError if the model needs features that tables lack."""
-    _require_possible(source)
-    maker = _TableMaker(source)
-    layers = tuple(maker.layer(number) for number in range(len(source.lowered.stages)))
-    order, segments = folded(source.order)
+    _require_possible(lowered, parts)
+    maker = _TableMaker(lowered, order, parts)
+    layers = tuple(maker.layer(number) for number in range(len(lowered.stages)))
+    entries, segments = folded(order)
     return ModelTable(
         tuple(maker.kernels.values()),
         layers,
-        order,
+        entries,
         segments,
         maker.data,
-        tuple(source.inputs),
-        tuple(source.outputs),
+        tuple(parts.inputs),
+        tuple(parts.outputs),
     )
 
 
-def _require_possible(source: TableSource) -> None:
+def _require_possible(lowered: Lowered, parts: SourceParts) -> None:
     """Raises ModelError for the first feature that only code has."""
-    if source.has_states:
+    if parts.states:
         raise _refused("it keeps state between runs")
-    if source.lowered.receiver is not None:
+    if lowered.receiver is not None:
         raise _refused("its input is streamed", hint="omit --stream")
-    if len(source.lowered.stages) > _MOST_LAYERS:
-        raise _refused(f"it has {len(source.lowered.stages)} layers, the limit of a table is {_MOST_LAYERS}")
-    for number, stage in enumerate(source.lowered.stages):
+    if len(lowered.stages) > _MOST_LAYERS:
+        raise _refused(f"it has {len(lowered.stages)} layers, the limit of a table is {_MOST_LAYERS}")
+    for number, stage in enumerate(lowered.stages):
         kernel = stage.kernel
         if kernel.calls is not None or kernel.started is not None:
             raise _refused("a library function computes it", _describe(number, stage))
@@ -160,18 +143,22 @@ def _describe(number: int, stage: LoweredStage) -> str:
 class _TableMaker:
     """Collects kernels in the order of their first use."""
 
-    def __init__(self, source: TableSource) -> None:
-        self.source = source
+    def __init__(self, lowered: Lowered, order: Sequence[int], parts: SourceParts) -> None:
+        self.lowered = lowered
+        self.order = order
+        self.layers = parts.run.layers
+        self.calls = parts.library.calls
+        self.printer = Printer(parts.dialect)  # helpers keep their names
         self.kernels: dict[str, TableKernel] = {}
-        self.functions = {each.function.name: each.function for each in source.library.kernels}
-        self.data, self.places = _packed(source.constants)
-        accessors = {accessor.name: accessor for accessor in source.run.accessors}
-        self.runner = LayerRunner({**self.places, **_roots(source)}, accessors)
+        self.functions = {each.function.name: each.function for each in parts.library.kernels}
+        self.data, self.places = _packed(parts.constants)
+        accessors = {accessor.name: accessor for accessor in parts.run.accessors}
+        self.runner = LayerRunner({**self.places, **_roots(parts)}, accessors)
 
     def layer(self, number: int) -> tuple[Action, ...]:
         """Returns the actions of a layer, each with its range of rows."""
-        rows = self.source.order.count(number)
-        calls = [self.runner.calls(self.source.run.layers[number], row) for row in range(rows)]
+        rows = self.order.count(number)
+        calls = [self.runner.calls(self.layers[number], row) for row in range(rows)]
         paths: list[CallPath] = sorted({path for each in calls for path in each})
         return tuple(action for path in paths for action in self._actions(number, path, calls))
 
@@ -201,7 +188,7 @@ class _TableMaker:
         return Action(row, end, list(self.kernels).index(kernel.id), rules)
 
     def _kernel(self, number: int, called: Called, rules: Sequence[Rule]) -> TableKernel:
-        stage = self.source.lowered.stages[number]
+        stage = self.lowered.stages[number]
         shared, buffers = self._shared(number, called)
         places = iter(rules)
         pointers = []
@@ -219,13 +206,13 @@ class _TableMaker:
             )
         if sum(each.count for each in pointers) > _MOST_POINTERS:
             raise _refused(f"it needs more than {_MOST_POINTERS} pointers", _describe(number, stage))
-        name = kernel_id(shared, self.functions, pointers, self.source.printer)
+        name = kernel_id(shared, self.functions, pointers, self.printer)
         return TableKernel(name, called.function, called.shape, tuple(pointers), _describe(number, stage))
 
     def _shared(self, number: int, called: Called) -> tuple[SharedKernel, tuple[Buffer, ...]]:
         """Returns the function with this layer's buffers, which may differ from those of other layers."""
-        procs = self.source.lowered.stages[number].kernel.procs
-        for shared, proc in zip(self.source.library.calls[number], procs, strict=True):
+        procs = self.lowered.stages[number].kernel.procs
+        for shared, proc in zip(self.calls[number], procs, strict=True):
             if shared.name == called.function and dict(shared.numbers) == dict(called.shape):
                 own = {param.name: param for each in (*procs, proc) for param in each.params}
                 return shared, tuple(own[param.name] for param in shared.params)
@@ -233,7 +220,7 @@ class _TableMaker:
 
     def _reach(self, number: int, buffer: Buffer) -> int:
         """Returns the bytes that the kernel may access through a pointer: a row with padding and slack."""
-        stage = self.source.lowered.stages[number]
+        stage = self.lowered.stages[number]
         kernel, own = stage.kernel, buffer.elements * buffer.dtype.bytes
         if buffer.role is Role.CONSTANT:
             each = kernel.row_tables.get(buffer.name)
@@ -245,7 +232,7 @@ class _TableMaker:
         reading = readings[buffer.name]
         if reading.tensor == STREAMED_ROW:
             return own
-        return max(own, (reading.view or self.source.lowered.tensors[reading.tensor].format).row_bytes)
+        return max(own, (reading.view or self.lowered.tensors[reading.tensor].format).row_bytes)
 
 
 def _rules(calls: Sequence[Called]) -> tuple[Rule, ...] | None:
@@ -285,12 +272,12 @@ def _packed(constants: Constants) -> tuple[bytes, dict[str, Place]]:
     return bytes(data), places
 
 
-def _roots(source: TableSource) -> dict[str, Place]:
+def _roots(parts: SourceParts) -> dict[str, Place]:
     """Returns arenas, inputs and outputs by their names in a layer."""
     found = {
-        f"run->{arena.name}": Place(number, 0, 1) for number, arena in enumerate(source.arenas, CONSTANTS + 1)
+        f"run->{arena.name}": Place(number, 0, 1) for number, arena in enumerate(parts.arenas, CONSTANTS + 1)
     }
-    for side, tensors in (("in", source.inputs), ("out", source.outputs)):
+    for side, tensors in (("in", parts.inputs), ("out", parts.outputs)):
         for each in tensors:
             place = Place(CONSTANTS + 1 + each.arena, each.arena_offset, each.type.dtype.bytes)
             found[f"run->{side}->{each.c_name}"] = place
