@@ -39,7 +39,8 @@ from codegen.loops.ir import (
     minimum,
 )
 
-_POSITIONS, _ELEMENTS = 4, 8  # sums in registers
+# Sums in registers, by the number of heads that are computed together: positions and elements of each.
+_SUMS = {1: (4, 8), 2: (4, 8), 3: (2, 8), 4: (2, 4)}
 _MOST, _TOTAL, _SCORE = (local(name, DType.F32) for name in ("most", "total", "score"))
 _COUNT = local("count", DType.I32)
 INVERSE = expression_function("inverse_of", DType.F32, (DType.F32,), "1.0f / a", lambda a: 1 / a)
@@ -59,6 +60,16 @@ class AttentionGroup:
     LEAST: ClassVar[float] = -3.402823466e38
 
     @property
+    def together(self) -> int:
+        """Returns how many heads are computed together: they load, and convert, each key and value once.
+
+        Without an FPU, products in software take so long that loads do not matter, but conversions do.
+        """
+        if not self.is_fused and not self.is_scaled:
+            return 1
+        return max(count for count in _SUMS if self.heads % count == 0)
+
+    @property
     def name(self) -> str:
         base = f"attend_{self.heads}x{self.head}_of_{self.positions}_{self.length.value}"
         kind = f"{'_i8' if self.is_scaled else ''}{'_fused' if self.is_fused else ''}"
@@ -75,7 +86,7 @@ class AttentionGroup:
         y, q = Buffer("y", DType.F32, 0, Role.OUTPUT), Buffer("q", DType.F32, 0, Role.INPUT)
         k, v = (Buffer(name, self.cached, 0, Role.INPUT) for name in "kv")
         length = Buffer("length", self.length, 1, Role.INPUT)
-        shares = Buffer("shares", DType.F32, self.positions, Role.SCRATCH)
+        shares = Buffer("shares", DType.F32, self.together * self.positions, Role.SCRATCH)
         scales = ("key_scales", "value_scales") if self.is_scaled else ()
         return y, q, k, v, length, shares, *(Buffer(each, DType.F32, 0, Role.INPUT) for each in scales)
 
@@ -144,6 +155,7 @@ class AttentionGroup:
     def heading(self) -> list[str]:
         """Returns the C function's lines up to those of a head."""
         n, d, c, e = self.positions, self.head, self.length.c_name, self.cached.c_name
+        count = self.together
         scales = [", const float *restrict key_scales,", "    const float *restrict value_scales)"]
         ends = scales if self.is_scaled else [")"]
         return [
@@ -153,72 +165,90 @@ class AttentionGroup:
             *ends[1:],
             "{",
             f"    const int32_t count = *length < 1 ? 1 : *length > {n} ? {n} : (int32_t)*length;",
-            f"    for (int32_t m = 0; m < {self.heads}; ++m, q += {d}, y += {d}) {{",
+            f"    for (int32_t m = 0; m < {self.heads // count}; ++m, q += {count * d}, y += {count * d}) {{",
         ]
 
     def _definition(self) -> str:
-        d = self.head
-        tiles = [(first, min(_ELEMENTS, d - first)) for first in range(0, d, _ELEMENTS)]
+        d, heads, (positions, elements) = self.head, self.together, _SUMS[self.together]
         lines = [
             *self.heading(),
-            f"        float most = {literal(self.LEAST)};",
-            "        float total = 0.0f;",
+            *(f"        float most{h} = {literal(self.LEAST)};" for h in range(heads)),
             "        int32_t t = 0;",
-            f"        for (; t + {_POSITIONS} <= count; t += {_POSITIONS}) {{",
-            *self._scores(_POSITIONS),
+            f"        for (; t + {positions} <= count; t += {positions}) {{",
+            *self._scores(positions),
             "        }",
             "        for (; t < count; ++t) {",
             *self._scores(1),
             "        }",
-            "        for (t = 0; t < count; ++t) {",
-            "            shares[t] = approximate_exp(shares[t] - most);",
-            "            total += shares[t];",
-            *(["            shares[t] *= value_scales[t];"] if self.is_scaled else []),
+            f"        const float most[{heads}] = {{{', '.join(f'most{h}' for h in range(heads))}}};",
+            f"        float totals[{heads}];",
+            f"        for (int32_t h = 0; h < {heads}; ++h) {{",
+            f"            float *const own = shares + h * {self.positions};",
+            "            float total = 0.0f;",
+            "            for (t = 0; t < count; ++t) {",
+            "                own[t] = approximate_exp(own[t] - most[h]);",
+            "                total += own[t];",
+            *(["                own[t] *= value_scales[t];"] if self.is_scaled else []),
+            "            }",
+            "            totals[h] = 1.0f / total;",
             "        }",
-            "        total = 1.0f / total;",
         ]
-        for first, count in tiles:
-            lines += self._mixed(first, count)
+        for first in range(0, d, elements):
+            lines += self._mixed(first, min(elements, d - first))
         return "\n".join([*lines, "    }", "}"]) + "\n"
 
     def _scores(self, count: int) -> list[str]:
         """Returns the statements for the scores of some positions from t on."""
-        d, sums = self.head, [f"s{i}" for i in range(count)]
-        added = [
-            self._add(s, "q[e]", self.real(f"keys[{i * d} + e]" if i else "keys[e]"))
-            for i, s in enumerate(sums)
-        ]
-        ends = [
-            line
-            for i, s in enumerate(sums)
-            for line in (
-                f"{s} *= {self.factor(f't + {i}' if i else 't')};",
-                f"most = {s} > most ? {s} : most;",
-                f"shares[t + {i}] = {s};" if i else f"shares[t] = {s};",
-            )
-        ]
+        d, heads, positions = self.head, range(self.together), range(count)
+        sums = [f"s{h}_{i}" for h in heads for i in positions]
+        keys = [f"keys[{_after(i * d, 'e')}]" for i in positions]
+        queries = [f"q[{_after(h * d, 'e')}]" for h in heads]
         body = [
             f"const {self.cached.c_name} *const keys = k + t * {d};",
             f"float {', '.join(f'{s} = 0.0f' for s in sums)};",
             f"for (int32_t e = 0; e < {d}; ++e) {{",
-            *(f"    {line}" for line in added),
+            *(f"    const float key{i} = {self.real(keys[i])};" for i in positions),
+            *(f"    {self._add(f's{h}_{i}', queries[h], f'key{i}')}" for h in heads for i in positions),
             "}",
-            *ends,
+            *(f"const float factor{i} = {self.factor(_after(i, 't'))};" for i in positions),
         ]
+        for h in heads:
+            for i in positions:
+                s = f"s{h}_{i}"
+                body += [
+                    f"{s} *= factor{i};",
+                    f"most{h} = {s} > most{h} ? {s} : most{h};",
+                    f"shares[{_after(h * self.positions + i, 't')}] = {s};",
+                ]
         return [f"            {line}" for line in body]
 
     def _mixed(self, first: int, count: int) -> list[str]:
         """Returns the statements for some elements of the result."""
-        sums = [f"s{i}" for i in range(count)]
+        heads, elements, n = range(self.together), range(count), self.positions
         body = [
             "{",
             f"    const {self.cached.c_name} *values = v{f' + {first}' if first else ''};",
-            f"    float {', '.join(f'{s} = 0.0f' for s in sums)};",
+            f"    float {', '.join(f's{h}_{i} = 0.0f' for h in heads for i in elements)};",
             f"    for (t = 0; t < count; ++t, values += {self.head}) {{",
-            "        const float share = shares[t];",
-            *(f"        {self._add(s, 'share', self.real(f'values[{i}]'))}" for i, s in enumerate(sums)),
+            *(f"        const float share{h} = shares[{_after(h * n, 't')}];" for h in heads),
+            *(
+                line
+                for i in elements
+                for line in (
+                    f"        const float value{i} = {self.real(f'values[{i}]')};",
+                    *(f"        {self._add(f's{h}_{i}', f'share{h}', f'value{i}')}" for h in heads),
+                )
+            ),
             "    }",
-            *(f"    y[{first + i}] = {s} * total;" for i, s in enumerate(sums)),
+            *(
+                f"    y[{h * self.head + first + i}] = s{h}_{i} * totals[{h}];"
+                for h in heads
+                for i in elements
+            ),
             "}",
         ]
         return [f"        {line}" for line in body]
+
+
+def _after(distance: int, index: str) -> str:
+    return f"{index} + {distance}" if distance else index

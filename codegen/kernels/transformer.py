@@ -114,7 +114,8 @@ def attention_kernel(site: Site, kind: type[AttentionGroup]) -> Kernel:
     )
     names = ("q", "k", "v", "length", "key_scales", "value_scales")[: len(site.inputs)]
     operands = tuple(operand(site, position, name) for position, name in enumerate(names))
-    ys, shares, h = result(site), Buffer("shares", DType.F32, positions, Role.LOCAL), variable("h")
+    shares = Buffer("shares", DType.F32, group.together * positions, Role.LOCAL)
+    ys, h = result(site), variable("h")
     queries, cached = h * (group.heads * head), h * (positions * head)
     places = (at(ys, queries), at(operands[0], queries), at(operands[1], cached), at(operands[2], cached))
     scales = (at(each, h * positions) for each in operands[4:])

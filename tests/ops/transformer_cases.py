@@ -36,8 +36,11 @@ CASES = (
     _attention("one_head", 1, 1, 3, 2, 2),
     _attention("too_many", 2, 1, 5, 4, 99),
     _attention("none_yet", 2, 2, 5, 4, -1),
+    _attention("four_together", 8, 2, 9, 6, 7),
+    _attention("five_one_by_one", 5, 1, 6, 3, 6),
     _attention("bytes", 6, 2, 16, 12, 13, DType.I8),
     _attention("all_bytes", 2, 1, 9, 8, 9, DType.I8),
+    _attention("bytes_of_four_together", 4, 1, 5, 10, 5, DType.I8),
     _attention("one_byte", 1, 1, 1, 1, 1, DType.I8),
     _attention("bytes_of_none_yet", 2, 2, 5, 4, 0, DType.I8),
 )

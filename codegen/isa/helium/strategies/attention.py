@@ -47,6 +47,10 @@ static inline float32x4_t exp_of_four(float32x4_t v)
 class _VectorGroup(AttentionGroup):
     """Heads whose elements are a multiple of four."""
 
+    @property
+    def together(self) -> int:
+        return 1
+
     def instruction(self) -> Instruction:
         made = super().instruction()
         return replace(made, includes=INCLUDES, calls=(_exp_of_four(),), needs=FLOAT_NEEDS)
