@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
-from types import NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from codegen.option_entry import WHEN_ARCHIVED, Option, WrittenWhen, default_of, options_of
 
@@ -57,10 +57,12 @@ def _decode(hint: Any, data: Any) -> Any:
     origin, parts = get_origin(hint), get_args(hint)
     if origin is None:
         return _decode_plain(hint, data)
-    if NoneType in parts:
-        return None if data is None else _decode(parts[0], data)
+    if NoneType in parts and data is None:
+        return None
     if int in parts and isinstance(data, int):  # an int, or several
         return data
+    if origin in (Union, UnionType):
+        return _decode(next(part for part in parts if part not in (int, NoneType)), data)
     if issubclass(origin, Mapping):
         return {key: _decode(parts[1], item) for key, item in data.items()}
     return origin(_decode(parts[0], item) for item in data)

@@ -13,7 +13,7 @@ from artifact.memory_map import MemoryMap, map_memory
 from codegen.c.arenas import Arena, arenas_of, line_bytes
 from codegen.c.observe import OBSERVED_BYTES
 from codegen.fit.memory_use import MemoryNeeds
-from codegen.model import CompiledModel, LayerInfo, PlacementInRam, TensorInfo
+from codegen.model import CompiledModel, KeptLimit, LayerInfo, PlacementInRam, TensorInfo
 from codegen.option_entry import WHEN_ARCHIVED, WrittenWhen
 from codegen.options import CompileOptions
 from codegen.version import VERSION
@@ -47,6 +47,9 @@ class ModelFacts:
     placement: PlacementInRam | None = field(
         default=None, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
     )  # by --place
+    limits: tuple[KeptLimit, ...] = field(  # of single memories, by --ram and --flash
+        default=(), metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
+    )
     # For external weights: the hash of the matching code, and their bytes with gaps between arrays.
     structure: str = field(default="", metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
     weights_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
@@ -135,6 +138,7 @@ def facts_of(model: CompiledModel) -> ModelFacts:
         removed_macs=_removed_macs(model.steps),
         window=model.imported.window,
         placement=model.placement,
+        limits=model.limits,
         structure=model.weights.structure if model.weights else "",
         weights_bytes=len(model.weights.data) if model.weights else 0,
         kernels=tuple(model.table.kernels) if model.table else (),

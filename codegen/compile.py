@@ -23,6 +23,7 @@ from codegen.c.provenance import made_by, needs
 from codegen.c.states import state_infos
 from codegen.checking import check_plan
 from codegen.fit.layer_cycles import cycle_table
+from codegen.fit.memory_use import kept_limits
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
@@ -103,6 +104,7 @@ def compile_plan(planned: CompiledPlan) -> CompiledModel:
         shared_bytes=sum(array.nbytes for array in constants.elsewhere.values()),
         board=job.board,
         placement=planned.placement,
+        limits=tuple(each for each in kept_limits(planned) if each.region),
         weights=weights,
         table=table,
     )

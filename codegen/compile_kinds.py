@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,12 +13,15 @@ from aot.plan.model import Pool
 from codegen.axis_sizes import AxisSize, Shapes, read_sizes, sizes_word
 from codegen.option_kinds import (
     NameList,
+    OptionKind,
     Pairs,
+    Size,
     WrongValueError,
     numbers_word,
     read_limit,
     read_name,
     read_numbers,
+    read_size,
 )
 
 
@@ -27,6 +31,83 @@ class ConstantRule:
 
     pattern: str  # a kind of layer, a layer's name, or layer3; * matches any characters
     region: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegionLimit:
+    """The most bytes that a model may take of a memory of the board."""
+
+    region: str
+    bytes: int
+
+
+Limit = int | tuple[RegionLimit, ...] | None  # of all memories together, or of each one that is named
+
+
+def _gather_limits(pairs: Sequence[tuple[str, int]]) -> tuple[RegionLimit, ...]:
+    found: dict[str, int] = {}
+    for region, limit in pairs:
+        if found.setdefault(region, limit) != limit:
+            raise WrongValueError(
+                f"limits {region} to {found[region]} bytes and to {limit}", "give one of them"
+            )
+    return tuple(RegionLimit(region, limit) for region, limit in found.items())
+
+
+_EACH = Pairs[int, tuple[RegionLimit, ...]](
+    form="REGION=BYTES",
+    meant="a memory with its limit, such as DTCM=48K",
+    read_second=read_size,
+    second_word=str,
+    gather=_gather_limits,
+    pairs=lambda limits: [(each.region, each.bytes) for each in limits],
+    in_archive={
+        "type": "array",
+        "items": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["region", "bytes"],
+            "properties": {"region": {"type": "string"}, "bytes": {"type": "integer", "minimum": 0}},
+        },
+    },
+)
+_NEXT_PAIR = re.compile(",(?=[^,=]*=)")  # 65,536 is one size
+
+
+class Budget(OptionKind[Limit]):
+    """A number of bytes, or one for each of several memories: DTCM=48K,SRAM=100K. None means no limit."""
+
+    is_repeated = True
+
+    @property
+    def metavar(self) -> str:
+        return "[REGION=]BYTES"
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"anyOf": [Size().schema, _EACH.schema]}
+
+    def read(self, given: object) -> Limit:
+        if isinstance(given, Mapping):
+            return _EACH.read(given)
+        many = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+        words = [part for each in many for part in _parts(each)]
+        is_named = ["=" in part if isinstance(part, str) else isinstance(part, Sequence) for part in words]
+        if not any(is_named):
+            return read_size(words[-1] if words else given)
+        if not all(is_named):
+            whole, named = words[is_named.index(False)], words[is_named.index(True)]
+            raise WrongValueError(
+                f"limits all memories together ({whole}) and single ones ({named})", "give one or the other"
+            )
+        return _EACH.read(words)
+
+    def words(self, value: Limit) -> tuple[str, ...]:
+        return _EACH.words(value) if isinstance(value, tuple) else Size().words(value)
+
+
+def _parts(given: object) -> Sequence[object]:
+    return _NEXT_PAIR.split(given) if isinstance(given, str) else [given]
 
 
 POOLS = Pairs[int | None, tuple[Pool, ...]](

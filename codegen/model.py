@@ -64,6 +64,23 @@ class PlacedConstants:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptLimit:
+    """The user's limit of one memory, and what the model takes of it.
+
+    In RAM, arena and constants count; in flash, constants and kernels, which are estimated.
+    """
+
+    role: str  # "ram" or "flash"
+    region: str  # empty: all memories of that role together
+    limit_bytes: int
+    taken_bytes: int
+
+    @property
+    def is_kept(self) -> bool:
+        return self.taken_bytes <= self.limit_bytes
+
+
+@dataclass(frozen=True, slots=True)
 class PlacementInRam:
     """The choice of `--place`, and the free RAM on which it is based."""
 
@@ -196,6 +213,7 @@ class CompiledModel:
     shared_bytes: int  # of constants that another model in the firmware also has
     board: str = ""  # its name, which the generated C mentions
     placement: PlacementInRam | None = None  # None without --place
+    limits: tuple[KeptLimit, ...] = ()  # of single memories
     weights: ExternalWeights | None = field(default=None, repr=False)  # None if they are in the code
     table: PackedTable | None = field(default=None, repr=False)  # None unless tables can run its kernels
 

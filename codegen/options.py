@@ -15,7 +15,18 @@ from aot.plan.model import Pool
 from aot.target import Optimize
 from codegen.accelerators.asked import AcceleratorList
 from codegen.axis_sizes import Shapes, largest_shapes
-from codegen.compile_kinds import CONSTANTS, PASSES, POOLS, SHAPES, STATES, VALUES, ConstantRule
+from codegen.compile_kinds import (
+    CONSTANTS,
+    PASSES,
+    POOLS,
+    SHAPES,
+    STATES,
+    VALUES,
+    Budget,
+    ConstantRule,
+    Limit,
+    RegionLimit,
+)
 from codegen.kernels.strategy import UserSchedules
 from codegen.levels import DEFAULT, LEVEL, LEVELS, Level
 from codegen.option_entry import Option, WrittenWhen, option, options_of, read_given
@@ -26,7 +37,6 @@ from codegen.option_kinds import (
     FilePath,
     OneOfNumbers,
     OnOff,
-    Size,
     Text,
 )
 from codegen.own_schedules import OwnScheduleList
@@ -92,20 +102,23 @@ class CompileOptions:
         in_archive=WrittenWhen.ALWAYS,
         reads_model=True,
     )
-    ram_bytes: int | None = option(
+    ram: Limit = option(
         None,
-        Size(),
+        Budget(),
         "--ram",
-        "Limit the arena: 65536, 64KB, 1MB",
+        "Limit the arena: 65536, 64KB, 1MB. Or limit arena and constants in single RAMs of the board: "
+        "DTCM=48K,SRAM=100K",
         in_archive=WrittenWhen.ALWAYS,
+        archive_key="ram_bytes",
         group="Memory",
         is_main=True,
     )
-    flash_bytes: int | None = option(
+    flash: Limit = option(
         None,
-        Size(),
+        Budget(),
         "--flash",
-        "Limit the flash for constants and kernels (estimated): 65536, 64KB, 1MB",
+        "Limit the flash for constants and kernels (estimated): 65536, 64KB, 1MB, or FLASH=1MB,QSPI=4MB",
+        archive_key="flash_bytes",
         group="Memory",
     )
     is_thorough: bool = option(
@@ -357,6 +370,21 @@ class CompileOptions:
         from aot.frontend.input_overrides import InputOverrides
 
         return InputOverrides(largest_shapes(self.shapes), self.values)
+
+    @property
+    def ram_bytes(self) -> int | None:
+        """Returns the limit of the whole arena, if the user gave one."""
+        return None if isinstance(self.ram, tuple) else self.ram
+
+    @property
+    def flash_bytes(self) -> int | None:
+        """Returns the limit of constants and kernels in all memories together, if the user gave one."""
+        return None if isinstance(self.flash, tuple) else self.flash
+
+    def region_limits(self, role: str) -> tuple[RegionLimit, ...]:
+        """Returns the limits of single memories of that role: "ram" or "flash"."""
+        limit = self.ram if role == "ram" else self.flash
+        return limit if isinstance(limit, tuple) else ()
 
     @property
     def at_level(self) -> Level:

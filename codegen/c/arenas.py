@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from aot.errors import BoardError, did_you_mean
 from aot.plan.model import Pool
 from aot.target import FIRMWARE_RAM_BYTES, Target
 from codegen.c.names import c_identifier
+from codegen.compile_kinds import RegionLimit
 from codegen.model import TensorInfo
 
 ANY_REGION = Pool("arena")  # wherever the project has memory
+NO_LIMITS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,13 @@ def line_bytes(arenas: Sequence[Arena], tensors: Iterable[TensorInfo]) -> tuple[
     return tuple(ends)
 
 
-def chosen_pools(target: Target, requested: Sequence[Pool]) -> tuple[Pool, ...]:
-    """Returns the regions that the user names, fastest first, limited to their sizes. Raises BoardError."""
+def chosen_pools(
+    target: Target, requested: Sequence[Pool], limits: Mapping[str, int] = NO_LIMITS
+) -> tuple[Pool, ...]:
+    """Returns the regions that the user names, fastest first, limited to their sizes. Raises BoardError.
+
+    `limits` are bytes for the arena in single regions. With them, all regions may be used if none are named.
+    """
     regions = {region.name: region for region in target.by_speed("ram")}
     for pool in requested:
         if pool.name not in regions:
@@ -53,9 +61,29 @@ def chosen_pools(target: Target, requested: Sequence[Pool]) -> tuple[Pool, ...]:
                 f'"{pool.name}" is not a RAM region of this board{did_you_mean(pool.name, list(regions))}',
                 hint=f"--pool accepts: {', '.join(regions) or 'nothing without a board'}",
             )
-    sizes = {pool.name: pool.bytes for pool in requested}
     rooms = _rooms(target)
-    return tuple(Pool(n, min(sizes[n] or rooms[n], regions[n].bytes)) for n in regions if n in sizes)
+    sizes = {pool.name: pool.bytes or rooms[pool.name] for pool in requested}
+    if limits and not sizes:
+        sizes = {name: region.bytes if name in limits else rooms[name] for name, region in regions.items()}
+    pools = [Pool(n, min(sizes[n], regions[n].bytes, limits.get(n, sizes[n]))) for n in regions if n in sizes]
+    return tuple(pool for pool in pools if pool.bytes) or tuple(pools[:1])
+
+
+def region_limits(target: Target, role: str, limits: Sequence[RegionLimit]) -> Mapping[str, int]:
+    """Returns the limits by region. Raises BoardError if the board has no such memory."""
+    regions = [region.name for region in target.by_speed(role)]
+    others = {region.name: region.role for region in target.regions if region.role != role}
+    for limit in limits:
+        if limit.region not in regions:
+            is_other = limit.region in others
+            near = "" if is_other else did_you_mean(limit.region, regions)
+            kinds = {"ram": "RAM", "flash": "flash"}
+            raise BoardError(
+                f'"{limit.region}" is not a {kinds[role]} region of this board{near}',
+                hint=f"--{role} accepts: {', '.join(regions) or 'nothing without a board'}"
+                + (f"\n--{others[limit.region]} {limit.region}={limit.bytes} limits it" if is_other else ""),
+            )
+    return {limit.region: limit.bytes for limit in limits}
 
 
 def all_pools(target: Target) -> tuple[Pool, ...]:

@@ -11,16 +11,18 @@ from aot.ir.graph import Graph
 from aot.passes.pipeline import PassRun, run_meaning
 from aot.target import Optimize, Target
 from codegen.c.arenas import chosen_pools
-from codegen.c.constants import collect_constants
 from codegen.c.estimate import estimate_kernel_bytes
 from codegen.c.kernel_library import Sharing, kernel_library
+from codegen.compile_kinds import RegionLimit
 from codegen.fit.device_regions import with_regions
 from codegen.fit.layer_cycles import cycle_table
+from codegen.fit.memory_use import Place, arena_limits, code_place, constants_at, kept_limits, limits_of
 from codegen.fit.placement_search import checked_plan, fastest_plan, fastest_variant, in_memories, starts
 from codegen.fit.variant import MORE_ROOM, CompiledPlan, Variant
 from codegen.job import Job
 from codegen.lower.decisions import Decisions, all_layers, decisions_for
 from codegen.lower.stages import Lowered, LoweredStage
+from codegen.model import KeptLimit
 from codegen.options import CompileOptions
 
 if TYPE_CHECKING:
@@ -34,19 +36,19 @@ _THOROUGH_TIMES = 8
 _KEPT = 4  # archives of the models compiled last
 _MAX_SLOWDOWN_FOR_RAM = 0.03  # estimated, for short rows if the arena is not limited; below 0.05 when counted
 _SHOWN = 3  # buffers at the peak that an error names
+_PARTS = 32  # of the arena: a limit that is enough is searched in such steps, as buffers may not divide well
 Accepts = Callable[[CompiledPlan], bool]
 
 
 def has_budget(job: Job) -> bool:
     """Returns whether the options limit the arena or the flash, or minimize RAM."""
-    options = job.options
-    limits = arena_limit(job), options.flash_bytes
-    return options.optimize is Optimize.RAM or any(limit is not None for limit in limits)
+    is_limited = arena_limit(job) is not None or bool(limits_of(job))
+    return is_limited or job.options.optimize is Optimize.RAM
 
 
 def arena_limit(job: Job) -> int | None:
     """Returns the limit of the arena in bytes, from the options or as the sum of their pools, or None."""
-    pools = chosen_pools(job.kernel_target, job.options.pools)
+    pools = chosen_pools(job.kernel_target, job.options.pools, arena_limits(job))
     sizes = [pool.bytes for pool in pools if pool.bytes is not None]
     offered = [sum(sizes)] if pools and len(sizes) == len(pools) else []
     given = [job.options.ram_bytes] if job.options.ram_bytes is not None else []
@@ -55,12 +57,8 @@ def arena_limit(job: Job) -> int | None:
 
 def flash_bytes(plan: CompiledPlan) -> int:
     """Returns the flash for constants and kernels; kernels are estimated."""
-    return _constant_bytes(plan.lowered, plan.job) + estimate_kernel_bytes(plan.library, plan.job.target)
-
-
-def _constant_bytes(lowered: Lowered, job: Job) -> int:
-    external = job.options.weights_external
-    return collect_constants(job.model.name, lowered.stages, external=external).bytes
+    constants = constants_at(plan.lowered.stages, plan.job, plan.constant_regions)["flash", ""]
+    return constants + estimate_kernel_bytes(plan.library, plan.job.target)
 
 
 def plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | None:
@@ -74,7 +72,7 @@ def plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | 
         except FitError:
             continue
         plan = checked_plan(meaning, member.placement, planned, own)
-        if _keeps_to_flash(plan) and accepts(plan):
+        if all(each.is_kept for each in kept_limits(plan)) and accepts(plan):
             return plan
     return None
 
@@ -94,29 +92,37 @@ def _best_first(meaning: PassRun, job: Job) -> Iterator[tuple[Job, Member]]:
 
 def _goals(meaning: PassRun, job: Job) -> Iterator[Job]:
     """Yields the job, if its kernels can fit the flash; if flash is limited, also the job with small ones."""
-    limit = job.options.flash_bytes
-    if limit is None or job.options.optimize is Optimize.SIZE:
+    limited = _limited_flash(job)
+    if limited is None or job.options.optimize is Optimize.SIZE:
         yield job
         return
-    if _least_flash(meaning.graph, job) <= limit:
+    place, limit = limited
+    if _is_open(place, job) or _least_flash(meaning.graph, job, place) <= limit:
         yield job
     yield replace(job, options=replace(job.options, optimize=Optimize.SIZE))
 
 
-def _least_flash(graph: Graph, job: Job) -> int:
+def _limited_flash(job: Job) -> tuple[Place, int] | None:
+    """Returns the memory that holds the code, with its limit, if it has one."""
+    limits = limits_of(job)
+    return next(((p, limits[p]) for p in (("flash", ""), code_place(job)) if p in limits), None)
+
+
+def _is_open(place: Place, job: Job) -> bool:
+    """Returns whether only a plan tells which constants are there: rules may name layers by number."""
+    _, region = place
+    return bool(region and job.options.constants)
+
+
+def _least_flash(graph: Graph, job: Job, place: Place) -> int:
     """Returns about the least flash for constants and kernels, if all layers use one way."""
     from codegen.fit.choices import WAYS, uniform
 
     variant = Variant(graph, job.kernel_target, job.options, (), decisions_for(graph, Optimize.SPEED))
     lowered = [uniform(variant, way).lowered for way in WAYS]
     kernels = (kernel_library(each.stages, Sharing.PARAMETRIC) for each in lowered)
-    constants = min(_constant_bytes(each, job) for each in lowered)
+    constants = min(constants_at(each.stages, job)[place] for each in lowered)
     return constants + min(estimate_kernel_bytes(each, job.target) for each in kernels)
-
-
-def _keeps_to_flash(plan: CompiledPlan) -> bool:
-    limit = plan.job.options.flash_bytes
-    return limit is None or flash_bytes(plan) <= limit
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,7 @@ def archive_of(meaning: PassRun, job: Job) -> Archive:
 
 def _without_budgets(options: CompileOptions) -> CompileOptions:
     goal = Optimize.SIZE if options.optimize is Optimize.SIZE else Optimize.SPEED
-    return replace(options, ram_bytes=None, flash_bytes=None, pools=(), place=False, optimize=goal)
+    return replace(options, ram=None, flash=None, pools=(), place=False, optimize=goal)
 
 
 def _searched(meaning: PassRun, job: Job) -> Archive:
@@ -208,21 +214,22 @@ def _require_room_for_inputs(job: Job, graph: Graph, limit: int | None) -> None:
 
 
 def _require_room_for_constants(meaning: PassRun, job: Job) -> None:
-    limit = job.options.flash_bytes
-    if limit is None:
+    limited = _limited_flash(job)
+    if limited is None or _is_open(limited[0], job):
         return
+    place, limit = limited
     both = (_smallest_weights(job, meaning.graph, goal) for goal in (Optimize.SIZE, Optimize.SPEED))
-    least = min(both, key=lambda lowered: _constant_bytes(lowered, job))
-    needed = _constant_bytes(least, job)
+    least = min(both, key=lambda lowered: constants_at(lowered.stages, job)[place])
+    needed = constants_at(least.stages, job)[place]
     if needed <= limit:
         return
     small = replace(_without_budgets(job.options), optimize=Optimize.SIZE)
     enough = flash_bytes(fastest_plan(meaning, replace(job, options=small)))
     raise FitError(
-        f"the constants alone take {needed:,} bytes of flash, {needed - limit:,} more than --flash {limit} "
-        "allows",
+        f"the constants alone take {needed:,} bytes of {_name_of(place)}, "
+        f"{needed - limit:,} more than {_flag(place, limit)} allows",
         _most_constants(least.stages),
-        f"--flash {enough} --optimize size is enough, if RAM has no limit",
+        f"{_flag(place, enough)} --optimize size is enough, if RAM has no limit",
     )
 
 
@@ -241,57 +248,136 @@ def _constants_of(stage: LoweredStage) -> int:
     return sum(array.nbytes for array in stage.kernel.constants.values())
 
 
+def _name_of(place: Place) -> str:
+    role, region = place
+    return region or role
+
+
+def _flag(place: Place, size: int) -> str:
+    """Returns the option that limits the memory to this size: --flash QSPI=65536."""
+    role, region = place
+    return f"--{role} {region}={size}" if region else f"--{role} {size}"
+
+
 def _says(job: Job, limit: int) -> str:
-    is_users = job.options.ram_bytes == limit
-    return f"--ram {limit} allows" if is_users else f"the {limit:,} of --pool"
+    if job.options.ram_bytes == limit:
+        return f"--ram {limit} allows"
+    limits = arena_limits(job)
+    if not limits:
+        return f"the {limit:,} of --pool"
+    pools = chosen_pools(job.kernel_target, job.options.pools, limits)
+    others = [f"the {pool.bytes:,} bytes of {pool.name}" for pool in pools if pool.name not in limits]
+    verb = "allow" if len(limits) + len(others) > 1 else "allows"
+    return f"{' and '.join([_ram_flags(limits), *others])} {verb}"
+
+
+def _ram_flags(limits: Mapping[str, int]) -> str:
+    return " ".join(_flag(("ram", region), size) for region, size in limits.items())
 
 
 def refusal(meaning: PassRun, job: Job) -> FitError:
     """Returns the error: how many bytes are missing, where, and the smallest possible budget."""
-    limit, flash = arena_limit(job), job.options.flash_bytes
+    limit = arena_limit(job)
     found = [(each, m) for each in _goals(meaning, job) for m in archive_of(meaning, each).by_cycles]
     least = min((m for _, m in found), key=lambda m: m.arena_bytes)
     if limit is not None and least.arena_bytes > limit:
         return _no_arena(least, job, limit)
     inside = [(each, m) for each, m in found if limit is None or m.arena_bytes <= limit]
-    if flash is None:
-        return _no_memories([m for _, m in inside], job)
-    sizes = {flash_bytes(checked_plan(meaning, m.placement, m.planned, each)): m for each, m in inside}
-    needed = min(sizes)
-    if needed <= flash:
-        return _no_memories([m for _, m in inside], job)
-    both = f" with an arena of {limit:,}" if limit is not None else ""
+    plans = [(m, checked_plan(meaning, m.placement, m.planned, each)) for each, m in inside]
+    for place in limits_of(job):
+        needs = ((_limit_at(plan, place), m) for m, plan in plans)
+        least_kept, member = min(needs, key=lambda each: each[0].taken_bytes)
+        if not least_kept.is_kept:
+            return _no_place(least_kept, member, limit)
+    return _no_memories(min((m for _, m in inside), key=lambda m: m.arena_bytes), job)
+
+
+def _limit_at(plan: CompiledPlan, place: Place) -> KeptLimit:
+    """Returns what constants and kernels take of a memory; the plan's arena is not in a memory yet."""
+    return next(each for each in kept_limits(plan, False) if (each.role, each.region) == place)
+
+
+def _no_place(kept: KeptLimit, member: Member, arena: int | None) -> FitError:
+    """Returns the error if no plan has so few constants, or constants and kernels, in a memory."""
+    place, needed = (kept.role, kept.region), kept.taken_bytes
+    more = f"{needed - kept.limit_bytes:,} more than {_flag(place, kept.limit_bytes)} allows"
+    stages = member.planned.variant.lowered.stages
+    if kept.role == "ram":
+        return FitError(
+            f"the constants that --constants puts into {kept.region} take {needed:,} bytes at least, {more}",
+            _most_constants(stages),
+            f"{_flag(place, needed)} has room for them, if no part of the arena is there",
+        )
+    both = f" with an arena of {arena:,}" if arena is not None else ""
     return FitError(
-        f"constants and kernels need about {needed:,} bytes of flash at least{both}, "
-        f"{needed - flash:,} more than --flash {flash} allows",
-        _most_constants(sizes[needed].planned.variant.lowered.stages),
-        f"--flash {needed} is enough",
+        f"constants and kernels need about {needed:,} bytes of {_name_of(place)} at least{both}, {more}",
+        _most_constants(stages),
+        f"{_flag(place, needed)} is enough",
     )
 
 
-def _no_memories(members: Sequence[Member], job: Job) -> FitError:
-    """Returns the error if the smallest plan does not fit the memories of --pool."""
+def _no_memories(least: Member, job: Job) -> FitError:
+    """Returns the error if the smallest plan does not fit the memories of --pool or --ram."""
+    limits = arena_limits(job, least.planned.variant.lowered.stages)
     try:
-        in_memories(min(members, key=lambda m: m.arena_bytes).planned, job)
+        in_memories(least.planned, job)
     except FitError as error:
-        return error
-    return FitError("no plan fits the memories of --pool", hint=MORE_ROOM)
+        if not limits:
+            return error
+    if not limits:
+        return FitError("no plan fits the memories of --pool", hint=MORE_ROOM)
+    there = _ram_flags(arena_limits(job)) + (" beside the constants there" if job.options.constants else "")
+    return FitError(
+        f"the arena of {least.arena_bytes:,} bytes at least does not fit {there}",
+        _live_at_peak(least),
+        "\n".join(_enough(least, job)) or MORE_ROOM,
+    )
 
 
 def _no_arena(least: Member, job: Job, limit: int) -> FitError:
-    plan, lowered, graph = least.planned.plan, least.planned.variant.lowered, least.placement.graph
+    arena, graph = least.arena_bytes, least.placement.graph
+    inputs = sum(graph.types[value].bytes for value in graph.inputs)
+    is_users = job.options.ram_bytes == limit
+    enough = [f"--ram {arena} is enough"] if is_users else [*_enough(least, job)] or [MORE_ROOM]
+    return FitError(
+        f"the arena needs {arena:,} bytes at least, {arena - limit:,} more than {_says(job, limit)}",
+        _live_at_peak(least),
+        "\n".join([*enough, f"inputs take {inputs:,} of it; deploy inspect MODEL --memory shows the rest"]),
+    )
+
+
+def _live_at_peak(member: Member) -> str:
+    plan, lowered = member.planned.plan, member.planned.variant.lowered
     stage = lowered.stages[plan.order[plan.peak_step]]
     origin = stage.node.origin if stage.node is not None else ""
     live = ", ".join(f"{name} {plan.buffers[name].bytes:,}" for name in plan.peak_buffers[:_SHOWN])
-    inputs = sum(graph.types[value].bytes for value in graph.inputs)
-    is_users = job.options.ram_bytes == limit
-    return FitError(
-        f"the arena needs {plan.arena_bytes:,} bytes at least, "
-        f"{plan.arena_bytes - limit:,} more than {_says(job, limit)}",
-        f"most is live at {stage.op} {origin}".rstrip() + f": {live} bytes",
-        (f"--ram {plan.arena_bytes} is enough\n" if is_users else f"{MORE_ROOM}\n")
-        + f"inputs take {inputs:,} of it; deploy inspect MODEL --memory shows the rest",
-    )
+    return f"most is live at {stage.op} {origin}".rstrip() + f": {live} bytes"
+
+
+def _enough(least: Member, job: Job) -> Iterator[str]:
+    """Yields for each limited RAM about the least that suffices if the others stay. Each was planned."""
+    limits = arena_limits(job)
+    left = arena_limits(job, least.planned.variant.lowered.stages)
+    pools = chosen_pools(job.kernel_target, job.options.pools, left)
+    offered = sum(pool.bytes for pool in pools if pool.bytes is not None)
+    for region in (each for each in job.target.by_speed("ram") if each.name in limits):
+        needed = limits[region.name] + max(least.arena_bytes - offered, 0)
+        for size in (needed + least.arena_bytes * n // _PARTS for n in range(_PARTS)):
+            enlarged = {**limits, region.name: size}
+            if size > region.bytes:
+                break
+            if _are_enough(least, job, enlarged):
+                yield f"{_ram_flags(enlarged)} is enough"
+                break
+
+
+def _are_enough(member: Member, job: Job, limits: Mapping[str, int]) -> bool:
+    ram = tuple(RegionLimit(region, size) for region, size in limits.items())
+    try:
+        in_memories(member.planned, replace(job, options=replace(job.options, ram=ram)))
+    except FitError:
+        return False
+    return True
 
 
 # Lists a model's plans with arena, flash and cycles, and their distance to a lower bound.

@@ -20,6 +20,11 @@ def constant_regions(
     for rule in rules:
         _require_region(rule, target)
         _require_layer(rule, stages)
+    return asked_regions(stages, rules)
+
+
+def asked_regions(stages: Sequence[LoweredStage], rules: Sequence[ConstantRule]) -> tuple[str, ...]:
+    """Like `constant_regions`, for rules that were checked or will be."""
     return tuple(_region(number, stage, rules) for number, stage in enumerate(stages))
 
 

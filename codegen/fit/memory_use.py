@@ -8,11 +8,16 @@ from dataclasses import dataclass
 
 from aot.ir.graph import Graph
 from aot.target import BaseFirmware, MemoryRegion, Target
-from codegen.c.arenas import Arena, arenas_of
+from codegen.c.arenas import NO_LIMITS, Arena, arenas_of, region_limits
 from codegen.c.constants import collect_constants
+from codegen.c.estimate import estimate_kernel_bytes
 from codegen.c.observe import OBSERVED_BYTES
 from codegen.c.part_sizes import startup_bytes
+from codegen.fit.constant_places import asked_regions
 from codegen.fit.variant import CompiledPlan
+from codegen.job import Job
+from codegen.lower.stages import LoweredStage
+from codegen.model import KeptLimit
 
 Parts = tuple[tuple[str, int], ...]  # (name of the part, bytes)
 _STACK, _CODE = "stack, estimated", "code, estimated"
@@ -170,3 +175,64 @@ def _io_bytes(graph: Graph) -> int:
 
 def _constant_bytes_by_region(plan: CompiledPlan) -> Mapping[str, int]:
     return collect_constants(plan.job.model.name, plan.lowered.stages, (), plan.constant_regions).bytes_in
+
+
+# The user's limits of single memories, and what a plan takes of them.
+
+Place = tuple[str, str]  # the role and name of a memory; without a name, all of that role together
+
+
+def limits_of(job: Job) -> Mapping[Place, int]:
+    """Returns the limits of single memories, and that of all flash together. Raises BoardError."""
+    options = job.options
+    found = {
+        (role, region): limit
+        for role in ("ram", "flash")
+        for region, limit in region_limits(job.target, role, options.region_limits(role)).items()
+    }
+    return found if options.flash_bytes is None else found | {("flash", ""): options.flash_bytes}
+
+
+def code_place(job: Job) -> Place:
+    """Returns the fastest flash, where the code is."""
+    return "flash", next((region.name for region in job.target.by_speed("flash")), "")
+
+
+def constants_at(
+    stages: Sequence[LoweredStage], job: Job, regions: Sequence[str] | None = None
+) -> Mapping[Place, int]:
+    """Returns the bytes of constants in each memory; flash also holds what the start copies to RAM."""
+    its = asked_regions(stages, job.options.constants) if regions is None else regions
+    external = job.options.weights_external
+    constants = collect_constants(
+        job.model.name, stages, stage_regions=its if any(its) else (), external=external
+    )
+    roles = {region.name: region.role for region in job.target.regions}
+    found = Counter({(roles[region], region): size for region, size in constants.bytes_in.items()})
+    code = code_place(job)
+    found[code] += constants.bytes - sum(size for (role, _), size in found.items() if role == code[0])
+    found["flash", ""] = constants.bytes
+    return found
+
+
+def arena_limits(job: Job, stages: Sequence[LoweredStage] = ()) -> Mapping[str, int]:
+    """Returns the bytes that the limits of single RAMs leave for an arena beside the constants of stages."""
+    limits = region_limits(job.target, "ram", job.options.region_limits("ram"))
+    if not limits:
+        return NO_LIMITS
+    taken = constants_at(stages, job) if job.options.constants else {}
+    return {region: max(0, limit - taken.get(("ram", region), 0)) for region, limit in limits.items()}
+
+
+def kept_limits(plan: CompiledPlan, has_arena: bool = True) -> tuple[KeptLimit, ...]:
+    """Returns what the plan takes of each limited memory, with its arena or without it."""
+    limits = limits_of(plan.job)
+    if not limits:
+        return ()
+    taken = Counter(constants_at(plan.lowered.stages, plan.job, plan.constant_regions))
+    kernels = estimate_kernel_bytes(plan.library, plan.job.target)
+    for place in {code_place(plan.job), ("flash", "")}:
+        taken[place] += kernels
+    for arena in arenas_of(plan.plan.pool_bytes) if has_arena else ():
+        taken["ram", arena.region or _fastest(plan.job.target)] += arena.bytes
+    return tuple(KeptLimit(*place, limit, taken[place]) for place, limit in limits.items())

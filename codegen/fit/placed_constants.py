@@ -15,7 +15,7 @@ import numpy as np
 from aot.line_cache import LineCache
 from aot.target import FIRMWARE_RAM_BYTES, FlashReads
 from codegen.fit.constant_places import is_named
-from codegen.fit.memory_use import memory_use_of, ram_needs
+from codegen.fit.memory_use import kept_limits, memory_use_of, ram_needs
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
 from codegen.kernels.kernel import Kernel, aligned
@@ -145,16 +145,17 @@ def _waiting(plan: CompiledPlan, reads: FlashReads) -> Iterator[PlacedConstants]
 
 
 def _rooms(plan: CompiledPlan) -> Mapping[str, int]:
-    """Returns the free bytes of each of the fastest memories, after the firmware's needs."""
+    """Returns the free bytes of each of the fastest memories within its limit, after the firmware's needs."""
     target = plan.job.target
     needed = {use.region.name: use.needed_bytes for use in memory_use_of(ram_needs(plan), target)}
     rams = target.by_speed("ram")
     needed[rams[0].name] = needed.get(rams[0].name, 0) + FIRMWARE_RAM_BYTES + _streamed_bytes(plan)
-    return {
-        region.name: max(0, region.bytes - needed.get(region.name, 0)) // _WORD * _WORD
-        for region in rams
-        if region.speed == rams[0].speed
-    }
+    free = {region.name: region.bytes - needed.get(region.name, 0) for region in rams}
+    for each in kept_limits(plan):
+        if each.role == "ram":
+            free[each.region] = min(free[each.region], each.limit_bytes - each.taken_bytes)
+    fastest = (region.name for region in rams if region.speed == rams[0].speed)
+    return {region: max(0, free[region]) // _WORD * _WORD for region in fastest}
 
 
 def _streamed_bytes(plan: CompiledPlan) -> int:

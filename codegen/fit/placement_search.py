@@ -18,8 +18,10 @@ from aot.passes.goals import CostModel, PlacementGoal
 from aot.passes.pipeline import PassRun, run_passes
 from aot.passes.table import placement_passes
 from aot.passes.values import behind_views
+from aot.plan.model import Pool
 from codegen.accelerators.table import strategies_with
-from codegen.c.arenas import ANY_REGION, chosen_pools, pools_for
+from codegen.c.arenas import ANY_REGION, NO_LIMITS, chosen_pools, pools_for
+from codegen.fit.memory_use import arena_limits
 from codegen.fit.variant import CompiledPlan, PlannedVariant, Variant, pools_demanded
 from codegen.job import Job
 from codegen.kernels.rearrange import can_spread
@@ -156,9 +158,14 @@ def in_memories(planned: PlannedVariant, job: Job) -> PlannedVariant:
 
     Raises BoardError, and FitError if the user's memories are too small.
     """
-    target, chosen = job.kernel_target, chosen_pools(job.kernel_target, job.options.pools)
-    variant = planned.variant
+    variant, target = planned.variant, job.kernel_target
+    limits = arena_limits(job, variant.lowered.stages) if job.options.region_limits("ram") else NO_LIMITS
+    chosen = chosen_pools(target, job.options.pools, limits)
     demanded = pools_demanded(variant.lowered.stages, target, chosen) if _may_demand(variant) else ()
+    if limits and not demanded:
+        chosen = chosen[:1] if _has_room(chosen[0], planned) else chosen
+        if len(target.by_speed("ram")) == 1:  # without a name, other models can share the arena
+            chosen = (replace(chosen[0], name=ANY_REGION.name),)
     if demanded or chosen:
         again = replace(variant, pools=demanded or chosen)
         kept = again.like(planned, planned.plan.arena_bytes) if len(again.pools) == 1 else None
@@ -170,6 +177,10 @@ def in_memories(planned: PlannedVariant, job: Job) -> PlannedVariant:
         return replace(variant, pools=pools).least()
     except FitError:  # the error for an undivided arena is shown instead
         return planned
+
+
+def _has_room(pool: Pool, planned: PlannedVariant) -> bool:
+    return pool.bytes is not None and planned.plan.arena_bytes <= pool.bytes
 
 
 def _may_demand(variant: Variant) -> bool:

@@ -20,7 +20,7 @@ from codegen.job import Job
 def plan_job(job: Job) -> CompiledPlan:
     """Returns the plan of a job. This is the only way from a model to its kernels and their memory.
 
-    The RAM of the target's regions limits the arena like `ram_bytes` of the options. If nothing fits the
+    The RAM of the target's regions limits the arena like `ram` of the options. If nothing fits the
     board, the plan is the smallest, and the caller shows or rejects it. Kernels with larger, transformed
     weights are used as long as flash suffices. `--place` is decided last, for the remaining RAM. Raises
     ModelError if the model is not supported, FitError if the limits of the options cannot be met.
@@ -61,11 +61,11 @@ def _within_board(meaning: PassRun, job: Job) -> CompiledPlan:
     plan = plan or plan_within(meaning, job, lambda plan: not _missing(plan))
     if plan is not None:
         its = plan.job.options
-        limited = its if has_budget(job) else replace(its, ram_bytes=plan.plan.arena_bytes)
+        limited = its if has_budget(job) else replace(its, ram=plan.plan.arena_bytes)
         return replace(plan, job=replace(plan.job, options=limited))
     if plan_within(meaning, job, lambda plan: True) is None:
         raise refusal(meaning, job)
-    least = replace(job.options, optimize=Optimize.RAM, ram_bytes=None, flash_bytes=None)
+    least = replace(job.options, optimize=Optimize.RAM, ram=None, flash=None)
     plan = plan_within(meaning, replace(job, options=least), lambda plan: True)
     assert plan is not None  # without limits, a plan exists
     return plan

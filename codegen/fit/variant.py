@@ -89,7 +89,7 @@ def pools_demanded(
         if not stage.kernel.demand.memories & names:
             raise BoardError(
                 f"{stage_label(stage)} needs memory in {' or '.join(sorted(stage.kernel.demand.memories))}, "
-                f"{'which --pool does not list' if chosen else 'which this board does not have'}",
+                f"{'which --pool or --ram excludes' if chosen else 'which this board does not have'}",
                 hint=f"there is {', '.join(pool.name for pool in offered) or 'none: name a board'}",
             )
     return offered if demanding else ()

@@ -12,7 +12,7 @@ from artifact.memory_map import BufferLife, MemoryMap
 from artifact.report import LayerRow, Report
 from codegen.fit.memory_use import MemoryUse
 from codegen.model import TensorInfo
-from deploy.inspection.placement_page import placement_facts
+from deploy.inspection.placement_page import limits_json, placement_facts
 
 
 def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
@@ -37,6 +37,7 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
         "constants_bytes": facts.constants_bytes,
         "code_bytes_estimate": facts.code_bytes_estimate,
         "memory": [memory_use_facts(use) for use in report.memory],
+        **limits_json(facts),
         **({"placement": placement_facts(facts.placement)} if facts.placement else {}),
         "bound_bytes": memory.bound_bytes,
         "whole_tensor_bound_bytes": memory.whole_tensor_bound_bytes,

@@ -15,7 +15,7 @@ from codegen.model import COPIES, LayerInfo, LayerPart, TensorInfo
 from deploy.cli.console import table
 from deploy.compiler.fit import layer_name, role_name
 from deploy.inspection.inspect_facts import operators, window_lines
-from deploy.inspection.placement_page import placement_lines
+from deploy.inspection.placement_page import limit_lines, placement_lines
 
 _MOST_SHOWN = 5
 _MORE_EXACT = "deploy bench --emulated is more exact"
@@ -26,10 +26,11 @@ FITS = {True: "fits", False: "the model alone fits"}  # by whether the firmware 
 def summary(report: Report, board_name: str | None, time: str = "") -> str:
     """Returns the page without layers and memory map; with these lines about time after the memories."""
     memory = [_memory_use(use) for use in report.memory] or [_needs(report.facts)]
+    limits = "\n".join(f"limit {line}" for line in limit_lines(report.facts))
     asked = report.facts.options.accelerators
     devices = [devices_table(report)] if asked else []
     placed = "\n".join(placement_lines(report.facts))
-    parts = [_head(report.facts, board_name), *devices, *memory, placed, time, _peak(report)]
+    parts = [_head(report.facts, board_name), *devices, *memory, limits, placed, time, _peak(report)]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -1,4 +1,4 @@
-"""The decisions of `--place`, as text and as JSON data."""
+"""The decisions of `--place`, and what is taken of limited memories, as text and as JSON data."""
 
 from __future__ import annotations
 
@@ -50,3 +50,27 @@ def placement_facts(placed: PlacementInRam) -> dict[str, Any]:
         "left": [{"region": region, "bytes": placed.left_in(region)} for region in placed.rooms],
         "notes": list(placed.notes),
     }
+
+
+def limit_lines(facts: ModelFacts) -> Iterator[str]:
+    """Yields what the model takes of each memory that `--ram` or `--flash` limits by name."""
+    for each in facts.limits:
+        about, what = ("", "arena") if each.role == "ram" else ("about ", "kernels")
+        share = f"{about}{each.taken_bytes:,} of {each.limit_bytes:,} bytes"
+        verdict = "fits" if each.is_kept else "does not fit"
+        yield f"{verdict}: {share} that --{each.role} allows in {each.region} ({what} and constants)"
+
+
+def limits_json(facts: ModelFacts) -> dict[str, Any]:
+    """Returns the same; nothing if no single memory is limited."""
+    limits = [
+        {
+            "role": each.role,
+            "region": each.region,
+            "limit_bytes": each.limit_bytes,
+            "taken_bytes": each.taken_bytes,
+            "fits": each.is_kept,
+        }
+        for each in facts.limits
+    ]
+    return {"limits": limits} if limits else {}

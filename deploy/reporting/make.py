@@ -64,7 +64,7 @@ def _report(sections: Sequence[BoardSection], data: GivenData | None) -> ModelRe
 
 def _of_any_board(options: CompileOptions) -> CompileOptions:
     """Removes options that name memories, which differ between boards."""
-    return replace(options, pools=(), ram_bytes=None, constants=())
+    return replace(options, pools=(), ram=None, flash=options.flash_bytes, constants=())
 
 
 def _values(attempt: Attempt, data: GivenData | None) -> Mapping[int, LayerValues]:

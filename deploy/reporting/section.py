@@ -11,6 +11,7 @@ from deploy.benchmark.cycle_model import ModelCycles
 from deploy.compiler.fit import layer_name, role_name
 from deploy.inspection.inspect_facts import arena_facts, report_facts, window_lines
 from deploy.inspection.inspect_page import FITS
+from deploy.inspection.placement_page import limit_lines
 from deploy.reporting.advice import OtherBoard, OtherOption
 from deploy.reporting.attempt import Attempt, words_of
 from deploy.reporting.layer_values import LayerValues
@@ -59,6 +60,7 @@ class BoardSection:
         """Returns a sentence for each memory and, if RAM is too small, one about the peak."""
         report = self.attempt.report
         said = [_memory_use_text(use) for use in report.memory]
+        said += limit_lines(report.facts)
         said += [f"window: {line}" for line in window_lines(report.facts)]
         if self.attempt.report.lacks("ram"):
             peak = self.attempt.report.peak

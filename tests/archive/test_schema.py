@@ -18,7 +18,15 @@ from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife, MemoryMap
 from artifact.metadata import FORMAT, archive_schema
 from codegen.formats import RowFormat
-from codegen.model import LayerInfo, LayerPart, LayerResult, PlacedConstants, PlacementInRam, TensorInfo
+from codegen.model import (
+    KeptLimit,
+    LayerInfo,
+    LayerPart,
+    LayerResult,
+    PlacedConstants,
+    PlacementInRam,
+    TensorInfo,
+)
 
 DEFS: Any = archive_schema()["$defs"]
 BESIDE = {  # what the document says besides the fields
@@ -37,6 +45,7 @@ LATER: dict[str, set[str]] = {  # keys that earlier archives do not have
         "table_bytes",
         "placement",
         "window",
+        "limits",
     },
     "tensor": {"indices", "limits"},
     "layer": {"passed_over", "device", "stays", "sources", "parts", "others", "function"},
@@ -84,6 +93,11 @@ def test_parts_of_a_layer_have_the_fields_of_their_dataclass(key, kind):
 def test_a_window_has_the_fields_of_its_dataclass():
     window = DEFS["solder"]["properties"]["window"]
     assert set(window["properties"]) == set(window["required"]) == names_of(Window)
+
+
+def test_a_limit_has_the_fields_of_its_dataclass():
+    limit = DEFS["solder"]["properties"]["limits"]["items"]
+    assert set(limit["properties"]) == set(limit["required"]) == names_of(KeptLimit)
 
 
 def test_what_lies_in_ram_has_the_fields_of_its_dataclasses():

@@ -47,9 +47,9 @@ def test_a_model_too_large_at_full_speed_is_made_to_fit():
 def test_a_limit_of_the_users_is_kept_on_a_board_with_room():
     fast = for_board(ROOMY, CompileOptions())
     limit = fast.arena_bytes - 1
-    small = for_board(ROOMY, CompileOptions(ram_bytes=limit))
+    small = for_board(ROOMY, CompileOptions(ram=limit))
     assert small.arena_bytes <= limit
-    assert small.report.facts.options == CompileOptions(ram_bytes=limit, rounding=Rounding.TFLM)
+    assert small.report.facts.options == CompileOptions(ram=limit, rounding=Rounding.TFLM)
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_a_limit_of_the_users_is_kept_on_a_board_that_has_little_more():
     """The stack has no room beside an arena as large as the user allows: less is found, and never more."""
     least = needed(for_board(ROOMY, CompileOptions(optimize=Optimize.RAM)))
     for limit in (least - 1, least + 1):
-        small = for_board(with_ram(least + 16), CompileOptions(ram_bytes=limit))
+        small = for_board(with_ram(least + 16), CompileOptions(ram=limit))
         assert small.report.fits
         assert small.arena_bytes <= limit
 
@@ -66,7 +66,7 @@ def test_a_limit_of_the_users_is_kept_on_a_board_that_has_little_more():
 def test_a_limit_above_what_the_board_has_is_that_of_the_board():
     fast = for_board(ROOMY, CompileOptions())
     board = with_ram(needed(fast) - 1)
-    small = for_board(board, CompileOptions(ram_bytes=needed(fast)))
+    small = for_board(board, CompileOptions(ram=needed(fast)))
     assert small.report.fits
     assert unlimited(small) == unlimited(for_board(board, CompileOptions()))
 

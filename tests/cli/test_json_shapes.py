@@ -42,7 +42,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "compile": [
         ["compile", DIGITS, "--board", "host", "-o", "a.tar"],
         ["compile", DIGITS, "--board", "host", "-o", "c.tar", "--weights", "external"],
-        ["compile", DIGITS, "--board", "nucleo-f746zg", "--place", "-o", "e.tar"],
+        ["compile", DIGITS, "--board", "nucleo-f746zg", "--place", "--ram", "DTCM=2K", "-o", "e.tar"],
         ["compile", DIGITS, "--board", "host", "--place", "-o", "e.tar"],
         ["compile", "open.onnx", "--board", "host", "-o", "d.tar", "--shape", "x=1..2,4,8"],
     ],
@@ -60,7 +60,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "inspect": [
         ["inspect", DIGITS],
         ["inspect", "a.tar"],
-        ["inspect", DIGITS, "--board", "nucleo-f746zg", "--place"],
+        ["inspect", DIGITS, "--board", "nucleo-f746zg", "--place", "--ram", "DTCM=2K"],
         ["inspect", DIGITS, "--board", "mps2-an386"],
         ["inspect", DIGITS, "--slide", "4"],
     ],
@@ -72,7 +72,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "records": [["records", "best", "costs.jsonl"], ["records", "stats", "costs.jsonl"]],
     "report": [
         ["report", DIGITS, "--board", "mps2-an386", "-o", "report.html"],
-        ["report", DIGITS, "--board", "mps2-an386", "-o", "report.html", "--slide", "4"],
+        ["report", DIGITS, "--board", "mps2-an386", "-o", "report.html", "--slide", "4", "--ram", "RAM=2K"],
     ],
     "run": [
         ["run", DIGITS, "--board", "host", "--fill", "random"],

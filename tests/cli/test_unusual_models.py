@@ -131,5 +131,5 @@ def test_what_forbids_that_is_left_as_it_is(options):
 
 
 def test_all_else_stays():
-    options = CompileOptions(ram_bytes=9000)
+    options = CompileOptions(ram=9000)
     assert options_in_firmware(load_board("nucleo-l4r5zi"), options) == replace(options, place=True)

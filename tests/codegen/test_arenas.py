@@ -302,7 +302,7 @@ def test_what_the_user_names_is_all_that_is_offered():
 @pytest.mark.parametrize(
     ("target", "chosen", "why", "hint"),
     [
-        (M55, (Pool("DTCM", 100),), "which --pool does not list", "there is DTCM"),
+        (M55, (Pool("DTCM", 100),), "which --pool or --ram excludes", "there is DTCM"),
         (Target("cortex-m55", regions=(DTCM,)), (), "which this board does not have", "there is DTCM"),
         (Target("cortex-m55"), (), "which this board does not have", "there is none: name a board"),
     ],

@@ -87,14 +87,14 @@ class Asked:
 
 def require_more_arena_is_no_slower(asked: Asked) -> None:
     """Arenas keep to their budgets; more of them never means more cycles, nor more than the goals take."""
-    found = [(budget, asked.plan(ram_bytes=budget)) for budget in asked.arenas()]
+    found = [(budget, asked.plan(ram=budget)) for budget in asked.arenas()]
     assert all(plan.plan.arena_bytes <= budget for budget, plan in found)
     cycles = [predicted_cycles(plan, asked.table) for _, plan in found]
     assert cycles == sorted(cycles, reverse=True)
     for goal in (Optimize.RAM, Optimize.SPEED):
         plan = asked.plan(optimize=goal)
         own = plan.plan.arena_bytes, predicted_cycles(plan, asked.table)
-        assert asked.cycles(ram_bytes=own[0]) <= own[1]
+        assert asked.cycles(ram=own[0]) <= own[1]
         assert all(its <= own[1] for (budget, _), its in zip(found, cycles, strict=True) if budget >= own[0])
 
 
@@ -121,7 +121,7 @@ def test_flash_is_kept_to_and_more_of_it_never_means_more_cycles(name):
     asked = Asked((NETWORKS.get(name) or GRAPHS[name])())
     least, most = (flash_bytes(asked.plan(optimize=goal)) for goal in (Optimize.SIZE, Optimize.SPEED))
     budgets = [least + (most - least) * n // 10 for n in range(11)]
-    found = [(budget, asked.plan(flash_bytes=budget)) for budget in budgets]
+    found = [(budget, asked.plan(flash=budget)) for budget in budgets]
     assert all(flash_bytes(plan) <= budget for budget, plan in found)
     cycles = [predicted_cycles(plan, asked.table) for _, plan in found]
     assert cycles == sorted(cycles, reverse=True)
@@ -135,9 +135,9 @@ def test_each_step_of_flash_is_met_and_makes_resnet_no_slower(shared_dir):
     for budget in range(100_000, 210_001, 12_222):
         if budget < smallest:
             with pytest.raises(FitError, match=r"--flash"):
-                asked.plan(flash_bytes=budget)
+                asked.plan(flash=budget)
             continue
-        plan = asked.plan(flash_bytes=budget)
+        plan = asked.plan(flash=budget)
         assert flash_bytes(plan) <= budget
         cycles.append(predicted_cycles(plan, asked.table))
     assert len(cycles) > 5
@@ -160,9 +160,9 @@ def test_the_flash_that_a_refusal_names_is_enough():
     """The small kernels of --optimize size count, too."""
     asked = Asked(GRAPHS["layers_alike"]())
     with pytest.raises(FitError) as refused:
-        asked.plan(flash_bytes=flash_bytes(asked.plan(optimize=Optimize.SIZE)) - 400)
+        asked.plan(flash=flash_bytes(asked.plan(optimize=Optimize.SIZE)) - 400)
     _, enough, *_ = str(refused.value.hint).split()
-    assert flash_bytes(asked.plan(flash_bytes=int(enough))) == int(enough)
+    assert flash_bytes(asked.plan(flash=int(enough))) == int(enough)
 
 
 def test_constants_above_the_flash_are_refused_before_any_plan(monkeypatch):
@@ -170,16 +170,16 @@ def test_constants_above_the_flash_are_refused_before_any_plan(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("codegen.fit.budgets.archive_of", lambda *_: pytest.fail("a search began"))
         with pytest.raises(FitError, match="constants alone") as refused:
-            asked.plan(flash_bytes=1_000)
+            asked.plan(flash=1_000)
     (enough,) = (int(word) for word in (refused.value.hint or "").split() if word.isdigit())
-    assert flash_bytes(asked.plan(flash_bytes=enough, optimize=Optimize.SIZE)) <= enough
+    assert flash_bytes(asked.plan(flash=enough, optimize=Optimize.SIZE)) <= enough
 
 
 def test_both_budgets_are_kept_to_at_once():
     asked = Asked(transformed())
     fastest, least = asked.plan(), asked.plan(optimize=Optimize.RAM)
     flash, arena = flash_bytes(fastest) - 1, (fastest.plan.arena_bytes + least.plan.arena_bytes) // 2
-    plan = asked.plan(flash_bytes=flash, ram_bytes=arena)
+    plan = asked.plan(flash=flash, ram=arena)
     assert flash_bytes(plan) <= flash
     assert plan.plan.arena_bytes <= arena
 
@@ -193,7 +193,7 @@ def test_plans_within_budgets_compute_the_same(name):
     wanted = run_graph(graph, inputs)
     least, *others = asked.arenas()
     for budget in (least, others[len(others) // 2], others[-1]):
-        made = run_lowered(asked.plan(ram_bytes=budget).lowered, inputs)
+        made = run_lowered(asked.plan(ram=budget).lowered, inputs)
         assert all(np.array_equal(made[value], wanted[value]) for value in graph.outputs)
 
 
@@ -202,7 +202,7 @@ def test_the_archive_is_the_same_whatever_was_asked_first():
     asked = [Asked(light_behind_heavy()) for _ in range(2)]
     budgets = asked[0].arenas()
     found = [
-        [each.plan(ram_bytes=b).plan for b in order]
+        [each.plan(ram=b).plan for b in order]
         for each, order in zip(asked, (budgets, budgets[::-1]), strict=True)
     ]
     assert found[0] == found[1][::-1]
@@ -224,9 +224,7 @@ def test_a_larger_budget_makes_more_layers_wide_until_all_are():
         return sum(tensor.format.dtype_bytes == 2 for tensor in plan.lowered.tensors.values())
 
     budgets = asked.arenas()
-    assert (
-        wide(asked.plan(ram_bytes=budgets[0])) < wide(asked.plan(ram_bytes=budgets[-1])) == wide(asked.plan())
-    )
+    assert wide(asked.plan(ram=budgets[0])) < wide(asked.plan(ram=budgets[-1])) == wide(asked.plan())
 
 
 # Arena and cycles on a Cortex-M4 by the table of layers, a tenth of a percent above what runs take.
@@ -248,7 +246,7 @@ BARS = {
 def test_models_reach_their_cycles_within_their_budgets(name, shared_dir):
     asked, found = of_a_file(name, shared_dir), {}
     for budget in BARS[name]:
-        plan = asked.plan(ram_bytes=budget)
+        plan = asked.plan(ram=budget)
         assert plan.plan.arena_bytes <= budget
         found[budget] = predicted_cycles(plan, asked.table)
     assert {b: c for b, c in found.items() if c > BARS[name][b]} == {}

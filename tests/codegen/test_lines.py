@@ -69,7 +69,7 @@ def test_no_line_is_broken_where_that_may_take_no_time():
 @pytest.mark.slow
 @pytest.mark.parametrize("disabled", [(), ("split-sequences-into-rows",)])
 def test_no_line_is_broken_where_that_is_disabled(disabled):
-    options = CompileOptions(ram_bytes=600, disabled_passes=disabled)
+    options = CompileOptions(ram=600, disabled_passes=disabled)
     if disabled:
         with pytest.raises(FitError, match=r"\d+ bytes"):
             compiled(GRAPHS["time_series"](), PLAIN, options, "k")
@@ -87,11 +87,11 @@ def test_a_budget_breaks_lines_as_far_as_it_must():
 
     whole = arena(CompileOptions(Optimize.RAM, rows=False))
     with pytest.raises(FitError, match="--ram 360") as refused:
-        arena(CompileOptions(ram_bytes=360))
+        arena(CompileOptions(ram=360))
     least = int(re.findall(r"needs ([\d,]+) bytes", refused.value.what)[0].replace(",", ""))
     assert least < 0.7 * whole
     budgets = (whole, (whole + least) // 2, least)
-    assert all(arena(CompileOptions(ram_bytes=budget)) <= budget for budget in budgets)
+    assert all(arena(CompileOptions(ram=budget)) <= budget for budget in budgets)
 
 
 @pytest.mark.cc

@@ -53,7 +53,7 @@ def test_the_head_names_model_board_core_and_options():
     ("options", "words"),
     [
         (replace(OPTIONS, optimize=Optimize.SIZE), "--optimize size --rounding tflm."),
-        (replace(OPTIONS, ram_bytes=4096, exact=True), "--ram 4096 --exact."),
+        (replace(OPTIONS, ram=4096, exact=True), "--ram 4096 --exact."),
         (replace(OPTIONS, pools=(Pool("DTCM", 64), Pool("RAM"))), "--pool DTCM=64 --pool RAM."),
         (replace(OPTIONS, constants=(ConstantRule("conv2d", "ITCM"),)), "--constants conv2d=ITCM."),
         (replace(OPTIONS, stream=True), "--rounding tflm --stream."),

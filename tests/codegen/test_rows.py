@@ -236,10 +236,10 @@ def test_narrow_rows_lose_their_padding_where_memory_is_the_goal():
 @pytest.mark.slow
 def test_a_budget_that_rows_with_margins_do_not_meet_is_met_without():
     least = model("ram").plan.arena_bytes
-    assert model("speed", ram_bytes=least).plan.arena_bytes <= least
-    assert not is_bare(model("speed", ram_bytes=2 * least))
+    assert model("speed", ram=least).plan.arena_bytes <= least
+    assert not is_bare(model("speed", ram=2 * least))
     with pytest.raises(FitError, match=r"\d+ bytes"):
-        model("speed", ram_bytes=least // 2)
+        model("speed", ram=least // 2)
 
 
 @pytest.mark.slow

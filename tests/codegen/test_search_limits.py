@@ -80,7 +80,7 @@ def test_an_error_names_the_limit_and_three_that_are_there_when_most_is():
     inputs = [d.input(name, 1, 6, 6, 4) for name in "abcde"]
     wide = d.conv("wide", inputs[0], 64, 1)
     graph = d.graph(d.conv("end", wide, 4, 3), *(d.add(f"{x}1", x, x) for x in inputs[1:]))
-    shown = refused(graph, ram_bytes=720)
+    shown = refused(graph, ram=720)
     assert shown.what.startswith("the arena needs ")
     assert shown.what.endswith(" more than --ram 720 allows")
     assert shown.where.startswith("most is live at ")
@@ -90,7 +90,7 @@ def test_an_error_names_the_limit_and_three_that_are_there_when_most_is():
 @pytest.mark.parametrize("goal", [Optimize.SPEED, Optimize.RAM])
 def test_inputs_that_are_larger_than_the_budget_are_refused_before_anything_is_planned(goal, monkeypatch):
     monkeypatch.setattr(Variant, "least", None)
-    assert refused(five_images(), optimize=goal, ram_bytes=500).what == (
+    assert refused(five_images(), optimize=goal, ram=500).what == (
         "the inputs alone need 720 bytes, 220 more than --ram 500 allows"
     )
 
@@ -100,14 +100,14 @@ def test_a_flash_budget_that_is_too_small_is_answered_with_the_least_possible():
     graph = d.graph(d.conv("heavy", d.input("x", 1, 24, 24, 16), 16))
     least = Job(ImportedModel(graph, "m", "0" * 64, "m"), DSP, CompileOptions(optimize=Optimize.SIZE))
     budget = flash_bytes(plan_job(least)) - 100
-    job = replace(least, options=CompileOptions(flash_bytes=budget))
+    job = replace(least, options=CompileOptions(flash=budget))
     with pytest.raises(FitError) as raised:
         plan_job(job)
     said = raised.value
     assert said.what.startswith("constants and kernels need about ")
     assert said.what.endswith(f" more than --flash {budget} allows")
     needed = int(said.hint.split()[1])
-    assert flash_bytes(plan_job(replace(job, options=CompileOptions(flash_bytes=needed)))) == needed
+    assert flash_bytes(plan_job(replace(job, options=CompileOptions(flash=needed)))) == needed
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_an_application_has_a_quarter_of_the_flash_for_itself():
 
 def compiled(core: str, ram_bytes: int | None = None) -> CompiledModel:
     model = ImportedModel(GRAPHS["residual"](), "t", "0" * 64, "net")
-    return compile_job(Job(model, Target(core), CompileOptions(ram_bytes=ram_bytes)))
+    return compile_job(Job(model, Target(core), CompileOptions(ram=ram_bytes)))
 
 
 def searches() -> int:
@@ -248,7 +248,7 @@ def test_the_arena_gets_what_the_rest_leaves_and_the_options_say_so(monkeypatch)
     most = planned(monkeypatch, 1 << 20).plan.arena_bytes
     plan = planned(monkeypatch, most - 1)
     assert plan.plan.arena_bytes < most
-    assert plan.job.options == CompileOptions(ram_bytes=plan.plan.arena_bytes, rounding=Rounding.TFLM)
+    assert plan.job.options == CompileOptions(ram=plan.plan.arena_bytes, rounding=Rounding.TFLM)
 
 
 def test_of_what_leaves_no_room_the_least_is_shown(monkeypatch):

@@ -114,7 +114,7 @@ def test_what_saves_next_to_nothing_is_not_worth_the_calls(monkeypatch):
 
 def test_planes_are_filled_as_rows_come_with_and_without_a_limit():
     kernels = [
-        [layer.kernel for layer in model_of(reals_in_planes(), CompileOptions(ram_bytes=limit)).layers]
+        [layer.kernel for layer in model_of(reals_in_planes(), CompileOptions(ram=limit)).layers]
         for limit in (None, 6000)
     ]
     assert ["spread" in each for each in kernels] == [True, True]

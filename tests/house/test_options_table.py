@@ -37,7 +37,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "accelerator": ("vanilla", ["vanilla"]),
     "rounding": ("litert-ref", "litert-ref"),
     "ram": ("64KB", 65536),
-    "flash": ("100KB", 102400),
+    "flash": ("FLASH=100KB", {"FLASH": "100KB"}),
     "search": ("thorough", "thorough"),
     "exact": ("", True),
     "pool": ("DTCM=64K", {"DTCM": "64K"}),
@@ -76,7 +76,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
 }
 HEAD_WORDS = {
     "ram": "65536",
-    "flash": "102400",
+    "flash": "FLASH=102400",
     "pool": "DTCM=65536",
 }  # where they are not the words that were given
 COMPILING = {  # words of a command that compiles, and of those the options it does not take

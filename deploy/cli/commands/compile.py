@@ -24,7 +24,7 @@ from deploy.compiler.dump_stages import dump_stages, require_free
 from deploy.compiler.jobs import open_batch_lines
 from deploy.compiler.save_compiled import is_folder, require_output_place
 from deploy.compiler.several_sizes import sizes_json, sizes_page
-from deploy.inspection.placement_page import placement_facts, placement_lines
+from deploy.inspection.placement_page import limit_lines, limits_json, placement_facts, placement_lines
 
 EXAMPLE = """
 deploy compile kws.tflite --board mps2-an386 -o kws.tar
@@ -151,6 +151,7 @@ def _facts(compiled: Compiled, output: Path) -> dict[str, object]:
         "code_bytes_estimate": facts.code_bytes_estimate,
         "stack_bytes_estimate": facts.stack_bytes_estimate,
         "compile_s": round(compiled.seconds, 3),
+        **limits_json(facts),
         **({"placement": placement_facts(facts.placement)} if facts.placement else {}),
         **({"sizes": sizes_json(compiled.costs)} if compiled.others else {}),
     }
@@ -165,6 +166,7 @@ def _text(compiled: Compiled, output: Path, beside: Path | None) -> str:
         f"  constants  {facts.constants_bytes:>9,} bytes\n"
         f"  code       {facts.code_bytes_estimate:>9,} bytes, estimated"
         + weights
+        + "".join(f"\n  limit      {line}" for line in limit_lines(facts))
         + "".join(f"\n  {line}" for line in placement_lines(facts))
         + (_records_text(compiled.selection, facts.layers) if compiled.selection is not None else "")
         + "".join(f"\n{line}" for line in open_batch_lines(compiled.job.model))
