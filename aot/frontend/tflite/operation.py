@@ -177,23 +177,23 @@ class TfliteOperator:
             raise self.fail(f"its {what} must be one integer, there are {len(found)}")
         return found[0]
 
-    def constant_weights(self, rank: int, met: int = 0, may_be_steps: bool = False, axis: int = 0) -> str:
+    def constant_weights(self, rank: int, met: int = 0, keep_int8: bool = False, axis: int = 0) -> str:
         """Returns the weights in the form that ops need; `met` is the number of the input they multiply.
 
-        With float inputs, integer weights may stay `steps`, with one scale or one per index of the axis, also
-        if a DEQUANTIZE makes floats of them.
+        With float inputs, `keep_int8` keeps symmetric int8 weights, with one scale or one per index of the
+        axis, also if a DEQUANTIZE makes floats of them.
         """
         name = self.constant(1, "weights")
         self.with_rank(name, rank)
         if self.tensor(self.operand(met, "the data")).dtype is DType.F32:
-            name = self.draft.integers.get(name, name) if may_be_steps else name
-            return name if may_be_steps and self.are_steps(name, axis) else self.as_floats(name)
+            name = self.draft.integers.get(name, name) if keep_int8 else name
+            return name if keep_int8 and self.are_symmetric_int8(name, axis) else self.as_floats(name)
         if name not in self.draft.unsigned:
             return name
         tensor, data = centred_weights(self.tensor(name), self.array(name))
         return self.add_value(f"{name}/centred", tensor, data)
 
-    def are_steps(self, name: str, axis: int = 0) -> bool:
+    def are_symmetric_int8(self, name: str, axis: int = 0) -> bool:
         """Returns whether weights are signed integers with one scale, or one per index of the axis."""
         weights = self.tensor(name)
         if weights.dtype is not DType.I8 or weights.quant is None or name in self.draft.unsigned:

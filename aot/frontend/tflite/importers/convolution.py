@@ -8,7 +8,7 @@ import tflite
 
 from aot.frontend.tflite.importers.computed_weights import import_computed_weights
 from aot.frontend.tflite.importers.groups import by_groups
-from aot.frontend.tflite.importers.hybrid_convolution import import_in_steps, takes_steps
+from aot.frontend.tflite.importers.hybrid_convolution import import_hybrid, is_hybrid
 from aot.frontend.tflite.importers.rearranging import by_images
 from aot.frontend.tflite.operation import Importer, TfliteOperator
 from aot.frontend.tflite.tensors import DTYPES
@@ -31,8 +31,8 @@ from aot.ops.rounding import (
 def import_conv_2d(node: TfliteOperator) -> None:
     options = node.options(tflite.Conv2DOptions)
     x, x_type = node.image()
-    in_steps = takes_steps(node, Conv2d.name, axis=0)
-    w = node.constant_weights(rank=4, may_be_steps=in_steps)
+    hybrid = is_hybrid(node, Conv2d.name, axis=0)
+    w = node.constant_weights(rank=4, keep_int8=hybrid)
     channels, rows, columns, depth = node.tensor(w).shape
     stride = node.at_least_one("stride", (options.StrideH(), options.StrideW()))
     dilation = node.at_least_one("dilation", (options.DilationHFactor(), options.DilationWFactor()))
@@ -47,8 +47,8 @@ def import_conv_2d(node: TfliteOperator) -> None:
         scales_in_single=multiplies_in_single(node, Conv2d.name, x),
     )
     groups = x_type.shape[3] // depth
-    if in_steps:
-        import_in_steps(node, op, x, w, bias)
+    if hybrid:
+        import_hybrid(node, op, x, w, bias)
     elif groups < 2 or x_type.shape[3] % depth or channels % groups:
         by_images(node, op, x, (w, bias))
     else:
@@ -58,8 +58,8 @@ def import_conv_2d(node: TfliteOperator) -> None:
 def import_depthwise_conv_2d(node: TfliteOperator) -> None:
     options = node.options(tflite.DepthwiseConv2DOptions)
     x, x_type = node.image()
-    in_steps = takes_steps(node, DepthwiseConv2d.name, axis=3)
-    w = _depthwise_weights(node, in_steps)
+    hybrid = is_hybrid(node, DepthwiseConv2d.name, axis=3)
+    w = _depthwise_weights(node, hybrid)
     rows, columns, channels = node.tensor(w).shape
     stride = node.at_least_one("stride", (options.StrideH(), options.StrideW()))
     dilation = node.at_least_one("dilation", (options.DilationHFactor(), options.DilationWFactor()))
@@ -74,15 +74,15 @@ def import_depthwise_conv_2d(node: TfliteOperator) -> None:
         result=_result(node, x),
         scales_in_single=multiplies_in_single(node, DepthwiseConv2d.name, x),
     )
-    if in_steps:
-        import_in_steps(node, op, x, w, bias)
-        return
-    by_images(node, op, x, (w, bias))
+    if hybrid:
+        import_hybrid(node, op, x, w, bias)
+    else:
+        by_images(node, op, x, (w, bias))
 
 
-def _depthwise_weights(node: TfliteOperator, in_steps: bool) -> str:
+def _depthwise_weights(node: TfliteOperator, keep_int8: bool) -> str:
     """Returns the weights [1, rows, columns, channels] without their first dimension."""
-    name = node.constant_weights(rank=4, may_be_steps=in_steps, axis=3)
+    name = node.constant_weights(rank=4, keep_int8=keep_int8, axis=3)
     stored = node.tensor(name)
     if stored.shape[0] != 1:
         raise node.fail(f"its weights have shape {list(stored.shape)}, the first dimension must be 1")
@@ -103,11 +103,11 @@ def import_fully_connected(node: TfliteOperator) -> None:
     if weights not in node.draft.constants:
         import_computed_weights(node, x, weights, activation)
         return
-    w = node.constant_weights(rank=2, may_be_steps=True)
+    w = node.constant_weights(rank=2, keep_int8=True)
     outputs, depth = node.tensor(w).shape
     bias = node.constant_bias(outputs)
-    is_hybrid = (node.tensor(x).dtype, node.tensor(weights).dtype) == (DType.F32, DType.I8)
-    if is_hybrid and quantises_on_the_way(Dense.name, node.draft.rounding):
+    has_floats_by_int8 = (node.tensor(x).dtype, node.tensor(weights).dtype) == (DType.F32, DType.I8)
+    if has_floats_by_int8 and quantises_on_the_way(Dense.name, node.draft.rounding):
         hybrid = HybridDense(activation, options.AsymmetricQuantizeInputs())
         _add_dense(node, hybrid, (_as_rows(node, x, depth), w, bias), outputs)
         return
@@ -116,17 +116,20 @@ def import_fully_connected(node: TfliteOperator) -> None:
         rounding=_rounding(node, Dense.name, x, bias, options.QuantizedBiasType()),
         result=_result(node, x),
     )
-    rows = _as_rows(node, x, depth)
-    _add_dense(node, op, (rows, w, bias), outputs)
+    _add_dense(node, op, (_as_rows(node, x, depth), w, bias), outputs)
 
 
 def _rounding(
-    node: TfliteOperator, op_name: str, x: str, bias: str | None, said: int = tflite.TensorType.INT64
+    node: TfliteOperator,
+    op_name: str,
+    x: str,
+    bias: str | None,
+    declared: int = tflite.TensorType.INT64,
 ) -> RequantRounding:
-    """Returns the rounding; `said` is the declared element type of an absent bias."""
+    """Returns the rounding; `declared` is the element type of an absent bias."""
     if node.tensor(x).dtype is not DType.I16:
         return rounding_of(op_name, node.draft.rounding)
-    dtype = DTYPES.get(said) if bias is None else node.tensor(bias).dtype
+    dtype = DTYPES.get(declared) if bias is None else node.tensor(bias).dtype
     return rounding_of_i16(op_name, node.draft.rounding, dtype is DType.I32)
 
 

@@ -25,20 +25,20 @@ _ONE = TensorType(DType.F32, (1, 1, 1, 1))
 _REACH = (-127.0, 127.0)  # largest number of steps from 0, both signs
 
 
-def takes_steps(node: TfliteOperator, op_name: str, axis: int) -> bool:
+def is_hybrid(node: TfliteOperator, op_name: str, axis: int) -> bool:
     """Returns whether LiteRT quantizes the image; weights have one scale or one per index of the axis.
 
     Batches and grouped convolutions stay float.
     """
     x = node.tensor(node.operand(0, "the image"))
     name = node.constant(1, "weights")
-    if x.dtype is not DType.F32 or x.shape[:1] != (1,) or not node.are_steps(name, axis):
+    if x.dtype is not DType.F32 or x.shape[:1] != (1,) or not node.are_symmetric_int8(name, axis):
         return False
     is_grouped = axis == 0 and node.tensor(name).shape[-1:] != x.shape[-1:]
     return not is_grouped and quantises_on_the_way(op_name, node.draft.rounding)
 
 
-def import_in_steps(
+def import_hybrid(
     node: TfliteOperator,
     op: Conv2d | DepthwiseConv2d,
     x: str,
@@ -49,7 +49,7 @@ def import_in_steps(
     output, stored = node.the_output, node.tensor(weights)
     assert stored.quant is not None
     is_depthwise, has_many = isinstance(op, DepthwiseConv2d), len(stored.quant.scales) > 1
-    steps, step = _in_steps(node, x, is_depthwise or has_many)
+    steps, step = _quantized(node, x, is_depthwise or has_many)
     whole = TensorType(DType.F32, stored.shape)
     w = node.add_value(f"{weights}/whole", whole, node.array(weights).astype(np.float32))
     image = node.tensor(output)
@@ -68,8 +68,8 @@ def import_in_steps(
     node.add_node(Add(op.activation), (products, b), output)
 
 
-def _in_steps(node: TfliteOperator, x: str, asymmetric: bool) -> tuple[str, str]:
-    """Returns the image in steps, and the step size."""
+def _quantized(node: TfliteOperator, x: str, asymmetric: bool) -> tuple[str, str]:
+    """Returns the image in 8-bit steps, as floats, and the step size."""
     axes = (1, 2, 3)
     ends = tuple(
         _made(node, Reduce(by, axes), (x,), _ONE, by.value) for by in (Reduction.MINIMUM, Reduction.MAXIMUM)

@@ -179,7 +179,7 @@ def _import_dequantize(node: TfliteOperator) -> None:
             CORRUPTED,
         )
     node.set_constant(output, node.array(node.as_floats(x)))
-    if node.are_steps(x):
+    if node.are_symmetric_int8(x):
         node.draft.integers[output] = x
 
 
