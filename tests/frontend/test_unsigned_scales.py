@@ -20,15 +20,16 @@ LAYERS = {
         "DepthwiseConv2DOptions",
         {**CONV, "DepthMultiplier": 1},
     ),
+    "CONV_2D of groups": (3, (4, 1, 1, 1), (1, 8, 8, 4), "Conv2DOptions", CONV),
     "FULLY_CONNECTED": (4, (16, 4), (64, 16), "FullyConnectedOptions", {}),
     "TRANSPOSE_CONV": (3, (16, 1, 1, 4), (1, 8, 8, 16), "TransposeConvOptions", {"StrideH": 1, "StrideW": 1}),
 }
 
 
-def layer(code: str, rng: np.random.Generator) -> bytes:
+def layer(name, rng):
     """A result has twice the step of the product in single precision: odd sums lie between two steps, and the
     last bits of the product say to which they go."""
-    version, shape, result, options, fields = LAYERS[code]
+    version, shape, result, options, fields = LAYERS[name]
     x_scale, w_scale = (np.float32(s) for s in rng.uniform(0.01, 0.1, 2))
     build = ModelBuilder()
     x = build.input("x", (1, 8, 8, 4), float(x_scale), 7, "uint8")
@@ -38,15 +39,16 @@ def layer(code: str, rng: np.random.Generator) -> bytes:
     bias = build.constant("b", rng.integers(-50, 50, result[-1]).astype(np.int32), [float(x_scale * w_scale)])
     reads = [build.constant("s", np.array(result, np.int32)), w, x, bias]
     out = FileTensor("y", result, "uint8", (float(2 * (x_scale * w_scale)),), (128,))
+    code = name.removesuffix(" of groups")
     operands = reads if code == "TRANSPOSE_CONV" else [x, w, bias]
     return build.finish(build.operator(code, version, operands, [out], options, **fields))
 
 
-@pytest.mark.parametrize("code", LAYERS)
-def test_sums_between_two_steps_go_where_litert_takes_them(code):
+@pytest.mark.parametrize("name", LAYERS)
+def test_sums_between_two_steps_go_where_litert_takes_them(name):
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        data = layer(code, rng)
+        data = layer(name, rng)
         x = rng.integers(0, 30, (1, 8, 8, 4)).astype(np.uint8)
         graph = parse_model(data, "model.tflite", "litert-ref")
         made = next(iter(run_graph(graph, {"x": x}).values()))

@@ -83,5 +83,6 @@ def _as_depthwise(node: TfliteOperator, op: Conv2d, x: str, weights: str, bias: 
         rounding=op.rounding,
         multiplier=data.shape[2] // node.tensor(x).shape[_CHANNELS],
         result=op.result,
+        scales_in_single=op.scales_in_single,
     )
     by_images(node, depthwise, x, (turned, bias))
