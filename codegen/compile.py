@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from codegen.c.emit import SourceParts, c_headers, emit_sources
 from codegen.c.estimate import estimate_code_bytes
 from codegen.c.layer_code import layer_code
 from codegen.c.layers import RunMaker
-from codegen.c.names import layer_functions, layer_labels, short_identifiers, unique_identifiers
+from codegen.c.names import CNames, layer_labels, short_identifiers, unique_identifiers
 from codegen.c.observe import observation_of
 from codegen.c.provenance import made_by, needs
 from codegen.c.states import state_infos
@@ -67,9 +67,7 @@ def compile_job(job: Job) -> CompiledModel:
 def compile_plan(planned: CompiledPlan) -> CompiledModel:
     """Prints a plan as a compiled model."""
     job, graph, lowered = planned.job, planned.graph, planned.lowered
-    names = _names_in_c(graph, lowered)
-    labels = layer_labels(lowered.stages)
-    parts, layers = _source_parts(planned, planned.job.model.name, names, labels)
+    parts, layers = _source_parts(planned, _names_in_c(job.model.name, graph, lowered))
     weights = None if parts.weights is None else _external(planned, parts.weights)
     parts, table = _with_table(planned, parts) if job.options.tables else (parts, None)
     model, target, options = job.model, job.target, job.options
@@ -114,36 +112,34 @@ def _c_flags(dialect: Dialect, options: CompileOptions) -> tuple[str, ...]:
     return dialect.standard, *(options.at_level.c_flags or _FLAGS[options.optimize.value])
 
 
-def _names_in_c(graph: Graph, lowered: Lowered) -> Mapping[str, str]:
-    """Maps tensors to identifiers. Inputs and outputs are the user's interface and keep their whole names."""
+def _names_in_c(model: str, graph: Graph, lowered: Lowered) -> CNames:
+    """Returns the user's names. Inputs and outputs are the user's interface and keep their whole names."""
     outputs = (lowered.delivered.get(value, value) for value in graph.outputs)
     interface = unique_identifiers((*graph.inputs, *outputs), "tensor")
     inner = [tensor for tensor in lowered.tensors if tensor not in interface]
-    return {**interface, **short_identifiers(inner, "tensor", set(interface.values()))}
+    shortened = short_identifiers(inner, "tensor", set(interface.values()))
+    return CNames(model, {**interface, **shortened}, layer_labels(lowered.stages))
 
 
-def _source_parts(
-    planned: CompiledPlan, name: str, names: Mapping[str, str], labels: Sequence[str]
-) -> tuple[SourceParts, tuple[LayerInfo, ...]]:
-    """Collects everything that the C code is printed from, with the names of model, tensors and layers."""
-    job, graph, lowered = planned.job, planned.graph, planned.lowered
+def _source_parts(planned: CompiledPlan, names: CNames) -> tuple[SourceParts, tuple[LayerInfo, ...]]:
+    """Collects everything that the C code is printed from."""
+    name, job, graph, lowered = names.model, planned.job, planned.graph, planned.lowered
     target, options, plan, library = job.target, job.options, planned.plan, planned.library
     arenas = arenas_of(plan.pool_bytes)
     by_pool = dict(zip(plan.pool_bytes, arenas, strict=True))
     states = state_infos(name, graph.states, plan, by_pool)
     outside, external = rows_outside(lowered), options.weights_external
     constants = collect_constants(
-        name, lowered.stages, states, planned.constant_regions, outside, external, job.defined, labels
+        name, lowered.stages, states, planned.constant_regions, outside, external, job.defined, names.layers
     )
-    inputs, outputs = _interface(graph, lowered, plan, names)
-    functions = layer_functions(lowered.stages, labels, library.names)
-    maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool, labels, functions)
+    inputs, outputs = _interface(graph, lowered, plan, names.tensors)
+    maker = RunMaker(lowered, plan, library, constants, by_pool, names)
     dialect = dialect_of(target, options.dialect is CDialect.STRICT)
     if not dialect.has_attributes:
         from codegen.c.standard import require_standard
 
         require_standard(constants, target)
-    layers = layer_infos(graph, lowered, maker, planned.steps)
+    layers = layer_infos(graph, lowered, maker.functions, planned.steps)
     run = maker.make()
     weights = None
     if external:
@@ -198,7 +194,7 @@ def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
 
     names = {tensor: f"t{number}" for number, tensor in enumerate(planned.lowered.tensors)}
     labels = [f"l{number}" for number in range(len(planned.lowered.stages))]
-    parts, _ = _source_parts(planned, _NAMELESS, names, labels)
+    parts, _ = _source_parts(planned, CNames(_NAMELESS, names, labels))
     nameless = replace(
         parts,
         model_hash="00" * 32,

@@ -8,7 +8,7 @@ from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
 from aot.passes.goals import STAYS
 from aot.passes.pipeline import PassStep
-from codegen.c.layers import RunMaker
+from codegen.c.layers import shapes_text
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import point_text
 from codegen.lower.stages import Lowered
@@ -16,8 +16,9 @@ from codegen.model import LayerInfo, LayerPart, LayerResult
 
 
 def layer_infos(
-    graph: Graph, lowered: Lowered, maker: RunMaker, steps: Sequence[PassStep]
+    graph: Graph, lowered: Lowered, functions: Sequence[str], steps: Sequence[PassStep]
 ) -> tuple[LayerInfo, ...]:
+    """Returns what is known about each layer; `functions` are their names in C."""
     layers, unclaimed = [], _unclaimed(steps)
     for index, stage in enumerate(lowered.stages):
         out, node = stage.result, stage.node
@@ -28,7 +29,7 @@ def layer_infos(
                 name=stage.name,
                 op=stage.op,
                 origin=node.origin if node is not None else "",
-                shapes=maker.shapes(stage),
+                shapes=shapes_text(stage, lowered),
                 kernel=stage.kernel.strategy,
                 why=_why(stage.kernel),
                 macs=cost.macs if cost is not None else 0,
@@ -46,7 +47,7 @@ def layer_infos(
                     LayerResult(each.tensor, each.value, each.format, each.image_rows)
                     for each in stage.others
                 ),
-                function=maker.functions[index],
+                function=functions[index],
             )
         )
     return tuple(layers)

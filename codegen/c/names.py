@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,6 +38,15 @@ _FILES = frozenset(
 )
 _RUNTIME = "solder"
 _LONGEST = 40
+
+
+@dataclass(frozen=True)
+class CNames:
+    """The names of a model, its tensors and its layers in C."""
+
+    model: str
+    tensors: Mapping[str, str]
+    layers: Sequence[str]
 
 
 def c_identifier(name: str, fallback: str = "model") -> str:
