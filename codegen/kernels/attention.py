@@ -18,7 +18,6 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
     Cast,
     Choose,
@@ -32,6 +31,7 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    less,
     let,
     load,
     local,
@@ -101,7 +101,7 @@ class AttentionGroup:
         y, q, k, v, _, shares, *scales = self.params
         t, e, own = variable("t"), variable("e"), variable("m") * self.head + variable("e")
         cached, share, out = t * self.head + e, load(shares, t), at(y, own)
-        known = Binary("<", Index(t), load(_COUNT))
+        known = less(Index(t), load(_COUNT))
         scored = (
             *let(_SCORE, 0.0),
             For("e", self.head, (Accumulate(at(_SCORE), load(q, own) * self._real(load(k, cached))),)),

@@ -17,7 +17,6 @@ from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Apply,
-    Binary,
     Buffer,
     BufferPlace,
     Choose,
@@ -30,6 +29,8 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    equal,
+    less,
     let,
     load,
     local,
@@ -104,12 +105,12 @@ def _cells(site: Site, xs: Buffer, listed: _List, least: float) -> tuple[Stmt, .
     row, column, kind = (variable(name) for name in ("row", "column", "label"))
     score = load(xs, (row * columns + column) * classes + kind + 1)
     corners = [_real(Index(each)) for each in (column, row, column + 1, row + 1)]
-    is_same = Binary("==", _real(Index(kind + 1)), Load(listed.kind(_SLOT)))
+    is_same = equal(_real(Index(kind + 1)), Load(listed.kind(_SLOT)))
     touches = Apply(_TOUCH, (*corners, *map(Load, listed.corners(_SLOT))))
     is_seen = Apply(_is_seen(least), (score,))
-    is_new = Binary("==", load(_PLACE), load(_COUNT))
+    is_new = equal(load(_PLACE), load(_COUNT))
     new = [*corners, _real(Index(kind + 1)), score]
-    is_here = Binary("==", Index(_SLOT), load(_PLACE))
+    is_here = equal(Index(_SLOT), load(_PLACE))
     steps: tuple[Stmt, ...] = (
         *let(_PLACE, Const(-1)),
         For("slot", listed.most, (_first(_SLOT, is_same, touches),)),
@@ -136,11 +137,11 @@ def _blobs_joined(listed: _List) -> tuple[Stmt, ...]:
     corners = [Load(place) for place in listed.corners(_SLOT)]
     score, kind = Load(listed.score(_SLOT)), Load(listed.kind(_SLOT))
     is_same = _both(
-        Binary("<", Index(_OTHER), Index(_SLOT)),
-        _both(_is_blob(listed, _SLOT), Binary("==", kind, Load(listed.kind(_OTHER)))),
+        less(Index(_OTHER), Index(_SLOT)),
+        _both(_is_blob(listed, _SLOT), equal(kind, Load(listed.kind(_OTHER)))),
     )
     touches = Apply(_TOUCH, (*corners, *map(Load, listed.corners(_OTHER))))
-    is_there = Binary("==", Index(_OTHER), load(_PLACE))
+    is_there = equal(Index(_OTHER), load(_PLACE))
     return (
         *let(_PLACE, Const(-1)),
         For("other", listed.most, (_first(_OTHER, is_same, touches),)),
@@ -160,8 +161,8 @@ def _blobs_joined(listed: _List) -> tuple[Stmt, ...]:
 
 def _gap_closed(listed: _List) -> tuple[Stmt, ...]:
     """Moves the blob of a later slot into a free one."""
-    is_free = Binary("==", Load(listed.kind(_SLOT)), Const(0.0))
-    is_later = Binary("<", Index(_SLOT), Index(_OTHER))
+    is_free = equal(Load(listed.kind(_SLOT)), 0.0)
+    is_later = less(Index(_SLOT), Index(_OTHER))
     return (
         *let(_MOVES, _both(is_later, _both(is_free, _is_blob(listed, _OTHER)))),
         *(
@@ -204,11 +205,11 @@ def _both(one: Expr, other: Expr) -> Expr:
 
 
 def _nowhere() -> Expr:
-    return Binary("<", load(_PLACE), Const(0))
+    return less(load(_PLACE), 0)
 
 
 def _is_blob(listed: _List, number: Affine) -> Expr:
-    return Binary("<", Const(0.0), Load(listed.kind(number)))
+    return less(0.0, Load(listed.kind(number)))
 
 
 def _real(number: Expr) -> Expr:

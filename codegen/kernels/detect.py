@@ -19,7 +19,6 @@ from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Apply,
-    Binary,
     Buffer,
     Choose,
     Const,
@@ -32,6 +31,8 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    equal,
+    less,
     let,
     load,
     local,
@@ -136,7 +137,7 @@ def _look_at_candidate(task: _Task, candidate: Affine, kind: Expr) -> tuple[Stmt
         _follows(task.op.least),
         (score, load(_LAST_SCORE), Index(candidate), load(_LAST), load(_BEST_SCORE)),
     )
-    is_to_meet = minimum(load(_FREE), Binary("<", Index(_OTHER), load(_COUNT)))
+    is_to_meet = minimum(load(_FREE), less(Index(_OTHER), load(_COUNT)))
     met = Store(at(_FREE), Choose(is_to_meet, _fits(task, kind), load(_FREE)))
     kept: tuple[tuple[Buffer, Expr], ...] = (
         (_BEST, Index(candidate)),
@@ -158,7 +159,7 @@ def _fits(task: _Task, kind: Expr) -> Expr:
     fits = Apply(fit_beside(task.op.overlap), (*(load(c, _BOX) for c in task.corners), *chosen))
     if not task.op.by_class:
         return fits
-    is_same = Binary("==", Apply(_AS_F32, (kind,)), load(task.ys, _OTHER + task.first_kind))
+    is_same = equal(Apply(_AS_F32, (kind,)), load(task.ys, _OTHER + task.first_kind))
     return Choose(is_same, fits, Const(1))
 
 

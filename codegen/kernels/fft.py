@@ -20,7 +20,6 @@ from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import (
     Apply,
-    Binary,
     Buffer,
     Choose,
     Const,
@@ -30,6 +29,7 @@ from codegen.loops.ir import (
     Role,
     Stmt,
     Store,
+    less,
     let,
     load,
     local,
@@ -119,7 +119,7 @@ def _in_order(x: AxisVector, y: AxisVector, size: int, radices: tuple[int, ...])
     for part in range(2):
         sample: Expr = x.load(source + part)
         if size < 2 * count:
-            sample = Choose(Binary("<", Index(source + part), Const(size)), sample, zero)
+            sample = Choose(less(Index(source + part), size), sample, zero)
         body += (Store(y.at(target + part), sample),)
     for n, radix in reversed(list(enumerate(radices))):
         body = (For(f"d{n}", radix, body),)

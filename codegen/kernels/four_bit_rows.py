@@ -27,7 +27,6 @@ from codegen.kernels.requantised import scale_constants
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
-    Binary,
     Buffer,
     BufferPlace,
     Const,
@@ -203,13 +202,13 @@ def widening_nest(
     value = load(x, i * x_step + g * GROUP + h * 2 + s + x_first, r)
     widens: tuple[Stmt, ...] = (
         Store(_pair_place(v, pixels, pair, h, v_first), value),
-        Accumulate(at(total), Binary("-", Const(0), value)),
+        Accumulate(at(total), Const(0) - value),
     )
     for name, extent in (("h", HALVES), ("s", 2), ("g", window.groups_of_row), ("r", window.kernel_rows)):
         widens = (For(name, extent, widens),)
     behind = _pair_place(v, pixels, c + window.values // HALVES, h, v_first)
     clamped = minimum(maximum(load(total), _LOW), _HIGH)
-    balances = (Store(behind, clamped), Accumulate(at(total), Binary("-", Const(0), Load(behind))))
+    balances = (Store(behind, clamped), Accumulate(at(total), Const(0) - Load(behind)))
     rest = For("c", window.balancing_pairs, (For("h", HALVES, balances),))
     return For("fi", pixels, (*let(total, 0), *widens, rest))
 

@@ -24,7 +24,6 @@ from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
-    Binary,
     Buffer,
     Choose,
     Const,
@@ -38,6 +37,8 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    equal,
+    less,
     let,
     load,
     local,
@@ -89,10 +90,10 @@ def _turn(
     chosen = load(_LAST) * CORNERS
     others = [Element(at(corners, first + n), chosen) for n in range(CORNERS)]
     is_beside = Apply(_beside(op.overlap, op.centred), (*own, *others))
-    is_chosen = Binary("==", load(_LAST), Index(_BOX))
+    is_chosen = equal(load(_LAST), Index(_BOX))
     stays = Choose(_is_none(_LAST), Const(1), Choose(is_chosen, Const(0), is_beside))
     score = _score(scores, site)
-    beats = Choose(_is_none(_BEST), Const(1), Binary("<", load(_BEST_SCORE), score))
+    beats = Choose(_is_none(_BEST), Const(1), less(load(_BEST_SCORE), score))
     look: tuple[Stmt, ...] = (
         Declare(_IS_BETTER),
         Store(at(left, _BOX), Choose(load(left, _BOX), stays, Const(0))),
@@ -132,7 +133,7 @@ def _begin(op: NonMaxSuppression, groups: int, begins: Buffer, ys: Buffer) -> St
     """Stores the first row of a group. An empty group begins with the next one."""
     back = variable("back")  # groups, counted from the last
     from_end = Index(back * -op.each + (groups - 1) * op.each)
-    is_empty = Binary("<", load(ys, back * (-op.each * PLACE) + (groups - 1) * op.each * PLACE + 2), Const(0))
+    is_empty = less(load(ys, back * (-op.each * PLACE) + (groups - 1) * op.each * PLACE + 2), 0)
     following = load(begins, back * -1 + groups)
     return Store(at(begins, back * -1 + groups - 1), Choose(is_empty, following, from_end))
 
@@ -144,7 +145,7 @@ def _moved(op: NonMaxSuppression, rows: int, classes: int, begins: Buffer, ys: B
     box = Element(at(ys, PLACE - 1), load(_SOURCE) * PLACE)
     parts: tuple[Expr, ...] = (group // classes, group % classes, box)
     return (
-        *let(_FOUND, Binary("<", load(_SOURCE), Const(rows))),
+        *let(_FOUND, less(load(_SOURCE), rows)),
         *(
             Store(at(ys, row * PLACE + n), Choose(load(_FOUND), part, Const(0)))
             for n, part in enumerate(parts)
@@ -157,14 +158,14 @@ def _moved(op: NonMaxSuppression, rows: int, classes: int, begins: Buffer, ys: B
 def _next_source(op: NonMaxSuppression, begins: Buffer, ys: Buffer) -> Expr:
     """Returns the next selected row: of the same class, or the first of the next non-empty class."""
     following = load(_SOURCE) + 1
-    in_class = Binary("<", Const(0), following % op.each)
-    is_there = Binary("<", _NONE, Element(at(ys, 2 * PLACE - 1), load(_SOURCE) * PLACE))
+    in_class = less(0, following % op.each)
+    is_there = less(_NONE, Element(at(ys, 2 * PLACE - 1), load(_SOURCE) * PLACE))
     in_next = Element(at(begins, 1), load(_SOURCE) // op.each)
     return Choose(in_class, Choose(is_there, following, in_next), in_next)
 
 
 def _is_none(number: Buffer) -> Expr:
-    return Binary("<", load(number), Const(0))
+    return less(load(number), 0)
 
 
 def _counts(least: float) -> ScalarFunction:

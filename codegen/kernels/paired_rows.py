@@ -31,7 +31,6 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
     BufferPlace,
     Const,
@@ -245,8 +244,7 @@ def results_nest(
 
 def _number(w: Buffer, first: Affine) -> Expr:
     """Returns the 32-bit number in two halfwords, the lower one first."""
-    low = Binary("&", load(w, first), Const((1 << 16) - 1))
-    return Binary("+", Binary("<<", load(w, first + 1), Const(16)), low)
+    return (load(w, first + 1) << 16) + (load(w, first) & 0xFFFF)
 
 
 def record_of(p: DotProblem, channels: int) -> int:

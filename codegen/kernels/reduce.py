@@ -32,6 +32,7 @@ from codegen.loops.ir import (
     ScalarFunction,
     Store,
     at,
+    less,
     load,
     local,
     maximum,
@@ -142,7 +143,7 @@ def _lower_index(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> 
     best, place = local("best", x.dtype), local("place", DType.I32)
     element = load(xs, kept.element(0) + variable("k") * stride)
     pair = (load(best), element) if op.by is Reduction.MAXIMUM else (element, load(best))
-    is_better = Binary("<", *pair)
+    is_better = less(*pair)
     body = kept.loops(
         Declare(best),
         Declare(place),

@@ -14,7 +14,6 @@ from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.kernels.write_rows import FIRST, row_write
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
-    Binary,
     Buffer,
     Cast,
     Choose,
@@ -27,6 +26,7 @@ from codegen.loops.ir import (
     Role,
     Store,
     at,
+    less,
     let,
     load,
 )
@@ -48,9 +48,9 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     value: Expr = Element(at(ps), place)
     for distance, size in zip(distances, part.shape, strict=True):
         value = Choose(
-            Binary("<", distance, Const(0)),
+            less(distance, 0),
             outside,
-            Choose(Binary("<", distance, Const(size)), value, outside),
+            Choose(less(distance, size), value, outside),
         )
     body = (
         Declare(first),

@@ -32,7 +32,6 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
-    Binary,
     Buffer,
     BufferPlace,
     Const,
@@ -226,5 +225,5 @@ def _combined(factors: Array, term: Callable[[int], Expr]) -> Expr:
     (_, first), *rest = signed
     total = term(first)
     for minus, number in rest:
-        total = Binary("-" if minus > 0 else "+", total, term(number))
+        total = total - term(number) if minus > 0 else total + term(number)
     return total

@@ -13,7 +13,6 @@ from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
-    Binary,
     Buffer,
     BufferPlace,
     Cast,
@@ -29,6 +28,7 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    less,
     let,
     load,
     local,
@@ -67,10 +67,10 @@ def _first_element(site: Site, given: Expr, size: int, inner: int) -> tuple[Stmt
     """Returns code that computes where a row begins in its block: -1 if its position is outside."""
     op, place = site.op_as(WriteRows), local("place", site.input(2).dtype)
     here, begin, end = load(place), Const(0), Const(size)
-    from_end = Choose(Binary("<", given, begin), given + end, given)
+    from_end = Choose(less(given, begin), given + end, given)
     narrow = Cast(DType.I32, here) if place.dtype is DType.I64 else here
     element = narrow if inner == 1 else narrow * inner
-    is_inside = Choose(Binary("<", here, begin), Const(0), Binary("<", here, end))
+    is_inside = Choose(less(here, begin), Const(0), less(here, end))
     return (
         *let(place, from_end if op.by_index else given),
         *let(FIRST, Choose(is_inside, element, Const(-1))),
@@ -104,8 +104,8 @@ def _stored(ys: Buffer, rows: Buffer, to: BufferPlace, source: BufferPlace, leng
     e = variable("e")
     distance = Index(e) - load(FIRST)
     old = load(ys, to.index + e)
-    covers = Choose(Binary("<", distance, Const(0)), Const(0), Binary("<", distance, Const(length)))
-    is_there = Choose(Binary("<", load(FIRST), Const(0)), Const(0), covers)
+    covers = Choose(less(distance, 0), Const(0), less(distance, length))
+    is_there = Choose(less(load(FIRST), 0), Const(0), covers)
     return Store(at(ys, to.index + e), Choose(is_there, Element(at(rows, source.index), distance), old))
 
 

@@ -210,6 +210,14 @@ def minimum(left: Expr | float, right: Expr | float) -> Binary:
     return Binary("min", _expr(left), _expr(right))
 
 
+def less(left: Expr | float, right: Expr | float) -> Binary:
+    return Binary("<", _expr(left), _expr(right))
+
+
+def equal(left: Expr | float, right: Expr | float) -> Binary:
+    return Binary("==", _expr(left), _expr(right))
+
+
 @dataclass(frozen=True, slots=True)
 class For:
     var: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codegen.loops.affine import Affine
-from codegen.loops.ir import Binary, Buffer, Choose, Const, Expr, Index, load
+from codegen.loops.ir import Buffer, Choose, Const, Expr, Index, less, load
 
 KERNEL = 3
 _LOADS = {1: "ldrsb", 2: "ldrh", 3: "ldr", 4: "ldr", 5: "ldr"}  # by pixels inside the plane
@@ -42,7 +42,7 @@ class Edges:
         """
         padding = Const(self.zero_point)
         here = load(x, pixel - self.left + plane, row)
-        before, within = (Binary("<", Index(pixel), Const(self.left + n)) for n in (0, self.width))
+        before, within = (less(Index(pixel), self.left + n) for n in (0, self.width))
         return Choose(before, padding, Choose(within, here, padding))
 
 
