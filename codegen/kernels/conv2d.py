@@ -28,7 +28,7 @@ from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.packed_rows import packed_rows, packed_saves
 from codegen.kernels.register_tile import Sums
 from codegen.kernels.requantised import Requantised, fitted_tail, requantised
-from codegen.kernels.strategy import BYTES, Condition, OpKernel, RowRequests, Strategy, by_dtype, never
+from codegen.kernels.strategy import BYTES, Condition, OpKernel, RowRequests, Strategy, by_dtype
 from codegen.loops.ir import Buffer, Role
 
 _LEAST_TILE = (2, 2)
@@ -48,35 +48,46 @@ def _made(site: Site) -> TensorType:
     return op.made(out) if isinstance(op, Conv2dAdd) else out
 
 
+def conv_tail(site: Site) -> Requantised:
+    op = conv_op(site)
+    return requantised(site, op, site.constants[1], _made(site), op.scales_in_single)
+
+
+def fitted_conv_tail(site: Site, step: int = 1) -> Requantised:
+    return fitted_tail(conv_tail(site), site.constants[1], site.input(0).dtype, step)
+
+
 def conv2d_strategy(
     name: str,
     dot: DotScheduler,
     dtype_bytes: Callable[[Site], int],
     group: int = 1,
-    leaves_out_taps: Callable[[Site], bool] = never,
+    leaves_out_taps: bool = False,
     needs: frozenset[Feature] = frozenset(),
     fits: tuple[Condition[Site], ...] = (),
     adds_in_store: tuple[Condition[Site], ...] | None = None,
-    tail_of: Callable[[Site], Requantised] | None = None,
+    tail_of: Callable[[Site], Requantised] = fitted_conv_tail,
 ) -> Strategy:
-    """Returns a strategy over padded rows of pixels, or over unpadded ones if `leaves_out_taps`.
+    """Returns a strategy over padded rows of pixels, or over unpadded ones if it `leaves_out_taps`.
 
-    It reads elements of `dtype_bytes` in groups of `group`, past the end of a row if needed. `tail_of`
-    defines how sums are stored; by default with fitted scales.
+    It reads elements of `dtype_bytes` in groups of `group`, past the end of a row if needed. A tap can be
+    left out if its channels are whole groups. `tail_of` defines how sums are stored.
     """
+
+    def columns(site: Site) -> tuple[Columns, ...]:
+        return _columns(site, group) if leaves_out_taps else ()
 
     def requests(site: Site) -> RowRequests:
         op = conv_op(site)
         (top, bottom), (left, right) = op.padding
-        if _columns(site, leaves_out_taps):
+        if columns(site):
             left = right = 0
         slack = -_tap_length(op, site.constants[1]) % group
         image = RowRequest(ElementOrder.PIXELS, dtype_bytes(site), left, right, top, bottom, slack=slack)
         return (image, None) if isinstance(site.node.op, Conv2dAdd) else (image,)
 
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        tail = (tail_of or fitted_conv_tail)(site)
-        return _lower(site, inputs, output, dot, tail, _columns(site, leaves_out_taps))
+        return _lower(site, inputs, output, dot, tail_of(site), columns(site))
 
     return Strategy(name, requests, lower, needs, fits, adds_in_store=adds_in_store)
 
@@ -85,16 +96,11 @@ def sums_of_32_bits(site: Site) -> bool:
     return conv_tail(site).storing.sum_dtype is DType.I32
 
 
-def depth_of(site: Site) -> int:
-    """Returns the number of input channels."""
-    return int(site.constants[1].shape[3])
-
-
-def _columns(site: Site, leaves_out_taps: Callable[[Site], bool]) -> tuple[Columns, ...]:
-    """Returns the kinds of columns of unpadded rows, those with the whole window first."""
-    op, taps = conv_op(site), site.constants[1].shape[2]
+def _columns(site: Site, group: int) -> tuple[Columns, ...]:
+    """Returns the kinds of columns of unpadded rows, those with the whole window first; none if padded."""
+    op, (_, _, taps, depth) = conv_op(site), site.constants[1].shape
     (left, right), x, y = op.padding[1], site.input(0), site.outputs[0]
-    if not (site.unpadded and (left or right) and leaves_out_taps(site)):
+    if not (site.unpadded and (left or right)) or depth % group:
         return ()
     columns = columns_of(x.shape[2], y.shape[2], taps, op.stride[1], op.dilation[1], left)
     return whole_first(columns, taps)
@@ -140,15 +146,6 @@ def _edge_tables(site: Site, bias: Array, columns: tuple[Columns, ...]) -> Mappi
     """Returns the biases with which sums start, for each kind of edge column."""
     w, zero_point = site.constants[1], quant_of(site.input(0)).zero_point
     return {f"bias_{n}": bias_inside(bias, w, each.taps, zero_point) for n, each in enumerate(columns[1:])}
-
-
-def conv_tail(site: Site) -> Requantised:
-    op = conv_op(site)
-    return requantised(site, op, site.constants[1], _made(site), op.scales_in_single)
-
-
-def fitted_conv_tail(site: Site, step: int = 1) -> Requantised:
-    return fitted_tail(conv_tail(site), site.constants[1], site.input(0).dtype, step)
 
 
 def _problem(
@@ -249,9 +246,7 @@ def _has_whole_windows(site: Site) -> bool:
     return op.dilation[1] == 1 and not (site.unpadded and op.padding[1] != (0, 0))
 
 
-PLAIN = conv2d_strategy(
-    "plain", plain_dot(Tile(*_LEAST_TILE)), stored_bytes, leaves_out_taps=lambda site: True
-)
+PLAIN = conv2d_strategy("plain", plain_dot(Tile(*_LEAST_TILE)), stored_bytes, leaves_out_taps=True)
 PACKED = conv2d_strategy(
     "packed",
     packed_rows,

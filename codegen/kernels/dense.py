@@ -25,6 +25,14 @@ def _op(site: Site) -> Dense:
     return site.op_as(Dense)
 
 
+def dense_tail(site: Site) -> Requantised:
+    return requantised(site, _op(site), site.constants[1], site.outputs[0])
+
+
+def fitted_dense_tail(site: Site) -> Requantised:
+    return fitted_tail(dense_tail(site), site.constants[1], site.input(0).dtype)
+
+
 def dense_strategy(
     name: str,
     dot: DotScheduler,
@@ -32,14 +40,13 @@ def dense_strategy(
     group: int = 1,
     needs: frozenset[Feature] = frozenset(),
     fits: tuple[Condition[Site], ...] = (),
-    tail_of: Callable[[Site], Requantised] | None = None,
+    tail_of: Callable[[Site], Requantised] = fitted_dense_tail,
     vector_tail_of: Callable[[Site], Requantised] | None = None,
 ) -> Strategy:
     """Returns a strategy over a vector of elements of `dtype_bytes`.
 
-    It reads them in groups of `group`, past the end if needed. `tail_of` defines how sums are stored, by
-    default with fitted scales; `vector_tail_of` replaces it for results that are computed from a whole
-    vector.
+    It reads them in groups of `group`, past the end if needed. `tail_of` defines how sums are stored;
+    `vector_tail_of` replaces it for results that are computed from a whole vector.
     """
 
     def requests(site: Site) -> RowRequests:
@@ -49,8 +56,8 @@ def dense_strategy(
         (x,), w = inputs, site.constants[1]
         rows = w.shape[1] // (x.width * x.channels)
         if rows == 1:
-            return _at_once(site, x, output, (vector_tail_of or tail_of or fitted_dense_tail)(site), dot)
-        return _by_rows(site, x, output, (tail_of or fitted_dense_tail)(site), rows, dot)
+            return _at_once(site, x, output, (vector_tail_of or tail_of)(site), dot)
+        return _by_rows(site, x, output, tail_of(site), rows, dot)
 
     return Strategy(name, requests, lower, needs, fits, reads_image_rows=sums_of_32_bits)
 
@@ -96,14 +103,6 @@ def _by_rows(
         point=made.point,
         accumulation=Accumulation(start, finish, w.shape[0], rows),
     )
-
-
-def dense_tail(site: Site) -> Requantised:
-    return requantised(site, _op(site), site.constants[1], site.outputs[0])
-
-
-def fitted_dense_tail(site: Site) -> Requantised:
-    return fitted_tail(dense_tail(site), site.constants[1], site.input(0).dtype)
 
 
 def _problem(site: Site, x: RowFormat, y: RowFormat, tail: Requantised | None, length: int) -> DotProblem:

@@ -12,7 +12,6 @@ from codegen.kernels.conv2d import (
     conv2d_strategy,
     conv_op,
     conv_tail,
-    depth_of,
     fitted_conv_tail,
     sums_of_32_bits,
 )
@@ -76,7 +75,7 @@ STRATEGY = conv2d_strategy(
     _dot,
     _row_bytes,
     GROUP,
-    leaves_out_taps=lambda site: depth_of(site) % GROUP == 0,  # weights are packed in groups
+    leaves_out_taps=True,
     needs=NEEDS,
     fits=(INTEGERS, FINDS_WORDS, Condition("sums of 32 bits", sums_of_32_bits)),
     adds_in_store=(
