@@ -350,28 +350,11 @@ def _table_of(part: Sequence[int], name: str, layers: LayerCalls) -> OrderPart:
         comment="Computes the next row of a layer.",
     )
 
-    def rows(begin: int, end: int) -> ForLoop:
-        entry = Subscript(Name(table.name), Name("i"))
-        call = Do(FunctionCall(next_row, (_RUN, _NEXT, entry)))
-        start = Linear((), Number(begin)) if begin else None
-        return ForLoop("uint32_t", "i", unsigned(end), (call,), first=start)
-
-    entries = len(table.numbers)
-    loops: tuple[Stmt, ...] = (rows(0, entries),)
-    if period is not None:
-        begin, end = period.first, period.first + period.length
-        before = (rows(0, begin),) if begin else ()
-        behind = (rows(end, entries),) if end < entries else ()
-        loops = (
-            *before,
-            ForLoop("uint32_t", "turn", unsigned(period.count), (rows(begin, end),)),
-            *behind,
-        )
     walk = FunctionDefinition(
         kind=f"{_EVERY} void",
         name=name,
         params=(RUN,),
-        body=(Define(counters, Literal("{0}")), *loops),
+        body=(Define(counters, Literal("{0}")), *_loops_over(table, next_row, period)),
         comment=fill(
             f"{len(part):,} rows of {layers.functions[first]} to {layers.functions[last]} in the planned "
             "order: each entry of the table names the layer that computes its next row.",
@@ -379,6 +362,27 @@ def _table_of(part: Sequence[int], name: str, layers: LayerCalls) -> OrderPart:
         ),
     )
     return OrderPart((compute, walk), table)
+
+
+def _loops_over(table: DefineTable, next_row: str, period: Period | None) -> Iterator[Stmt]:
+    """Yields the loops over the entries: before the period, of all its repetitions, after it."""
+
+    def rows(begin: int, end: int) -> ForLoop:
+        entry = Subscript(Name(table.name), Name("i"))
+        call = Do(FunctionCall(next_row, (_RUN, _NEXT, entry)))
+        start = Linear((), Number(begin)) if begin else None
+        return ForLoop("uint32_t", "i", unsigned(end), (call,), first=start)
+
+    entries = len(table.numbers)
+    if period is None:
+        yield rows(0, entries)
+        return
+    begin, end = period.first, period.first + period.length
+    if begin:
+        yield rows(0, begin)
+    yield ForLoop("uint32_t", "turn", unsigned(period.count), (rows(begin, end),))
+    if end < entries:
+        yield rows(end, entries)
 
 
 def _folded(name: str, part: Sequence[int], period: Period | None) -> DefineTable:
