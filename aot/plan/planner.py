@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import le
+from operator import attrgetter, le
 from sys import maxsize
 
 import numpy as np
@@ -37,8 +37,10 @@ PLACED_ORDERS = 8  # most orders that are placed; the two limits below reduce it
 PLACED_ROWS = 1_000_000  # most rows in all placed orders together
 PLACED_PAIRS = 4_000_000  # most pairs of tensors in them
 REFINED_ORDERS = 2  # orders placed with CAREFUL effort, besides the one with the lowest floor
-QUICK = (100_000, 150)  # (pairs of blocks examined, trials): limits of one search for a placement
-CAREFUL = (12_000_000, 1500)
+Effort = tuple[int, int]  # the most pairs of blocks examined, and trials, in one search for a placement
+QUICK: Effort = (100_000, 150)
+CAREFUL: Effort = (12_000_000, 1500)
+_BY_COST = attrgetter("cost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def make_plan(request: PlanRequest, exact: bool = False) -> Plan:
 
 
 def find_plan_below(
-    request: PlanRequest, limit: int, exact: bool = False, effort: tuple[int, int] = CAREFUL
+    request: PlanRequest, limit: int, exact: bool = False, effort: Effort = CAREFUL
 ) -> Plan | None:
     """Like make_plan, but for an arena of fewer than `limit` bytes; stops as soon as that is impossible."""
     return _find(request, exact, limit, effort)
@@ -83,7 +85,7 @@ def plan_like(
     other: PlanRequest,
     its: Plan,
     limit: int,
-    effort: tuple[int, int] = CAREFUL,
+    effort: Effort = CAREFUL,
     is_least: bool = False,
 ) -> Plan | None:
     """Plans in the order of a similar request's plan; returns None if `limit` bytes are too few.
@@ -98,13 +100,13 @@ def plan_like(
     if placed.floor > limit:
         return None
     offsets = {name: buffer.offset for name, buffer in its.buffers.items()}
-    starts = [min(placed.placement, place_again(placed.packing, offsets), key=_cost)]
+    starts = [min(placed.placement, place_again(placed.packing, offsets), key=_BY_COST)]
     if isinstance(placed.packing, BlockPacking):
         around, no_lower = place_around(placed.packing, its.buffers), place_no_lower(placed.packing, offsets)
         starts = [around, no_lower, *starts]
     for start in dict.fromkeys(starts):
         tried = _refine(replace(placed, placement=start), effort, 0 if is_least else limit)
-        placed = min(placed, tried, key=lambda each: each.cost)
+        placed = min(placed, tried, key=_BY_COST)
         if _keeps_to(limit, placed) and not is_least:
             break
     if not _keeps_to(limit, placed):
@@ -135,18 +137,12 @@ def floor_like(
     return max(its.bound, placement_floor(BlockPacking(blocks, forbidden, request.pools))), in_use
 
 
-def _cost(placement: Placement) -> Cost:
-    return placement.cost
-
-
 def _keeps_to(limit: int, placed: _Placed) -> bool:
     missing, _, taken = placed.cost
     return (missing, taken) <= (0, limit)
 
 
-def _find(
-    request: PlanRequest, exact: bool, limit: int | None, effort: tuple[int, int] = CAREFUL
-) -> Plan | None:
+def _find(request: PlanRequest, exact: bool, limit: int | None, effort: Effort = CAREFUL) -> Plan | None:
     steps, wholes = number_steps(request), order_whole_stages(request)
     most = max(min(PLACED_ORDERS, PLACED_ROWS // max(steps.row_starts[-1], 1)), REFINED_ORDERS)
     most = min(most, max(PLACED_PAIRS // max(len(request.tensors), 1) ** 2, 1))
@@ -156,7 +152,7 @@ def _find(
     careful = [_refine(placed, effort) for placed in _worth_care(steps, drafts, limit)]
     if not careful:
         return None
-    best = min(careful, key=lambda placed: placed.cost)
+    best = min(careful, key=_BY_COST)
     if exact:
         best = _exact(best)
     if limit is None:
@@ -170,7 +166,7 @@ def _worth_care(steps: Steps, drafts: Sequence[DraftOrder], limit: int | None) -
     for its in drafts[1:]:
         if all((0, 0, its.bound) < placed.cost for placed in quick):
             quick.append(_refine(_place(steps, its), QUICK))
-    quick.sort(key=lambda placed: placed.cost)
+    quick.sort(key=_BY_COST)
     lowest = min(quick, key=lambda placed: placed.floor)
     wanted = [placed for n, placed in enumerate(quick) if n < REFINED_ORDERS or placed is lowest]
     return [placed for placed in wanted if limit is None or placed.floor < limit]
@@ -198,7 +194,7 @@ def _place(steps: Steps, draft: DraftOrder) -> _Placed:
     return _Placed(draft, packing, place_in_sequences(packing), max(draft.bound, placement_floor(packing)))
 
 
-def _refine(placed: _Placed, effort: tuple[int, int], enough: int = 0) -> _Placed:
+def _refine(placed: _Placed, effort: Effort, enough: int = 0) -> _Placed:
     """Improves the placement within the effort, until it is proven smallest or small enough."""
     if isinstance(placed.packing, CrowdPacking):
         return placed
@@ -218,7 +214,7 @@ def _with_early_starts(steps: Steps, placed: _Placed, most: int) -> _Placed:
             tried = _place(steps, draft(steps, order))
             names = (block.name for block in placed.packing.blocks)
             before = place_again(tried.packing, dict(zip(names, placed.placement.offsets, strict=True)))
-            tried = replace(tried, placement=min(tried.placement, before, key=_cost))
+            tried = replace(tried, placement=min(tried.placement, before, key=_BY_COST))
             tried = _refine(tried, QUICK, placed.cost[-1])
             missing, _, taken = tried.cost
             is_free = all(map(le, tried.cost, placed.cost))
