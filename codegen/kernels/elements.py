@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -117,18 +117,15 @@ def _kernel(
     body: tuple[Stmt, ...],
     size: str,
     summary: str,
-    in_one_piece: bool = False,
 ) -> Kernel:
     return Kernel(
-        strategy="flat" if in_one_piece else "plain",
-        why="the operands' rows do not match" if in_one_piece else "one at a time",
+        why="one at a time",
         proc=Proc(f"{site.node.op.name}_{size}", (*(o.buffer for o in operands), y), body),
         summary=summary,
         access=tuple(o.access for o in operands if o.access is not None),
         constants={o.buffer.name: o.data for o in operands if o.data is not None},
         row_tables={o.buffer.name: o.per_row for o in operands if o.per_row},
         row_cycles={o.buffer.name: o.cycle for o in operands if o.cycle is not None},
-        whole=in_one_piece,
     )
 
 
@@ -145,7 +142,8 @@ def _flat(site: Site, result: Result, what: str, prepared: Prepared) -> Kernel:
     store = Store(at(y, nest.element(len(shapes))), result([o.value for o in operands]))
     sizes = "x".join(map(str, out.shape)) or "1"
     summary = f"All of {what}: {sizes} elements."
-    return _kernel(site, operands, y, nest.loops(store), sizes, summary, in_one_piece=True)
+    kernel = _kernel(site, operands, y, nest.loops(store), sizes, summary)
+    return replace(kernel, strategy="flat", why="the operands' rows do not match", whole=True)
 
 
 def _flat_operand(site: Site, position: int, nest: StridedNest, prepared: Prepared) -> _Operand:

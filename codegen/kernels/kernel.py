@@ -1,4 +1,7 @@
-"""The result of a kernel file: the rows it requests, and the loop nest with its constants."""
+"""A kernel: the loops that compute a row of a layer, with their constants and the rows that they access.
+
+Its strategy makes it for a site, which is a node with everything that the kernel may depend on.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +23,18 @@ from codegen.loops.pack import Packing
 
 T = TypeVar("T", bound=Op)
 
-# The memory that a kernel demands: alignment of its buffers, and the memories that it can access.
-#
-# The caller's buffers, inputs and outputs of the model, have no guaranteed alignment. A kernel with a demand
-# gets a copy. The distance of rows follows from their format.
-
 WORD = 4
 MOST_ALIGN = 64  # a cache line; arenas of all platforms can have this alignment
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryDemand:
+    """The alignment that a kernel's buffers need, and the memories that it can access.
+
+    The caller's buffers, inputs and outputs of the model, have no guaranteed alignment. A kernel with a
+    demand gets a copy. The distance of rows follows from their format.
+    """
+
     align: int = WORD  # a power of two; for tensors, scratch and constants
     memories: frozenset[str] = ANY_POOL  # names of the board, for tensors and scratch; empty: all
 
@@ -318,13 +322,6 @@ def piece_fits(site: Site, position: int) -> bool:
     return source.dtype is out.dtype and source.shape == out.shape
 
 
-# A hand-written C function that computes a layer, and its files.
-#
-# It is called like a generated kernel: with a pointer for each parameter of the kernel's proc, in order. If
-# it has numbers, a pointer to a constant `struct <name>_shape` with these members follows. Its header
-# declares both. It must compute the result of the op's reference.
-
-
 @dataclass(frozen=True, slots=True)
 class CFile:
     name: str  # such as "vanilla.c"; no file of a model may have the same name
@@ -348,6 +345,13 @@ class CLibrary:
 
 @dataclass(frozen=True, slots=True)
 class CFunction:
+    """A hand-written C function that computes a layer.
+
+    It is called like a generated kernel: with a pointer for each parameter of the kernel's proc, in order. If
+    it has numbers, a pointer to a constant `struct <name>_shape` with these members follows. Its header
+    declares both. It must compute the result of the op's reference.
+    """
+
     name: str
     library: CLibrary
     numbers: tuple[tuple[str, int], ...] = ()  # members of its shape, each an int32_t

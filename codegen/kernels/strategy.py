@@ -25,7 +25,7 @@ RowRequests = tuple[RowRequest | None, ...]  # one per activation; None: any for
 
 @dataclass(frozen=True)
 class Condition(Generic[T]):
-    """A condition of a strategy; `says` is its text, printed after "only for"."""
+    """A condition of a strategy; its description is printed after "only for"."""
 
     description: str
     holds: Callable[[T], bool]
@@ -56,9 +56,8 @@ class Strategy:
     lower: Callable[[Site, Sequence[RowFormat], RowFormat], Kernel]
     needs: frozenset[Feature] = frozenset()  # of the core
     fits: tuple[Condition[Site], ...] = ()
-    takes: tuple[
-        Condition[RowFormats], ...
-    ] = ()  # of rows beyond its requests; if not met, the next strategy is used
+    # Conditions on rows beyond its requests. If one is not met, the next strategy is used.
+    takes: tuple[Condition[RowFormats], ...] = ()
     # Returns why it cannot serve the site, after a trial. Its `lower` may then raise UnfitRowsError.
     refuses: Callable[[Site], str] | None = None
     reads_image_rows: Callable[[Site], bool] = never  # can read a flattened image row by row
@@ -205,9 +204,6 @@ BYTES_AS_WEIGHTS = Condition(
 )
 ADDS_NOTHING = Condition("results without a fused addition", _adds_nothing)
 AS_TFLM_ROUNDS = Condition("results that are rounded twice, as by --rounding tflm", _is_rounded_twice)
-
-
-# Combines the integer and float kernels of an op.
 
 
 def by_dtype(integers: OpKernel, f32: OpKernel) -> OpKernel:

@@ -23,8 +23,6 @@ from codegen.tables.kernels import PointerLimits, TableKernel, alignment, kernel
 from codegen.tables.replay import Called, CallPath, LayerRunner, Place
 from codegen.tables.rule import MOST, Rule, rule_of
 
-# Rejects options for which tables cannot run a model's kernels.
-
 
 def require_tables_possible(options: CompileOptions, constant_space: str) -> None:
     """Raises InputError if tables cannot run the model's kernels."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from aot.ir.types import Array, DType
 from aot.target import Optimize
 from codegen.isa.dsp.dot_tile import UNROLLS
@@ -12,12 +10,7 @@ from codegen.kernels.dot_product import DotProblem, ScheduledDot, task_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.paired_vector import vector_nest
-from codegen.kernels.paired_weights import (
-    PAIRED,
-    groups_of,
-    half_words,
-    pairs_fit,
-)
+from codegen.kernels.paired_weights import PAIRED, groups_of, half_words, pairs_fit
 from codegen.kernels.requantised import Requantised, channel_constants
 from codegen.loops.affine import variable
 from codegen.loops.ir import Proc
@@ -75,14 +68,11 @@ def _packed(proc: Proc, p: DotProblem) -> tuple[Proc, Packing]:
 def _vector_space(p: DotProblem) -> Space:
     default = {"unroll": _unroll(p, _UNROLLED), "channels": _MOST_CHANNELS}
     extents = {"unroll": groups_of(p), "channels": p.channels}
-    return Space(f"{task_of(p)} {PAIRED}", VECTOR_KNOBS, default, _divides(p), extents)
 
-
-def _divides(p: DotProblem) -> Callable[[Point], bool]:
     def is_possible(point: Point) -> bool:
         return groups_of(p) % point["unroll"] == 0
 
-    return is_possible
+    return Space(f"{task_of(p)} {PAIRED}", VECTOR_KNOBS, default, is_possible, extents)
 
 
 def _unroll(p: DotProblem, most: int) -> int:
