@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from aot.ir.graph import State
 from aot.ir.types import Array
 from deploy.quantization.refined_weights import Answers
 from deploy.verification.quality import is_of_classes
@@ -31,6 +32,19 @@ def outputs_of(session: Any, samples: Sequence[Mapping[str, Array]]) -> list[Arr
     """Returns all float outputs of a model for all samples."""
     found = (output for sample in samples for output in session.run(None, dict(sample)))
     return [np.asarray(output, np.float64) for output in found if output.dtype.kind == "f"]
+
+
+def in_sequence(
+    session: Any, samples: Sequence[Mapping[str, Array]], states: Sequence[State]
+) -> Iterator[tuple[Mapping[str, Array], Mapping[str, Array]]]:
+    """Yields the inputs, states among them, and the results of each sample: the next one finds its states."""
+    names = [each.name for each in session.get_outputs()]
+    kept = {each.name: each.initial for each in states}
+    for sample in samples:
+        given = {**sample, **kept}
+        made = dict(zip(names, session.run(None, given), strict=True))
+        kept = {each.name: made[each.next] for each in states}
+        yield given, made
 
 
 def noise_of(wanted: Sequence[Array], found: Sequence[Array]) -> float:

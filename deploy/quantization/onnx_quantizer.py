@@ -11,7 +11,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,22 @@ from aot.errors import MissingToolError, ModelError, ToolError
 from aot.frontend.load import read_file, read_model, require_onnx
 from aot.frontend.onnx.float_layers import layer_weights, narrowed
 from aot.frontend.onnx.float_model import float_model, require_float, with_vector_biases
-from aot.frontend.onnx.integer_edges import Edge, with_integer_edges
+from aot.frontend.onnx.integer_edges import Edge, with_integer_edges, with_integer_states
+from aot.ir.graph import State
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
 from aot.wording import counted
 from deploy.cli.console import progress
 from deploy.quantization.activation_widths import Widened, Wider, widen
 from deploy.quantization.calibration import Calibration
-from deploy.quantization.model_outputs import answers_of, classes_of, decibels, noise_of, outputs_of
+from deploy.quantization.model_outputs import (
+    answers_of,
+    classes_of,
+    decibels,
+    in_sequence,
+    noise_of,
+    outputs_of,
+)
 from deploy.quantization.refined_weights import WAYS, Refinement, ways
 from deploy.quantization.weight_widths import NARROW, WIDE, Bound, LayerWeights
 
@@ -80,6 +88,8 @@ class Quantized:
     widths: tuple[LayerWidth, ...] = ()  # of weights that may have four bits, if requested
     widened: Widened | None = None  # if values may have 16 bits
     refinements: tuple[Refinement, ...] = ()  # variants tried, if requested; the first is unchanged
+    states: Mapping[str, str] = field(default_factory=dict)  # their element types by name
+    sequence_db: float | None = None  # signal to noise of outputs over the samples, with its own states
 
     def __repr__(self) -> str:
         return f"<int8 model of {len(self.data):,} bytes, {self.float_bytes:,} in float>"
@@ -149,10 +159,40 @@ def quantize(
         )
 
 
-def with_integers_outside(made: Quantized, path: Path) -> Quantized:
-    """Changes the model's inputs and outputs to integers."""
-    data, edges = with_integer_edges(made.data, path.name)
+def with_integers_outside(made: Quantized, path: Path, states: Sequence[State] = ()) -> Quantized:
+    """Changes the model's inputs and outputs to integers; states keep their types."""
+    floats = {name for each in states for name in (each.name, each.next)}
+    data, edges = with_integer_edges(made.data, path.name, floats)
     return replace(made, data=data, edges=edges)
+
+
+def samples_in_sequence(path: Path, calibration: Calibration, states: Sequence[State]) -> Calibration:
+    """Returns the samples with the states that the float model has when they follow each other."""
+    with _sessions() as open_session, _failures_named(path):
+        runs = in_sequence(open_session(path), calibration.samples, states)
+        return Calibration(tuple(given for given, _ in runs), calibration.labels)
+
+
+def with_kept_states(
+    made: Quantized, path: Path, calibration: Calibration, states: Sequence[State]
+) -> Quantized:
+    """Declares the states, stores those in integers that can be, and measures the loss over the samples."""
+    data, stored = with_integer_states(made.data, states)
+    with tempfile.TemporaryDirectory() as name, _sessions() as open_session:
+        place = Path(name) / "int8.onnx"
+        place.write_bytes(data)
+        noise = noise_of(
+            _outputs_in_sequence(open_session(path), calibration, states),
+            _outputs_in_sequence(open_session(place), calibration, stored),
+        )
+    types = {each.name: str(each.initial.dtype) for each in stored}
+    return replace(made, data=data, states=types, sequence_db=decibels(noise))
+
+
+def _outputs_in_sequence(session: Any, calibration: Calibration, states: Sequence[State]) -> list[Array]:
+    kept = {each.next for each in states}
+    runs = in_sequence(session, calibration.samples, states)
+    return [array for _, results in runs for name, array in results.items() if name not in kept]
 
 
 @contextmanager

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from aot.errors import InputError, ModelError, OutputError, did_you_mean
 from aot.frontend.input_overrides import InputOverrides
-from aot.frontend.load import parse_model, read_file, require_onnx
+from aot.frontend.load import parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.byte_caches import with_byte_caches
 from aot.frontend.onnx.float_model import require_float
 from aot.frontend.onnx.packed_products import with_packed_products
+from aot.frontend.paired_states import with_states
+from aot.ir.graph import State
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from aot.wording import counted
@@ -29,7 +31,15 @@ from deploy.inputs.result_paths import require_place
 from deploy.python_api.model import model_path
 from deploy.quantization.activation_widths import ACTIVATIONS, DYNAMIC, wider_of
 from deploy.quantization.calibration import make_calibration, read_calibration
-from deploy.quantization.onnx_quantizer import METHODS, WEIGHTS, Quantized, model_specs, with_integers_outside
+from deploy.quantization.onnx_quantizer import (
+    METHODS,
+    WEIGHTS,
+    Quantized,
+    model_specs,
+    samples_in_sequence,
+    with_integers_outside,
+    with_kept_states,
+)
 from deploy.quantization.onnx_quantizer import quantize as quantized
 from deploy.quantization.weight_widths import Bound
 
@@ -58,6 +68,7 @@ def quantize(
     activation_type: str = "int8",
     labels: Array | None = None,
     *,
+    state: Mapping[str, str] | Sequence[str] | str | None = None,
     on_progress: OnProgress | None = None,
 ) -> Answer:
     """Quantizes a float ONNX model to int8 with samples of its inputs; writes .onnx or .tflite.
@@ -73,6 +84,8 @@ def quantize(
     activation_type: "int16" gives values between layers 16 bits. "mixed" does so for those that lose most,
       until the outputs are `signal_to_noise` decibels above the error of the whole model. "dynamic" needs no
       samples: only weights of matrix products and tables are stored in few bits, and values stay floats.
+    state: pairs of an input and the output it becomes, as for compile. The samples follow each other, from
+      the states' first values on, and the written file declares the states.
     refine: also scales channels to equal ranges and corrects biases, if the outputs of the samples get
     nearer.
     """
@@ -86,32 +99,48 @@ def quantize(
     bound = _bound(weight_type, flash, None if activation_type == "mixed" else signal_to_noise)
     _require_known_name(place)
     require_place(place, _is_quantised, "a model that was quantized before")
-    options = read_options({"shape": shape})
+    options = read_options({"shape": shape, "state": state})
     require_one_size(options, "deploy quantize")
     shapes = largest_shapes(options.shapes)
     if activation_type == DYNAMIC:
-        is_usual = method == METHOD and not refine and not shapes
+        is_usual = method == METHOD and not refine and not shapes and not options.states
         return _dynamic(path, place, weight_type, io_type == "int8", is_usual and data is None)
     if data is None:
         raise InputError(
             "samples of the inputs are missing", hint="--data FILE.npz or --activation-type dynamic"
         )
-    slots = model_specs(path, shapes)
+    states = _states(path, shapes, options.states)
+    if states and place.suffix == ".tflite":
+        raise OutputError("a .tflite file cannot declare states", str(place), "-o FILE.onnx")
+    kept = {each.name for each in states}
+    slots = tuple(each for each in model_specs(path, shapes) if each.name not in kept)
     calibration = (
         read_calibration(Path(data), slots)
         if isinstance(data, str | Path)
         else make_calibration(with_labels(by_name(data), labels), slots)
     )
-    made = quantized(path, calibration, method, shapes, weight_type, bound, refine, wider)
-    if io_type == "int8":
-        made = with_integers_outside(made, path)
     doubts = calibration_doubts(calibration.samples)
+    if states:
+        calibration = samples_in_sequence(path, calibration, states)
+    made = quantized(path, calibration, method, shapes, weight_type, bound, refine, wider)
+    if states:
+        made = with_kept_states(made, path, calibration, states)
+    if io_type == "int8":
+        made = with_integers_outside(made, path, states)
     if place.suffix == ".tflite":
         made = replace(made, data=_as_tflite(made.data, slots, place.name))
     write_whole(place, made.data)
     count = len(calibration.samples)
     warnings = (*_few(count), *doubts)
     return Answer(_facts(made, place, warnings), _page(made, place, count, method, warnings))
+
+
+def _states(path: Path, shapes: Mapping[str, tuple[int, ...]], pairs: Mapping[str, str]) -> tuple[State, ...]:
+    """Returns the states of a float model: given ones, and those that the file declares itself."""
+    data = read_model(path)
+    if not pairs and b"solder.state." not in data:
+        return ()
+    return with_states(parse_model(data, path.name, overrides=InputOverrides(shapes)), pairs).states
 
 
 def _dynamic(path: Path, place: Path, weight_type: str, has_byte_caches: bool, is_usual: bool) -> Answer:
@@ -205,6 +234,8 @@ def _facts(made: Quantized, path: Path, warnings: Sequence[str]) -> dict[str, ob
         "weights": [asdict(each) for each in made.widths],
         "widened": None if made.widened is None else asdict(made.widened),
         "refinements": [asdict(each) for each in made.refinements],
+        "states": dict(made.states),
+        "sequence_db": made.sequence_db,
         "warnings": list(warnings),
     }
 
@@ -232,6 +263,7 @@ def _page(made: Quantized, path: Path, samples: int, method: str, warnings: Sequ
             *_activations(made),
             *_refinements(made),
             *_right(made),
+            *_kept(made),
             *_edges(made),
         )
     )
@@ -279,6 +311,16 @@ def _refinements(made: Quantized) -> tuple[str, ...]:
         for each in made.refinements
     ]
     return ("", table(("weights", "outputs, signal to noise, dB", ""), rows))
+
+
+def _kept(made: Quantized) -> tuple[str, ...]:
+    if made.sequence_db is None:
+        return ()
+    return (
+        "",
+        table(("state", "type"), list(made.states.items())),
+        f"outputs, signal to noise: {made.sequence_db:.1f} dB over the samples, with its own states",
+    )
 
 
 def _edges(made: Quantized) -> tuple[str, ...]:

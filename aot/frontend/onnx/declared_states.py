@@ -41,8 +41,16 @@ def with_declared_states(data: bytes, initial: Mapping[str, Array]) -> bytes:
     model = onnx.load_model_from_string(data)
     outputs = model.graph.output[-len(initial) :]
     for (name, array), output in zip(initial.items(), outputs, strict=True):
-        model.metadata_props.add(key=_KEY + name, value=output.name)
-        if np.any(array):
-            model.graph.initializer.append(onnx.numpy_helper.from_array(array, name + _INITIAL))
+        declare_state(model, name, output.name, array)
     more: bytes = model.SerializeToString()
     return more
+
+
+def declare_state(model: onnx.ModelProto, name: str, becomes: str, first: Array) -> None:
+    """Declares an input as a state with a first value, in place of an earlier declaration."""
+    for parts, key in ((model.metadata_props, "key"), (model.graph.initializer, "name")):
+        for each in [part for part in parts if getattr(part, key) in (_KEY + name, name + _INITIAL)]:
+            parts.remove(each)
+    model.metadata_props.add(key=_KEY + name, value=becomes)
+    if np.any(first) or first.dtype.kind != "f":
+        model.graph.initializer.append(onnx.numpy_helper.from_array(first, name + _INITIAL))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import TensorProto
-from onnx.numpy_helper import to_array
+from onnx.numpy_helper import from_array, to_array
 
 from aot.errors import ModelError
+from aot.frontend.onnx.declared_states import declare_state
+from aot.ir.graph import State
 
 _IO_FLOAT32 = "--io float32   converts on the board instead"
 
@@ -22,18 +26,64 @@ class Edge:
     is_input: bool
     scale: float
     zero_point: int
+    dtype: str = "int8"
 
 
-def with_integer_edges(data: bytes, file_name: str) -> tuple[bytes, tuple[Edge, ...]]:
-    """Returns the model without the conversions at its ends. ModelError names an end without conversion."""
+def with_integer_edges(
+    data: bytes, file_name: str, floats: Container[str] = ()
+) -> tuple[bytes, tuple[Edge, ...]]:
+    """Returns the model without the conversions at its ends. ModelError names an end without conversion.
+
+    Ends in `floats` stay as they are.
+    """
     model = onnx.load_model_from_string(data)
-    inputs = [_integer_input(model.graph, entry, file_name) for entry in _reals(model.graph.input)]
-    outputs = [_integer_output(model.graph, entry, file_name) for entry in _reals(model.graph.output)]
+    graph = model.graph
+    inputs = [_integer_input(graph, entry, file_name) for entry in _reals(graph.input, floats)]
+    outputs = [_integer_output(graph, entry, file_name) for entry in _reals(graph.output, floats)]
     return model.SerializeToString(), (*inputs, *outputs)
 
 
-def _reals(entries: Any) -> list[Any]:
-    return [e for e in entries if e.type.tensor_type.elem_type == TensorProto.FLOAT]
+def _reals(entries: Any, floats: Container[str]) -> list[Any]:
+    return [e for e in entries if e.type.tensor_type.elem_type == TensorProto.FLOAT and e.name not in floats]
+
+
+def with_integer_states(data: bytes, states: Iterable[State]) -> tuple[bytes, tuple[State, ...]]:
+    """Returns the model that declares its states, and the states with the first values that it has.
+
+    A state becomes an integer with the scale of its next value, unless layers of floats read or compute it.
+    """
+    model = onnx.load_model_from_string(data)
+    kept = tuple(_stored(model.graph, state) for state in states)
+    for state in kept:
+        declare_state(model, state.name, state.next, state.initial)
+    return model.SerializeToString(), kept
+
+
+def _stored(graph: Any, state: State) -> State:
+    edge = _integer_state(graph, state)
+    if edge is None:
+        return state
+    limits = np.iinfo(edge.dtype)
+    steps = np.rint(state.initial / np.float32(edge.scale)) + edge.zero_point
+    return replace(state, initial=np.clip(steps, limits.min, limits.max).astype(edge.dtype))
+
+
+def _integer_state(graph: Any, state: State) -> Edge | None:
+    readers = [node for node in graph.node if state.name in node.input]
+    makers = [node for node in graph.node if state.next in node.output]
+    kinds = [node.op_type for node in (*readers, *makers)]
+    if kinds != ["QuantizeLinear", "DequantizeLinear"]:
+        return None
+    constants = {tensor.name: tensor for tensor in graph.initializer}
+    for own, wanted in zip(readers[0].input[1:3], makers[0].input[1:3], strict=True):
+        if constants[own].data_type != constants[wanted].data_type:
+            return None
+    for own, wanted in zip(readers[0].input[1:3], makers[0].input[1:3], strict=True):
+        constants[own].CopyFrom(from_array(to_array(constants[wanted]), own))
+    (before,) = [each for each in graph.input if each.name == state.name]
+    (after,) = [each for each in graph.output if each.name == state.next]
+    _integer_input(graph, before, "")
+    return _integer_output(graph, after, "")
 
 
 def _integer_input(graph: Any, entry: Any, file_name: str) -> Edge:
@@ -73,7 +123,8 @@ def _edge(graph: Any, entry: Any, conversion: Any, is_input: bool) -> Edge:
     constants = {tensor.name: tensor for tensor in graph.initializer}
     scale, zero = (constants[name] for name in conversion.input[1:3])
     entry.type.tensor_type.elem_type = zero.data_type
-    return Edge(entry.name, is_input, float(to_array(scale)), int(to_array(zero)))
+    zeros = to_array(zero)
+    return Edge(entry.name, is_input, float(to_array(scale)), int(zeros), str(zeros.dtype))
 
 
 def _rename_reads(graph: Any, old: str, new: str) -> None:

@@ -82,21 +82,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "bits, for activations that of the whole model",
     )
     options.add_option(parser, OPTIONS["shape"])
+    options.add_option(parser, OPTIONS["state"])
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
+    given = options.compile_options(arguments)
     answer = quantize(
         arguments.model,
         arguments.data,
         arguments.output,
         arguments.method,
         arguments.io_type,
-        options.compile_options(arguments).shapes,
+        given.shapes,
         arguments.weight_type,
         arguments.flash,
         arguments.signal_to_noise,
         arguments.refine,
         arguments.activation_type,
+        state=[f"{name}={becomes}" if becomes else name for name, becomes in given.states.items()],
     )
     print_answer(arguments.json, answer)
