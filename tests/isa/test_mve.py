@@ -18,6 +18,7 @@ from codegen.isa.helium.depthwise import CHUNK, PIXEL, InterleavedRows, depthwis
 from codegen.isa.helium.depthwise_fours import depthwise_fours
 from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
+from codegen.isa.helium.dot_row_fours import DotRowFours, dot_row_fours
 from codegen.isa.helium.dots import READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.four_bits import WeightForm
 from codegen.isa.helium.pool import add_pixels
@@ -288,6 +289,43 @@ def row_check(
     return proc_check(f"{instruction.name}_{kind}_{pixels}", proc, constants)
 
 
+def row_of_fours(
+    window: tuple[int, int, int, int, bool], pixels: int, steps: tuple[int, int], requant: Requant, fours: int
+) -> DotRowFours:
+    kernel_rows, taps, length, x_step, aligned = window
+    sums = HeliumDotTile(2, 4, kernel_rows, taps, length, x_step, 64, aligned)
+    return DotRowFours(DotRow(sums, RequantTile(2, 4, *steps), pixels, requant), fours)
+
+
+def rows_of_fours() -> Iterator[Check]:
+    every = product(ROWS[:-1], (3, 4, 5, 6, 7), ((60, 1), (130, 1), (1, 11)))
+    for n, (window, pixels, steps) in enumerate(every):
+        kind = ("relu", "signed", "clamped", "short", "once")[n % 5]
+        tile = row_of_fours(window, pixels, steps, KINDS[kind], 2 + n % 2)
+        if tile.fits:
+            yield row_of_fours_check(kind, tile)
+
+
+def row_of_fours_check(kind: str, tile: DotRowFours) -> Check:
+    row, channels = tile.row, 4 * tile.fours
+    instruction, sums, ends = dot_row_fours(tile), row.sums, row.ends
+    first, depth = 0 if sums.x_aligned else 3, sums.kernel_rows * sums.taps * sums.length
+    reach = (row.pixels - 1) * sums.x_step + (sums.taps - 1) * 64 + sums.length
+    x = Buffer("x", DType.I8, first + reach + READ_AHEAD, Role.ROWS, sums.kernel_rows)
+    weights = [b for b in instruction.params if b.name in ("w", "rest")]
+    ws = [Buffer(b.name, DType.I8, channels * depth + READ_AHEAD, Role.CONSTANT) for b in weights]
+    bias, mult = (Buffer(name, DType.I32, channels, Role.CONSTANT) for name in ("bias", "mult"))
+    right = Buffer("right", DType.I8, channels, Role.CONSTANT)
+    size = 3 + (row.pixels - 1) * ends.pixel_step + (channels - 1) * ends.channel_step + 1
+    y = Buffer("y", DType.I8, size, Role.OUTPUT)
+    places = (at(y, 3), at(x, first), *(at(w) for w in ws), at(bias), at(mult), at(right))
+    proc = Proc("calling", (x, *ws, bias, mult, right, y), (Invoke(instruction, places),))
+    shift = max(int(np.log2(np.sqrt(depth) * 84)), row.requant.rights[0])
+    constants = {n: a for n, a in tables(row.requant, channels, 1).items() if n != "given"}
+    constants |= {"right": np.full(channels, shift, np.int8), "y": np.zeros(size, np.int8)}
+    return proc_check(f"{instruction.name}_{kind}", proc, constants)
+
+
 def blocks(form: WeightForm = WeightForm.BYTES) -> Iterator[Check]:
     every = product((1, 3, 4, 5, 9, 40), (1, 2, 5))
     for n, (steps, count) in enumerate(every):
@@ -315,6 +353,18 @@ def test_rows_of_many_kinds_are_one_statement():
 
     assert [row(window, 1).is_in_asm for window in ROWS] == [True] * 8 + [False] * 2
     assert not row((3, 1, 48, 16, True), 11).is_in_asm
+
+
+def test_fours_of_rows_are_one_statement_if_registers_hold_its_pointers():
+    def fit(
+        window: tuple[int, int, int, int, bool], channel_step: int, pixels: int = 5, fours: int = 2
+    ) -> bool:
+        return row_of_fours(window, pixels, (1, channel_step), KINDS["relu"], fours).fits
+
+    assert all(fit(window, step) for window, step in product(ROWS[:5], (1, 11)))
+    assert not any(fit(window, 1) for window in ROWS[5:7])  # of three rows
+    assert not fit(ROWS[0], 1, pixels=2)
+    assert not fit(ROWS[0], 1, fours=1)
 
 
 def filling(instruction: Instruction, elements: int, room: int, first: int) -> Proc:
@@ -473,6 +523,7 @@ def sums_of_rows() -> Iterator[Check]:
         rounded_once_everywhere,
         rows,
         *(partial(rows, form) for form in FOUR_BITS),
+        rows_of_fours,
         blocks,
         *(partial(blocks, form) for form in FOUR_BITS),
         windows,

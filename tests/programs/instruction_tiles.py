@@ -19,6 +19,7 @@ from codegen.isa.helium import dots as mve
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
+from codegen.isa.helium.dot_row_fours import DotRowFours, dot_row_fours
 from codegen.isa.helium.f32 import FloatResults
 from codegen.isa.helium.f32_depthwise import FloatDepthwise, float_taps
 from codegen.isa.helium.f32_dots import FloatTile, float_dots
@@ -61,6 +62,12 @@ TILES: dict[str, tuple[Any, Any]] = {
     "mve row": (
         DotRow(mve.HeliumDotTile(2, 4, 3, 1, 40, 16, 24, True), RequantTile(2, 4, 16, 1), 8, REQUANT),
         dot_row,
+    ),
+    "mve rows of fours": (
+        DotRowFours(
+            DotRow(mve.HeliumDotTile(2, 4, 1, 1, 40, 40, 0, True), RequantTile(2, 4, 16, 1), 8, REQUANT), 4
+        ),
+        dot_row_fours,
     ),
     "mve float dots": (
         FloatTile(FloatResults(3, 8, 16, 1, True, Activation.RELU), 3, 12, 8),

@@ -105,12 +105,18 @@ class DotRow:
     @property
     def counts_in_memory(self) -> bool:
         """Returns True if the predicate register is in use."""
-        return self.sums.rest > 0 and _turns(self) > 1
+        return self.sums.rest > 0 and self.turns > 1
 
     @property
     def overlaps(self) -> bool:
         has_registers = self.sums.form is not WeightForm.NIBBLES
         return has_registers and not self.is_small and self.steps <= _IN_TURNS
+
+    @property
+    def turns(self) -> int:
+        """Returns the iterations of the loop over pairs; one pair needs none."""
+        turns = self.pixels // PIXELS - self.overlaps
+        return turns if turns > (not self.overlaps) else 0
 
     @property
     def parts(self) -> list[Instruction]:
@@ -134,7 +140,7 @@ def dot_row(row: DotRow) -> Instruction:
     return Instruction(
         name=row.name,
         params=(y, x, *weights, start, scale, right),
-        body=_meaning(row, (y, x, w, rest), (start, scale, right)),
+        body=row_meaning(row, (y, x, w, rest), (start, scale, right)),
         call=f"{row.name}({{y}}, {rows}, {others});",
         definition=_definition(row),
         includes=INCLUDES,
@@ -151,16 +157,21 @@ def _machine_instructions(row: DotRow) -> int:
     return sum(part.machine_instructions for part in row.parts)
 
 
-def _meaning(
-    row: DotRow, memory: tuple[Buffer, Buffer, Buffer, Buffer], lanes: tuple[Buffer, Buffer, Buffer]
+def row_meaning(
+    row: DotRow,
+    memory: tuple[Buffer, Buffer, Buffer, Buffer],
+    lanes: tuple[Buffer, Buffer, Buffer],
+    begins: tuple[Affine, Affine, Affine] = (Affine(), Affine(), Affine()),
 ) -> tuple[Stmt, ...]:
+    """Returns the row's loops; `begins` are elements of y, w and rest."""
+    y_first, w_first, rest_first = begins
     tile, (y, x, w, rest), (start, scale, right) = row.sums, memory, lanes
     total = Buffer("total", DType.I32, 1, Role.LOCAL)
     i, j, r, t, n, lane = (variable(v) for v in ("i", "j", "r", "t", "n", "lane"))
 
     def one_channel(channel: Affine | int, window: For) -> tuple[Stmt, ...]:
         given = (Binary("+", load(total), load(start, channel)), load(scale, channel), load(right, channel))
-        place = at(y, i * row.ends.pixel_step + to_affine(channel) * row.ends.channel_step)
+        place = at(y, y_first + i * row.ends.pixel_step + to_affine(channel) * row.ends.channel_step)
         stored = Store(place, Apply(exact_store(row.requant).store, given))
         return (Declare(total), Store(at(total), Const(0)), window, stored)
 
@@ -177,8 +188,8 @@ def _meaning(
     def product(k: Affine, weights: Buffer, place: Affine) -> Accumulate:
         return Accumulate(at(total), Binary("*", load(x, begin + k, r), load(weights, place)))
 
-    whole = ((tap * tile.steps + n) * tile.channels + j) * LANES + lane
-    left = (tap * tile.channels + j) * tile.rest + lane
+    whole = w_first + ((tap * tile.steps + n) * tile.channels + j) * LANES + lane
+    left = rest_first + (tap * tile.channels + j) * tile.rest + lane
     inner: tuple[Stmt, ...] = ()
     if tile.steps:
         inner += (For("n", tile.steps, (For("lane", LANES, (product(n * LANES + lane, w, whole),)),)),)
@@ -194,7 +205,7 @@ def _definition(row: DotRow) -> str:
     tile = row.sums
     rows = [f"const int8_t *x{r}" for r in range(tile.kernel_rows)]
     weights = (["const int8_t *w"] if tile.steps else []) + (["const int8_t *rest"] if tile.rest else [])
-    body = _tile_by_tile(row)
+    body = tile_by_tile(row)
     if row.is_in_asm:
         why = "/* compilers find even registers for intrinsics */"
         body = [f"#ifdef FEW_REGISTERS {why}", *body, "#else", *_in_asm(row), "#endif"]
@@ -211,7 +222,7 @@ def _definition(row: DotRow) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _tile_by_tile(row: DotRow) -> list[str]:
+def tile_by_tile(row: DotRow) -> list[str]:
     pairs, lone = divmod(row.pixels, PIXELS)
     parts, lines = row.parts, []
     if pairs:
@@ -239,9 +250,9 @@ def _one_tile(row: DotRow, pixels: int, sums: Instruction, ends: Instruction, tu
 
 def _in_asm(row: DotRow) -> list[str]:
     totals = [f"s{i}{j}" for i in range(PIXELS) for j in range(CHANNELS)]
-    pinned = _pinned(row)
+    pointers = pinned(row)
     outputs = [", ".join(f'[{n}] "=&Te"({n})' for n in totals)]
-    outputs += [", ".join(f'[{n}] "+r"(in_{n})' for n in pinned)]
+    outputs += [", ".join(f'[{n}] "+r"(in_{n})' for n in pointers)]
     inputs = [f'[{n}] "w"({n})' for n in ("start", "scale", "shift")]
     clobbered = ["q0", "q1", "q2", "q3", "q7", "p0", "memory", "cc"]
     return [
@@ -250,7 +261,7 @@ def _in_asm(row: DotRow) -> list[str]:
         *(_words(row) if row.has_words else []),
         *(
             f'    register {kind} *in_{name} __asm__("{register}") = {value};'
-            for register, (name, (kind, value)) in zip(_ODD_REGISTERS, pinned.items(), strict=False)
+            for register, (name, (kind, value)) in zip(_ODD_REGISTERS, pointers.items(), strict=False)
         ),
         "    __asm__ volatile(",
         *(f'        "{line.text}\\n\\t"' for line in _asm_lines(row)),
@@ -261,7 +272,7 @@ def _in_asm(row: DotRow) -> list[str]:
     ]
 
 
-def _pinned(row: DotRow) -> dict[str, tuple[str, str]]:
+def pinned(row: DotRow) -> dict[str, tuple[str, str]]:
     """Returns the pointers, with C code of their types and values.
 
     They are pinned, because compilers fail to allocate so many registers.
@@ -277,24 +288,21 @@ def _pinned(row: DotRow) -> dict[str, tuple[str, str]]:
 
 def _words(row: DotRow) -> list[str]:
     """Returns the offsets of bytes, if a pixel's are not contiguous, and the count, if it is in memory."""
-    pixel, channel = row.ends.pixel_step, row.ends.channel_step
-    lines = []
-    if channel != 1:
-        words = [(j * channel + pixel) << 16 | j * channel for j in range(CHANNELS)]
-        words += [j * channel for j in range(CHANNELS)]
-        name = "places" if row.counts_in_memory else "ends"
-        lines.append(f"    static const int32_t {name}[] = {{{', '.join(map(str, words))}}};")
+    is_scattered = row.ends.channel_step != 1
+    lines = stored_places(row, "places" if row.counts_in_memory else "ends") if is_scattered else []
     if row.counts_in_memory:
-        lines += [f"    int32_t ends[{_COUNT // 4 + 1}];", f"    ends[{_COUNT // 4}] = {_turns(row)};"]
-        copied = (0, WORDS) if channel != 1 else ()
+        lines += [f"    int32_t ends[{_COUNT // 4 + 1}];", f"    ends[{_COUNT // 4}] = {row.turns};"]
+        copied = (0, WORDS) if is_scattered else ()
         lines += [f"    vstrwq_s32(ends + {n}, vldrwq_s32(places + {n}));" for n in copied]
     return lines
 
 
-def _turns(row: DotRow) -> int:
-    """Returns the iterations of the loop over pairs; one pair needs none."""
-    turns = row.pixels // PIXELS - row.overlaps
-    return turns if turns > (not row.overlaps) else 0
+def stored_places(row: DotRow, name: str = "ends") -> list[str]:
+    """Returns the offsets of the stored bytes of two pixels, and of one."""
+    pixel, channel = row.ends.pixel_step, row.ends.channel_step
+    words = [(j * channel + pixel) << 16 | j * channel for j in range(CHANNELS)]
+    words += [j * channel for j in range(CHANNELS)]
+    return [f"    static const int32_t {name}[] = {{{', '.join(map(str, words))}}};"]
 
 
 @lru_cache(maxsize=256)
@@ -310,27 +318,27 @@ def _lines(row: DotRow) -> Iterator[AsmLine]:
         first = SUMS[0][0]  # not yet in use as a sum
         yield from (stays(f"mov {first}, #{row.sums.rest}"), stays(f"vctp.8 {first}"))
     if row.overlaps:
-        yield from _ordered([*sums.lines(), *moved])
+        yield from ordered([*sums.lines(), *moved])
         yield from _looped(row, [*sums.lines(stored), *moved])
         last = stored
     else:
         yield from _looped(row, [*sums.lines(), *moved, *stored])
         last = []
     if row.pixels % PIXELS:
-        yield from _ordered([*lone_sums.lines(last), *lone_ends.into_vectors()])
-        yield from _ordered(lone_ends.lines())
+        yield from ordered([*lone_sums.lines(last), *lone_ends.into_vectors()])
+        yield from ordered(lone_ends.lines())
     else:
-        yield from _ordered(last)
+        yield from ordered(last)
 
 
 def _looped(row: DotRow, body: list[AsmLine]) -> list[AsmLine]:
     """Returns the loop around the body; LR is used for a sum, or as counter."""
-    turns = _turns(row)
+    turns = row.turns
     if not turns:
-        return [] if row.overlaps else _ordered(body)
+        return [] if row.overlaps else ordered(body)
     every = tuple(total for pixel in SUMS for total in pixel)
     if turns == 1:
-        return _ordered(body)
+        return ordered(body)
     if row.counts_in_memory:
         count = f"{operand('ends')}, #{_COUNT}"
         first = AsmLine("ldr", f"ldr lr, [{count}]", every)
@@ -339,8 +347,8 @@ def _looped(row: DotRow, body: list[AsmLine]) -> list[AsmLine]:
         first = AsmLine("mov", f"mov lr, #{turns}", every)
         kept = AsmLine("vmsr", "vmsr p0, lr", ("p0",), every)
         taken = AsmLine("vmrs", "vmrs lr, p0", every, ("p0",))
-    return [first, stays("1:"), *_ordered([kept, *body, taken]), stays("le lr, 1b")]
+    return [first, stays("1:"), *ordered([kept, *body, taken]), stays("le lr, 1b")]
 
 
-def _ordered(lines: list[AsmLine]) -> list[AsmLine]:
+def ordered(lines: list[AsmLine]) -> list[AsmLine]:
     return in_order(lines, *WITH_ENDS)

@@ -27,6 +27,7 @@ class RowEnds:
     requant: Requant
     pixels: int
     form: WeightForm = WeightForm.BYTES
+    constants: tuple[str, str, str] = ("%q[start]", "%q[scale]", "%q[shift]")
 
     @property
     def is_scattered(self) -> bool:
@@ -46,16 +47,17 @@ class RowEnds:
         return VECTORS[: self.pixels]
 
     def _rounded(self) -> Iterator[AsmLine]:
+        start, scale, shift = self.constants
         for v in self._vectors:
             if self.form is WeightForm.JOINED:
                 yield computes("vshr.s32", v, v, end=f"#{SHIFT}")
-            yield computes("vadd.i32", v, v, _vector("start"))
-            yield computes(f"{high_product(self.requant)}.s32", v, v, _vector("scale"))
+            yield computes("vadd.i32", v, v, start)
+            yield computes(f"{high_product(self.requant)}.s32", v, v, scale)
         for v in self._vectors:
             if self.requant.sign_matters:
                 yield computes("vshr.s32", WEIGHTS, v, end="#31")
                 yield computes("vadd.i32", v, v, WEIGHTS)
-            yield computes("vrshl.s32", v, v, _vector("shift"))
+            yield computes("vrshl.s32", v, v, shift)
 
     def _narrowed(self) -> Iterator[AsmLine]:
         """Adds the zero point and saturates twice. Two pixels are in the halves of each lane."""
@@ -77,7 +79,3 @@ class RowEnds:
             yield computes("vshr.u32", second, v, end="#16")
         for each in (v, *others):
             yield from stored_channels(each, y, step)
-
-
-def _vector(name: str) -> str:
-    return operand(name).replace("%", "%q")

@@ -20,6 +20,7 @@ from aot.ops.op import required
 from aot.target import Optimize
 from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
+from codegen.isa.helium.dot_row_fours import DotRowFours, dot_row_fours
 from codegen.isa.helium.dots import LANES, READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.four_bits import form_of
 from codegen.isa.helium.requantise import (
@@ -282,10 +283,16 @@ def _in_rows(proc: Proc, p: DotProblem, like: DotRow) -> tuple[Proc, Packing]:
     """Returns blocks of channels, each a row of pixels."""
     proc = privatize(_split_channels(proc, p.channels), ("start", "scale", "shift"), "oi")
     proc, packing = _packed(_split_depth(reorder(proc, "oi", "column"), p), p)
+    extents = _extents(proc, "column")
+    fours = [DotRowFours(replace(like, pixels=pixels), p.channels // CHANNELS) for pixels in extents]
+    if all(four.fits for four in fours):
+        proc = tensorize(proc, "ob", list(map(dot_row_fours, fours)))
+        if p.channels % CHANNELS == 0:
+            return proc, packing
     counts = [n for n in (CHANNELS, p.channels % CHANNELS) if n]
     rows = [
         _row(p, like.requant, n, pixels, like.sums.x_aligned, like.is_small)
-        for n, pixels in product(counts, _extents(proc, "column"))
+        for n, pixels in product(counts, extents)
     ]
     proc = tensorize(proc, "column", [dot_row(row) for row in rows])
     loads = [load_channels(n, dtype) for n in counts for dtype in (DType.I32, DType.I8)]

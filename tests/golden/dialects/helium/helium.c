@@ -599,7 +599,6 @@ static __attribute__((noinline)) void depthwise_3x3_stride_1_padded_inlined_4x5_
 #endif
 }
 
-
 /* Sums of 2 pixels, 4 bytes apart, and 4 channels, sixteen products at a time:
    1 row of 4 bytes. */
 static inline __attribute__((always_inline)) void dot_2x4_1_rows_of_4_step_4(
@@ -747,111 +746,114 @@ static inline __attribute__((always_inline)) void requantise_1x4_zero_7_signed_s
     vstrbq_s32(y, vreinterpretq_s32_s8(bytes));
 }
 
-/* 5 pixels, 4 bytes apart, 4 channels, summed and stored:
+/* 5 pixels, 4 bytes apart, by 2 times 4 channels:
    1 row of 4 bytes; zero point 7, before that in 16 bits, pixels 8 apart. */
-static inline __attribute__((always_inline)) void row_of_5_dot_2x4_1_rows_of_4_step_4_to_8_1_zero_7_signed_short(
+static inline __attribute__((always_inline)) void row_of_5_dot_2x4_1_rows_of_4_step_4_to_8_1_zero_7_signed_short_by_2_fours(
     int8_t *y, const int8_t *x0, const int8_t *rest,
-    int32x4_t start, int32x4_t scale, int32x4_t right)
+    const int32_t *bias, const int32_t *mult, const int8_t *shifts)
 {
 #ifdef FEW_REGISTERS /* compilers find even registers for intrinsics */
-    for (int32_t i = 0; i < 2; ++i) {
-        int32_t s0, s1, s2, s3, s4, s5, s6, s7;
-        dot_2x4_1_rows_of_4_step_4(&s0, &s1, &s2, &s3, &s4, &s5, &s6, &s7, x0 + i * 8, rest);
-        requantise_2x4_step_8_zero_7_signed_short(y + i * 16, s0, s1, s2, s3, s4, s5, s6, s7, start, scale, right);
-    }
-    {
-        int32_t s0, s1, s2, s3;
-        dot_1x4_1_rows_of_4(&s0, &s1, &s2, &s3, x0 + 2 * 8, rest);
-        requantise_1x4_zero_7_signed_short(y + 2 * 16, s0, s1, s2, s3, start, scale, right);
+    for (int32_t four = 0; four < 2; ++four) {
+        const int32x4_t start = vldrwq_s32(bias), scale = vldrwq_s32(mult);
+        const int32x4_t right = vldrbq_s32(shifts);
+        for (int32_t i = 0; i < 2; ++i) {
+            int32_t s0, s1, s2, s3, s4, s5, s6, s7;
+            dot_2x4_1_rows_of_4_step_4(&s0, &s1, &s2, &s3, &s4, &s5, &s6, &s7, x0 + i * 8, rest);
+            requantise_2x4_step_8_zero_7_signed_short(y + i * 16, s0, s1, s2, s3, s4, s5, s6, s7, start, scale, right);
+        }
+        {
+            int32_t s0, s1, s2, s3;
+            dot_1x4_1_rows_of_4(&s0, &s1, &s2, &s3, x0 + 2 * 8, rest);
+            requantise_1x4_zero_7_signed_short(y + 2 * 16, s0, s1, s2, s3, start, scale, right);
+        }
+        y += 4;
+        rest += 16;
+        bias += 4;
+        mult += 4;
+        shifts += 4;
     }
 #else
-    const int32x4_t shift = vnegq_s32(right);
-    int32_t s00, s01, s02, s03, s10, s11, s12, s13;
-    register int8_t *in_y __asm__("r5") = y;
+    int32_t s00, s01, s02, s03, s10, s11, s12, s13, fours;
+    int8_t *next;
+    register const int8_t *in_right __asm__("r5") = shifts;
+    register int8_t *in_y __asm__("r7") = y;
     register const int8_t *in_p0 __asm__("r1") = x0;
     register const int8_t *in_rest __asm__("r3") = rest;
+    register const int32_t *in_mult __asm__("r9") = mult;
+    register const int32_t *in_bias __asm__("r11") = bias;
     __asm__ volatile(
         "mov %[s00], #4\n\t"
         "vctp.8 %[s00]\n\t"
+        "str %[y], %[next]\n\t"
+        "mov lr, #2\n\t"
+        "2:\n\t"
         "vpst\n\t"
         "vldrbt.8 q0, [%[p0]], #8\n\t"
+        "vadd.i32 q3, q3, q4\n\t"
+        "vqrdmulh.s32 q3, q3, q5\n\t"
         "vldrb.8 q2, [%[rest]], #4\n\t"
-        "vmladav.s8 %[s00], q0, q2\n\t"
+        "vmov.i16 q7, #7\n\t"
         "vpst\n\t"
         "vldrbt.8 q1, [%[p0], #-4]\n\t"
+        "str lr, %[fours]\n\t"
+        "vmladav.s8 %[s00], q0, q2\n\t"
+        "vldrw.32 q4, [%[bias]], #16\n\t"
         "vmladav.s8 %[s10], q1, q2\n\t"
         "vldrb.8 q2, [%[rest]], #4\n\t"
         "vmladav.s8 %[s01], q0, q2\n\t"
+        "vldrw.32 q5, [%[mult]], #16\n\t"
         "vmladav.s8 %[s11], q1, q2\n\t"
         "vldrb.8 q2, [%[rest]], #4\n\t"
         "vmladav.s8 %[s02], q0, q2\n\t"
         "vmladav.s8 %[s12], q1, q2\n\t"
         "vldrb.8 q2, [%[rest]], #4\n\t"
         "vmladav.s8 %[s03], q0, q2\n\t"
-        "vmov q3[2], q3[0], %[s00], %[s02]\n\t"
-        "vmladav.s8 %[s13], q1, q2\n\t"
-        "vmov q3[3], q3[1], %[s01], %[s03]\n\t"
-        "vmov q7[2], q7[0], %[s10], %[s12]\n\t"
-        "vmov q7[3], q7[1], %[s11], %[s13]\n\t"
-        "sub %[rest], %[rest], #16\n\t"
         "vpst\n\t"
         "vldrbt.8 q0, [%[p0]], #8\n\t"
-        "vadd.i32 q3, q3, %q[start]\n\t"
-        "vqrdmulh.s32 q3, q3, %q[scale]\n\t"
-        "vldrb.8 q2, [%[rest]], #4\n\t"
-        "vmladav.s8 %[s00], q0, q2\n\t"
-        "vpst\n\t"
-        "vldrbt.8 q1, [%[p0], #-4]\n\t"
-        "vmladav.s8 %[s10], q1, q2\n\t"
-        "vldrb.8 q2, [%[rest]], #4\n\t"
-        "vmladav.s8 %[s01], q0, q2\n\t"
-        "vadd.i32 q7, q7, %q[start]\n\t"
-        "vqrdmulh.s32 q7, q7, %q[scale]\n\t"
-        "vmladav.s8 %[s11], q1, q2\n\t"
-        "vldrb.8 q2, [%[rest]], #4\n\t"
-        "vmladav.s8 %[s02], q0, q2\n\t"
-        "vmladav.s8 %[s12], q1, q2\n\t"
-        "vldrb.8 q2, [%[rest]], #4\n\t"
-        "vmladav.s8 %[s03], q0, q2\n\t"
-        "sub %[rest], %[rest], #16\n\t"
         "vmladav.s8 %[s13], q1, q2\n\t"
         "vshr.s32 q2, q3, #31\n\t"
+        "vpst\n\t"
+        "vldrbt.8 q1, [%[p0], #-4]\n\t"
         "vadd.i32 q3, q3, q2\n\t"
-        "vshr.s32 q2, q7, #31\n\t"
-        "vadd.i32 q7, q7, q2\n\t"
-        "vrshl.s32 q3, q3, %q[shift]\n\t"
-        "vrshl.s32 q7, q7, %q[shift]\n\t"
-        "vqmovnt.s32 q3, q7\n\t"
-        "vmov.i16 q7, #7\n\t"
+        "sub %[rest], %[rest], #16\n\t"
+        "vrshl.s32 q3, q3, q6\n\t"
+        "vldrb.8 q2, [%[rest]], #4\n\t"
         "vqadd.s16 q3, q3, q7\n\t"
-        "vqmovnb.s16 q3, q3\n\t"
-        "vstrb.32 q3, [%[y]], #8\n\t"
-        "vshr.u32 q7, q3, #16\n\t"
-        "vstrb.32 q7, [%[y]], #8\n\t"
-        "vmov q3[2], q3[0], %[s00], %[s02]\n\t"
         "vmov q7[2], q7[0], %[s10], %[s12]\n\t"
+        "vqmovnb.s16 q3, q3\n\t"
+        "vmladav.s8 %[s10], q1, q2\n\t"
+        "vstrb.32 q3, [%[y]], #8\n\t"
+        "vmov q3[2], q3[0], %[s00], %[s02]\n\t"
+        "vmladav.s8 %[s00], q0, q2\n\t"
         "vmov q3[3], q3[1], %[s01], %[s03]\n\t"
         "vmov q7[3], q7[1], %[s11], %[s13]\n\t"
+        "vldrb.8 q2, [%[rest]], #4\n\t"
+        "vmladav.s8 %[s01], q0, q2\n\t"
+        "vadd.i32 q3, q3, q4\n\t"
+        "vqrdmulh.s32 q3, q3, q5\n\t"
+        "vadd.i32 q7, q7, q4\n\t"
+        "vqrdmulh.s32 q7, q7, q5\n\t"
+        "vldrb.s32 q6, [%[right]], #4\n\t"
+        "vmladav.s8 %[s11], q1, q2\n\t"
+        "vldrb.8 q2, [%[rest]], #4\n\t"
+        "vmladav.s8 %[s02], q0, q2\n\t"
+        "vneg.s32 q6, q6\n\t"
+        "vmladav.s8 %[s12], q1, q2\n\t"
+        "vldrb.8 q2, [%[rest]], #4\n\t"
+        "vmladav.s8 %[s03], q0, q2\n\t"
         "vpst\n\t"
         "vldrbt.8 q0, [%[p0]]\n\t"
-        "vadd.i32 q3, q3, %q[start]\n\t"
-        "vqrdmulh.s32 q3, q3, %q[scale]\n\t"
-        "vldrb.8 q2, [%[rest]], #4\n\t"
-        "vmladav.s8 %[s00], q0, q2\n\t"
-        "vldrb.8 q2, [%[rest]], #4\n\t"
-        "vmladav.s8 %[s01], q0, q2\n\t"
-        "vldrb.8 q2, [%[rest]], #4\n\t"
-        "vmladav.s8 %[s02], q0, q2\n\t"
-        "vldrb.8 q2, [%[rest]], #4\n\t"
-        "vmladav.s8 %[s03], q0, q2\n\t"
-        "vadd.i32 q7, q7, %q[start]\n\t"
-        "vqrdmulh.s32 q7, q7, %q[scale]\n\t"
+        "vmladav.s8 %[s13], q1, q2\n\t"
         "vshr.s32 q2, q3, #31\n\t"
+        "ldr %[y], %[next]\n\t"
         "vadd.i32 q3, q3, q2\n\t"
+        "sub %[rest], %[rest], #16\n\t"
         "vshr.s32 q2, q7, #31\n\t"
+        "sub %[p0], %[p0], #16\n\t"
         "vadd.i32 q7, q7, q2\n\t"
-        "vrshl.s32 q3, q3, %q[shift]\n\t"
-        "vrshl.s32 q7, q7, %q[shift]\n\t"
+        "vldrb.8 q2, [%[rest]], #4\n\t"
+        "vrshl.s32 q3, q3, q6\n\t"
+        "vrshl.s32 q7, q7, q6\n\t"
         "vqmovnt.s32 q3, q7\n\t"
         "vmov.i16 q7, #7\n\t"
         "vqadd.s16 q3, q3, q7\n\t"
@@ -859,21 +861,54 @@ static inline __attribute__((always_inline)) void row_of_5_dot_2x4_1_rows_of_4_s
         "vstrb.32 q3, [%[y]], #8\n\t"
         "vshr.u32 q7, q3, #16\n\t"
         "vmov q3[2], q3[0], %[s00], %[s02]\n\t"
-        "vstrb.32 q7, [%[y]], #8\n\t"
         "vmov q3[3], q3[1], %[s01], %[s03]\n\t"
-        "vadd.i32 q3, q3, %q[start]\n\t"
-        "vqrdmulh.s32 q3, q3, %q[scale]\n\t"
+        "vmladav.s8 %[s00], q0, q2\n\t"
+        "vldrb.8 q2, [%[rest]], #4\n\t"
+        "vmladav.s8 %[s01], q0, q2\n\t"
+        "vstrb.32 q7, [%[y]], #8\n\t"
+        "vmov q7[2], q7[0], %[s10], %[s12]\n\t"
+        "vldrb.8 q2, [%[rest]], #4\n\t"
+        "vmladav.s8 %[s02], q0, q2\n\t"
+        "vadd.i32 q3, q3, q4\n\t"
+        "vqrdmulh.s32 q3, q3, q5\n\t"
+        "vmov q7[3], q7[1], %[s11], %[s13]\n\t"
+        "vldrb.8 q2, [%[rest]], #4\n\t"
+        "vmladav.s8 %[s03], q0, q2\n\t"
+        "vadd.i32 q7, q7, q4\n\t"
+        "vqrdmulh.s32 q7, q7, q5\n\t"
+        "vshr.s32 q2, q3, #31\n\t"
+        "vadd.i32 q3, q3, q2\n\t"
+        "vshr.s32 q2, q7, #31\n\t"
+        "vadd.i32 q7, q7, q2\n\t"
+        "vrshl.s32 q3, q3, q6\n\t"
+        "vrshl.s32 q7, q7, q6\n\t"
+        "vqmovnt.s32 q3, q7\n\t"
+        "vmov.i16 q7, #7\n\t"
+        "vqadd.s16 q3, q3, q7\n\t"
+        "vqmovnb.s16 q3, q3\n\t"
+        "vstrb.32 q3, [%[y]], #8\n\t"
+        "vshr.u32 q7, q3, #16\n\t"
+        "vstrb.32 q7, [%[y]], #8\n\t"
+        "vmov q3[2], q3[0], %[s00], %[s02]\n\t"
+        "vmov q3[3], q3[1], %[s01], %[s03]\n\t"
+        "sub %[s00], %[y], #28\n\t"
+        "str %[s00], %[next]\n\t"
+        "ldr lr, %[fours]\n\t"
+        "le lr, 2b\n\t"
+        "vadd.i32 q3, q3, q4\n\t"
+        "vqrdmulh.s32 q3, q3, q5\n\t"
         "vmov.i16 q7, #7\n\t"
         "vshr.s32 q2, q3, #31\n\t"
         "vadd.i32 q3, q3, q2\n\t"
-        "vrshl.s32 q3, q3, %q[shift]\n\t"
+        "vrshl.s32 q3, q3, q6\n\t"
         "vqadd.s16 q3, q3, q7\n\t"
         "vqmovnb.s16 q3, q3\n\t"
         "vstrb.32 q3, [%[y]], #8\n\t"
         : [s00] "=&Te"(s00), [s01] "=&Te"(s01), [s02] "=&Te"(s02), [s03] "=&Te"(s03), [s10] "=&Te"(s10), [s11] "=&Te"(s11), [s12] "=&Te"(s12), [s13] "=&Te"(s13),
-          [y] "+r"(in_y), [p0] "+r"(in_p0), [rest] "+r"(in_rest)
-        : [start] "w"(start), [scale] "w"(scale), [shift] "w"(shift)
-        : "q0", "q1", "q2", "q3", "q7", "p0", "memory", "cc");
+          [right] "+r"(in_right), [y] "+r"(in_y), [p0] "+r"(in_p0), [rest] "+r"(in_rest), [mult] "+r"(in_mult), [bias] "+r"(in_bias),
+          [fours] "=m"(fours), [next] "=m"(next)
+        :
+        : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "p0", "memory", "cc");
 #endif
 }
 
@@ -909,15 +944,7 @@ static KERNEL void conv2d_1x1_4_to_8_by_5(
     const int8_t *restrict x, int8_t *restrict y, const int8_t *restrict w,
     const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right)
 {
-    for (int32_t ob = 0; ob < 2; ++ob) {
-        int32x4_t start;
-        int32x4_t scale;
-        int32x4_t shift;
-        start = vldrwq_s32(bias + ob * 4);
-        scale = vldrwq_s32(mult + ob * 4);
-        shift = vldrbq_s32(right + ob * 4);
-        row_of_5_dot_2x4_1_rows_of_4_step_4_to_8_1_zero_7_signed_short(y + ob * 4, x, w + ob * 16, start, scale, shift);
-    }
+    row_of_5_dot_2x4_1_rows_of_4_step_4_to_8_1_zero_7_signed_short_by_2_fours(y, x, w, bias, mult, right);
 }
 
 /* ---- where the rows of each tensor are ---- */
