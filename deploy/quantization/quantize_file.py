@@ -12,7 +12,7 @@ from aot.frontend.load import parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.byte_caches import with_byte_caches
 from aot.frontend.onnx.float_model import require_float
 from aot.frontend.onnx.packed_products import with_packed_products
-from aot.frontend.paired_states import with_states
+from aot.frontend.paired_states import open_question, with_states
 from aot.ir.graph import State
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
@@ -114,11 +114,15 @@ def quantize(
         raise OutputError("a .tflite file cannot declare states", str(place), "-o FILE.onnx")
     kept = {each.name for each in states}
     slots = tuple(each for each in model_specs(path, shapes) if each.name not in kept)
-    calibration = (
-        read_calibration(Path(data), slots)
-        if isinstance(data, str | Path)
-        else make_calibration(with_labels(by_name(data), labels), slots)
-    )
+    try:
+        calibration = (
+            read_calibration(Path(data), slots)
+            if isinstance(data, str | Path)
+            else make_calibration(with_labels(by_name(data), labels), slots)
+        )
+    except InputError as error:
+        asked = _question(path, shapes, options.states) if error.what.endswith("is missing") else ""
+        raise InputError(error.what, error.where, asked or error.hint) from None
     doubts = calibration_doubts(calibration.samples)
     if states:
         calibration = samples_in_sequence(path, calibration, states)
@@ -141,6 +145,16 @@ def _states(path: Path, shapes: Mapping[str, tuple[int, ...]], pairs: Mapping[st
     if not pairs and b"solder.state." not in data:
         return ()
     return with_states(parse_model(data, path.name, overrides=InputOverrides(shapes)), pairs).states
+
+
+def _question(path: Path, shapes: Mapping[str, tuple[int, ...]], pairs: Mapping[str, str]) -> str:
+    """Returns the question whether inputs that the samples may lack are states; empty if it is answered."""
+    try:
+        return open_question(
+            parse_model(read_model(path), path.name, overrides=InputOverrides(shapes)), pairs
+        )
+    except ModelError:
+        return ""
 
 
 def _dynamic(path: Path, place: Path, weight_type: str, has_byte_caches: bool, is_usual: bool) -> Answer:
