@@ -7,7 +7,7 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.average_pool2d import Halves, mean
 from aot.ops.requant import rounding_divide_by_pot
-from codegen.isa.plain.scalar_math import CLAMP, parenthesised
+from codegen.isa.plain.scalar_math import CLAMP
 from codegen.loops.ir import ScalarFunction
 
 DIVIDE_BY_POT = ScalarFunction(
@@ -114,7 +114,7 @@ def clamp_to(low: int, high: int, dtype: DType = DType.I8) -> ScalarFunction:
     definition = f"""\
 static inline {dtype.c_name} {name}(int32_t v)
 {{
-    return ({dtype.c_name})clamp(v, {parenthesised(low)}, {parenthesised(high)});
+    return ({dtype.c_name})clamp(v, {low}, {high});
 }}
 """
     return ScalarFunction(name, dtype, definition, lambda v: min(max(v, low), high), (), (CLAMP,))

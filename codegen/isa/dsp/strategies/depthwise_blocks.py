@@ -140,8 +140,9 @@ def _text(name: str, row: BlockRow, storing: StoreQuantised) -> str:
     whole, rest = divmod(row.outputs, row.each)
     advances = row.sums(row.each).advances
     rows = "    const int8_t *rows[3] = {x[0] + offset, x[1] + offset, x[2] + offset};"
-    moved = f"        y += y_step * {row.each};"
+    first = [*_block(row, row.each, storing), *([f"        y += y_step * {row.each};"] if advances else [])]
     loop = "    for (int32_t n = 0; n < blocks; ++n) {" if whole > 1 else "    {"
+    is_alone = whole == 1 and not rest
     return "\n".join(
         [
             f"/* A channel's outputs in {row.y_dtype.value}, y_step elements apart, from its record w. */",
@@ -150,7 +151,7 @@ def _text(name: str, row: BlockRow, storing: StoreQuantised) -> str:
             f"int32_t y_step{', int32_t blocks' if whole > 1 else ''})",
             "{",
             *([rows] if advances else []),
-            *(loop, *_block(row, row.each, storing), *([moved] if advances else []), "    }"),
+            *([line.removeprefix("    ") for line in first] if is_alone else [loop, *first, "    }"]),
             *(["    {", *_block(row, rest, storing), "    }"] if rest else []),
             "}",
             "",

@@ -93,7 +93,7 @@ static inline int32_t mean_of_16(int32_t sum)
 
 static inline int8_t clamp_m128_127(int32_t v)
 {
-    return (int8_t)clamp(v, (-128), 127);
+    return (int8_t)clamp(v, -128, 127);
 }
 
 /* Half a step and the zero point 0, at the scale before the last shift; right >= 1. */

@@ -154,19 +154,17 @@ static inline __attribute__((always_inline)) void window_sums_5_stride_1(
 static inline __attribute__((always_inline)) void depthwise_3x3_stride_1_i8_of_5_to_int8_m128_22_shift_4(
     int8_t *y, const int8_t *const *x, int32_t offset, const int8_t *w, int32_t y_step)
 {
-    {
-        int32_t start, scale, sum0, sum1, sum2, sum3, sum4;
-        int16_t addend;
-        memcpy(&start, w + 12, sizeof start);
-        window_sums_5_stride_1(&sum0, &sum1, &sum2, &sum3, &sum4, start, x, offset, w);
-        memcpy(&scale, w + 16, sizeof scale);
-        memcpy(&addend, w + 3, sizeof addend);
-        y[0] = (int8_t)to_int8_m128_22_shift_4(sum0, scale, addend);
-        y[y_step] = (int8_t)to_int8_m128_22_shift_4(sum1, scale, addend);
-        y[y_step * 2] = (int8_t)to_int8_m128_22_shift_4(sum2, scale, addend);
-        y[y_step * 3] = (int8_t)to_int8_m128_22_shift_4(sum3, scale, addend);
-        y[y_step * 4] = (int8_t)to_int8_m128_22_shift_4(sum4, scale, addend);
-    }
+    int32_t start, scale, sum0, sum1, sum2, sum3, sum4;
+    int16_t addend;
+    memcpy(&start, w + 12, sizeof start);
+    window_sums_5_stride_1(&sum0, &sum1, &sum2, &sum3, &sum4, start, x, offset, w);
+    memcpy(&scale, w + 16, sizeof scale);
+    memcpy(&addend, w + 3, sizeof addend);
+    y[0] = (int8_t)to_int8_m128_22_shift_4(sum0, scale, addend);
+    y[y_step] = (int8_t)to_int8_m128_22_shift_4(sum1, scale, addend);
+    y[y_step * 2] = (int8_t)to_int8_m128_22_shift_4(sum2, scale, addend);
+    y[y_step * 3] = (int8_t)to_int8_m128_22_shift_4(sum3, scale, addend);
+    y[y_step * 4] = (int8_t)to_int8_m128_22_shift_4(sum4, scale, addend);
 }
 
 /* Two weights per factor. The half-word 256 * a + b holds two neighbouring weights: it is a factor of SMLAD
