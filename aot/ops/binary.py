@@ -148,10 +148,12 @@ class Add(BinaryOp):
     def on_plain(self, x1: Ints, x2: Ints) -> Ints:
         return x1 + x2
 
+    rounding: RequantRounding = RequantRounding.DOUBLE  # of the sum
+
     def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:
         p, (x1, x2) = add_parameters(*types, out), arrays
         sums = rescaled(x1, types[0], p.first, p.left_shift) + rescaled(x2, types[1], p.second, p.left_shift)
-        return multiply_by_quantized_multiplier(sums, *p.out)
+        return multiply_by_quantized_multiplier(sums, *p.out, self.rounding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +169,14 @@ class Sub(BinaryOp):
     def on_plain(self, x1: Ints, x2: Ints) -> Ints:
         return x1 - x2
 
+    rounding: RequantRounding = RequantRounding.DOUBLE  # of the difference
+
     def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:
         p, (x1, x2) = add_parameters(*types, out), arrays
         differences = rescaled(x1, types[0], p.first, p.left_shift) - rescaled(
             x2, types[1], p.second, p.left_shift
         )
-        return multiply_by_quantized_multiplier(differences, *p.out)
+        return multiply_by_quantized_multiplier(differences, *p.out, self.rounding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +190,7 @@ class Mul(BinaryOp):
         SHAPES_FIT,
     )
     scales_in_single: bool = False  # computes the product of the scales in single precision
-    is_rounded_once: bool = False  # rounds integers once, like ONNX Runtime, instead of twice
-
-    @property
-    def rounding_of_integers(self) -> RequantRounding:
-        return RequantRounding.SINGLE if self.is_rounded_once else RequantRounding.DOUBLE
+    rounding: RequantRounding = RequantRounding.DOUBLE  # of integers
 
     def on_reals(self, x1: Floats, x2: Floats) -> Floats:
         return x1 * x2
@@ -203,7 +203,7 @@ class Mul(BinaryOp):
             x.astype(np.int64) - quant_of(t).zero_point for x, t in zip(arrays, types, strict=True)
         )
         multiplier = mul_multiplier(*types, out, self.scales_in_single)
-        return multiply_by_quantized_multiplier(first * second, *multiplier, self.rounding_of_integers)
+        return multiply_by_quantized_multiplier(first * second, *multiplier, self.rounding)
 
 
 @dataclass(frozen=True, slots=True)

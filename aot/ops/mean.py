@@ -32,7 +32,7 @@ def mean_parameters(
 ) -> MeanParameters:
     """Returns the rescaling of an integer mean, including the division by the count, as in the reference."""
     ratio = quant_of(x_type).scale / quant_of(out_type).scale
-    if rounding is RequantRounding.SINGLE:
+    if rounding is not RequantRounding.DOUBLE:
         return MeanParameters(*quantize_multiplier(ratio / count), rounding)
     mult, shift = quantize_multiplier(ratio)
     spare = max(0, min(count.bit_length() - 1, 32, 31 + shift))

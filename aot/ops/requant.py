@@ -71,6 +71,22 @@ def _multiply_rounding_once(x: Ints, mult: Ints, shift: Ints) -> Ints:
     return halves
 
 
+def _multiply_with_even_halves(x: Ints, mult: Ints, shift: Ints) -> Ints:
+    return _with_halves(x, mult, shift, 0)
+
+
+def _multiply_with_odd_halves(x: Ints, mult: Ints, shift: Ints) -> Ints:
+    return _with_halves(x, mult, shift, 1)
+
+
+def _with_halves(x: Ints, mult: Ints, shift: Ints, parity: int) -> Ints:
+    """Rounds once; exact halves go to the integer that is `parity` modulo 2."""
+    up = _multiply_rounding_once(x, mult, shift)
+    down = -_multiply_rounding_once(-x, mult, shift)  # halves down
+    nearest: Ints = np.where(up % 2 == parity, up, down)
+    return nearest
+
+
 def _multiply_reduced(x: Ints, mult: Ints, shift: Ints) -> Ints:
     total_shift = 15 - shift
     scaled: Ints = (x * reduced_multiplier(mult) + (np.int64(1) << (total_shift - 1))) >> total_shift
@@ -87,6 +103,8 @@ _MULTIPLY = {
     RequantRounding.REDUCED: _multiply_reduced,
     RequantRounding.DOUBLE: _multiply_rounding_twice,
     RequantRounding.SINGLE: _multiply_rounding_once,
+    RequantRounding.EVEN: _multiply_with_even_halves,
+    RequantRounding.ODD: _multiply_with_odd_halves,
 }
 
 

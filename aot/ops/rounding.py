@@ -12,7 +12,13 @@ class RequantRounding(Enum):
 
     DOUBLE = "double"  # rounding high multiply to 31 bits, then a rounding shift: two roundings
     SINGLE = "single"  # one 64-bit product, one rounding shift
+    EVEN = "even"  # as SINGLE, but exact halves go to the even integer
+    ODD = "odd"  # the same before an odd zero point is added, so that the stored integer is even
     REDUCED = "reduced"  # a 64-bit accumulator, the multiplier truncated to 16 bits, one rounding shift
+
+
+# Exact halves go to the integer with this remainder modulo 2.
+PARITY: Mapping[RequantRounding, int] = MappingProxyType({RequantRounding.EVEN: 0, RequantRounding.ODD: 1})
 
 
 class FixedRounding(Enum):
@@ -43,6 +49,8 @@ MEANINGS: Mapping[Rounding, str] = MappingProxyType(
         FixedRounding.REAL: "computed in float32; the last digits depend on the order of sums",
         FixedRounding.DOUBLE: "a rounding high multiplication to 31 bits, then a rounding shift",
         RequantRounding.SINGLE: "one product of 64 bits, one rounding shift",
+        RequantRounding.EVEN: "one product of 64 bits, rounded once, halves to even; "
+        "add, mul and pools add the zero point first",
         RequantRounding.REDUCED: "sums of 64 bits, the multiplier truncated to 16 bits, one rounding shift",
         FixedRounding.DOUBLE_OF_SINGLE: "like double, with a multiplier computed in float32",
         FixedRounding.FIXED_POINT: "the reference's steps in fixed point, bit for bit",
@@ -75,7 +83,8 @@ def _table(*parts: Mapping[str, Row]) -> Mapping[str, Row]:
 # TFLite Micro rounds twice everywhere. LiteRT's reference kernels (BUILTIN_REF) do too, except in
 # FULLY_CONNECTED with per-tensor weights, where a third of the outputs of a deep network change by 1 to 3.
 # ONNX Runtime multiplies by a single-precision float; rounding once gives the same integers, unless the
-# product is within a millionth of a tie.
+# product is within a millionth of a tie. Ties are common only if a multiplier is a power of two. ONNX Runtime
+# then computes the product exactly, and rounds ties to even.
 _D, _S, _R = RequantRounding.DOUBLE, RequantRounding.SINGLE, RequantRounding.REDUCED
 _TWICE_IN_TFLITE = MappingProxyType({"tflm": _D, "litert-ref": _D, "onnx": _S})
 # LiteRT multiplies the scales of these in single precision, TFLite Micro in double. Multipliers that differ
@@ -83,6 +92,8 @@ _TWICE_IN_TFLITE = MappingProxyType({"tflm": _D, "litert-ref": _D, "onnx": _S})
 _SCALES_IN_SINGLE = MappingProxyType(
     {"tflm": FixedRounding.DOUBLE, "litert-ref": FixedRounding.DOUBLE_OF_SINGLE, "onnx": FixedRounding.DOUBLE}
 )
+POWERS = "i8, multiplied by powers of 2"
+_EVEN_IN_ONNX: Row = MappingProxyType({"tflm": _D, "litert-ref": _D, "onnx": RequantRounding.EVEN})
 _PRODUCTS_ONCE_IN_ONNX: Row = MappingProxyType({**_SCALES_IN_SINGLE, "onnx": RequantRounding.SINGLE})
 # The same for convolutions whose tensors are unsigned in the file.
 UNSIGNED = "i8, u8 in the file"
@@ -121,10 +132,10 @@ _FIXED_16 = _table(_of(FixedRounding.FIXED_POINT, "i16", "i32"), _REAL)
 # By op, then by elements (for select, of the values) and any other condition.
 ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
     {
-        "add": _TWICE,
+        "add": _table(_TWICE, {POWERS: _EVEN_IN_ONNX}),
         "arg_extreme": _of(FixedRounding.EXACT, *_INTEGERS, "f32"),
         "average_pool2d": _table(dict.fromkeys(_BOTH, _NEAREST), _REAL),
-        "batch_matmul": _table({"i8": _TWICE_IN_TFLITE}, _of(_R, "i16"), _REAL),
+        "batch_matmul": _table({"i8": _TWICE_IN_TFLITE, POWERS: _EVEN_IN_ONNX}, _of(_R, "i16"), _REAL),
         "blobs": _REAL,
         "clamp": _table(_of(FixedRounding.DOUBLE, *_BOTH), _of(FixedRounding.EXACT, "f32")),
         "combine": _table(_of(FixedRounding.EXACT, *_INTEGERS, "bool"), _REAL),
@@ -133,19 +144,20 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "concat": _MOVED,
         "contract": _table(_of(FixedRounding.EXACT, "i8", "u8", "i16", *_PLAIN), _REAL),
         "conv2d": _table(
-            {"i8": _TWICE_IN_TFLITE, UNSIGNED: _UNSIGNED_PRODUCTS},
+            {"i8": _TWICE_IN_TFLITE, UNSIGNED: _UNSIGNED_PRODUCTS, POWERS: _EVEN_IN_ONNX},
             _of(_R, "i16", TRANSPOSED),
             _of(_D, NARROW),
             {TRANSPOSED_NARROW: MappingProxyType({"tflm": _R, "litert-ref": _D, "onnx": _R})},
             _REAL,
             {STEPS: _HYBRID},
         ),
-        "conv2d+add": _table({"i8": _TWICE_IN_TFLITE}),
+        "conv2d+add": _table({"i8": _TWICE_IN_TFLITE, POWERS: _EVEN_IN_ONNX}),
         "convert": _table(_of(FixedRounding.EXACT, *_INTEGERS, "bool"), _of(FixedRounding.TOWARDS_0, "f32")),
         "cumulate": _table(_of(FixedRounding.DOUBLE, "i8"), _of(FixedRounding.EXACT, *_PLAIN), _REAL),
         "dense": _table(
             {
                 "i8": MappingProxyType({"tflm": _D, "litert-ref": _S, "onnx": _S}),
+                POWERS: MappingProxyType({"tflm": _D, "litert-ref": _S, "onnx": RequantRounding.EVEN}),
                 "i16": MappingProxyType({"tflm": _R, "litert-ref": _S, "onnx": _S}),
                 NARROW: MappingProxyType({"tflm": _D, "litert-ref": _S, "onnx": _S}),
             },
@@ -154,7 +166,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         ),
         "demosaic": _of(FixedRounding.NEAREST, "u8"),
         "depthwise_conv2d": _table(
-            {"i8": _TWICE_IN_TFLITE, UNSIGNED: _UNSIGNED_PRODUCTS},
+            {"i8": _TWICE_IN_TFLITE, UNSIGNED: _UNSIGNED_PRODUCTS, POWERS: _EVEN_IN_ONNX},
             _of(_R, "i16"),
             _REAL,
             {STEPS: _HYBRID},
@@ -181,8 +193,8 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "loop": _REAL,
         "max_pool2d": _of(FixedRounding.EXACT, *_BOTH, "f32"),
         "measured_range": _REAL,
-        "mean": _table(dict.fromkeys(_BOTH, _TWICE_IN_TFLITE), _REAL),
-        "mul": _table(_PRODUCTS, dict.fromkeys(_BOTH, _PRODUCTS_ONCE_IN_ONNX)),
+        "mean": _table(dict.fromkeys(_BOTH, _TWICE_IN_TFLITE), {POWERS: _EVEN_IN_ONNX}, _REAL),
+        "mul": _table(_PRODUCTS, dict.fromkeys(_BOTH, _PRODUCTS_ONCE_IN_ONNX), {POWERS: _EVEN_IN_ONNX}),
         "noise_estimate": _of(FixedRounding.DOWN, "u32"),
         "non_max_suppression": _REAL,
         "pad": _MOVED,
@@ -214,7 +226,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "smooth": _table(_of(FixedRounding.DOWN, "u32"), _REAL),
         "softmax": _table(_of(FixedRounding.FIXED_POINT, "i8"), _of(FixedRounding.LINES, "i16"), _REAL),
         "squared_difference": _TWICE,
-        "sub": _TWICE,
+        "sub": _table(_TWICE, {POWERS: _EVEN_IN_ONNX}),
         "tanh": _table(_of(FixedRounding.FIXED_POINT, "i8"), _of(FixedRounding.LINES, "i16"), _REAL),
         "unary_math": _table(
             _of(FixedRounding.TABLE, "i8"),

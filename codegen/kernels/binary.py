@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.activation import Activation, integer_clamp, plain_clamp
-from aot.ops.binary import BinaryOp, Mul, Prelu
+from aot.ops.binary import Add, BinaryOp, Mul, Prelu, Sub
 from aot.ops.binary_rescale import (
     add_parameters,
     div_multiplier,
@@ -20,6 +20,7 @@ from aot.ops.binary_rescale import (
     square_parameters,
 )
 from aot.ops.requant import quant_of
+from aot.ops.rounding import PARITY, RequantRounding
 from codegen.formats import RowFormat
 from codegen.isa.plain.arithmetic import StoredResult, ZeroPoint, prelu_int8, product_int8, sum_int8
 from codegen.isa.plain.binary_rescale import (
@@ -124,10 +125,16 @@ def sum_of(sign: str) -> Function:
     def function(site: Site, zero_points: ZeroPoints) -> ScalarFunction:
         parameters = add_parameters(site.input(0), site.input(1), site.outputs[0])
         if is_int8(site):
-            return sum_int8(sign, parameters, zero_points, result_of(site))
-        return sum_function(sign, parameters, _given(zero_points), result_of(site), site.outputs[0].dtype)
+            return sum_int8(sign, parameters, zero_points, result_of(site), rounding_of_sum(site))
+        dtype, rounding = site.outputs[0].dtype, rounding_of_sum(site)
+        return sum_function(sign, parameters, _given(zero_points), result_of(site), dtype, rounding)
 
     return function
+
+
+def rounding_of_sum(site: Site) -> RequantRounding:
+    op = site.node.op
+    return op.rounding if isinstance(op, Add | Sub) else RequantRounding.DOUBLE
 
 
 def _term(site: Site, position: int) -> Array:
@@ -141,8 +148,11 @@ def _term(site: Site, position: int) -> Array:
 def _product(site: Site, zero_points: ZeroPoints) -> ScalarFunction:
     op = site.op_as(Mul)
     multiplier = mul_multiplier(site.input(0), site.input(1), site.outputs[0], op.scales_in_single)
-    if op.is_rounded_once:
-        return product_rounded_once(multiplier, zero_points, result_of(site), site.outputs[0].dtype)
+    if op.rounding in PARITY and is_int8(site):
+        return product_int8(multiplier, zero_points, result_of(site), op.rounding)
+    if op.rounding is not RequantRounding.DOUBLE:
+        dtype = site.outputs[0].dtype
+        return product_rounded_once(multiplier, zero_points, result_of(site), dtype, op.rounding)
     if is_int8(site):
         return product_int8(multiplier, zero_points, result_of(site))
     return product_function(multiplier, _given(zero_points), result_of(site), site.outputs[0].dtype)

@@ -201,7 +201,7 @@ def _addend(site: Site, fmt: RowFormat, begin: int) -> Addend | None:
         first=(fmt.left + begin) * fmt.x_step,
         pixel_step=fmt.x_step,
         channel_step=fmt.c_step,
-        added=sum_int8("+", add_parameters(made, other, out), zero_points, result),
+        added=sum_int8("+", add_parameters(made, other, out), zero_points, result, op.add.rounding),
     )
 
 

@@ -18,7 +18,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.requant import INT32_MAX, Ints, conv_requant, quant_of, reduced_multiplier
-from aot.ops.rounding import RequantRounding
+from aot.ops.rounding import PARITY, RequantRounding
 from codegen.isa.plain.fitted_scale import FittedScales, SumRange, fitted, most_offset, store_fitted
 from codegen.isa.plain.requantise import Requant, StoreQuantised, store_quantised
 from codegen.kernels.kernel import Site
@@ -78,6 +78,7 @@ def requantised(
         sum_dtype=DType.I64 if needs_64_bits else DType.I32,
         math=site.math,
         scaled_fits_16_bits=scaled_fits_16_bits(weights, start, x, mult, right),
+        are_powers=op.rounding in PARITY and bool((mult == 1 << 30).all()),
     )
     scales: Mapping[str, Array] = {"mult": mult.astype(np.int32), "right": right.astype(np.int8)}
     storing = store_quantised(requant)

@@ -6,6 +6,7 @@ from aot.ops.activation import integer_clamp
 from aot.ops.binary import BinaryOp, Mul
 from aot.ops.binary_rescale import Multiplier, add_parameters, mul_multiplier
 from aot.ops.requant import quant_of
+from aot.ops.rounding import RequantRounding
 from aot.ops.softmax import Softmax, softmax_parameters
 from codegen.kernels.kernel import Site
 from codegen.kernels.strategy import Condition
@@ -98,14 +99,16 @@ def softmax_arguments(site: Site) -> Arguments:
 
 
 _PAIRS = (BYTES, *TWO_TENSORS)
-ADD = LibraryCall("cmsis_nn_add", "arm_elementwise_add_s8", 2300, 256, _add, _PAIRS, names=("a", "b"))
 
 
 def _is_rounded_twice(site: Site) -> bool:
-    return not site.op_as(Mul).is_rounded_once
+    return getattr(site.node.op, "rounding", None) is RequantRounding.DOUBLE
 
 
-TWICE = Condition("products rounded twice (--rounding tflm)", _is_rounded_twice)
+TWICE = Condition("results rounded twice (--rounding tflm)", _is_rounded_twice)
+ADD = LibraryCall(
+    "cmsis_nn_add", "arm_elementwise_add_s8", 2300, 256, _add, (*_PAIRS, TWICE), names=("a", "b")
+)
 MUL = LibraryCall(
     "cmsis_nn_mul", "arm_elementwise_mul_s8", 1100, 152, _mul, (*_PAIRS, TWICE), names=("a", "b")
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType
-from aot.ops.binary import Mul
+from aot.ops.binary import BinaryOp, Mul
 from aot.ops.binary_rescale import mul_multiplier
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
@@ -31,11 +31,10 @@ def _rounding(graph: Graph, node: Node) -> str:
     """Checks rounding: the device rounds int8 sums twice, and 16-bit sums with a 16-bit multiplier once."""
     rounding = getattr(node.op, "rounding", None)
     is_wide = graph.types[node.reads[0]].dtype is DType.I16
-    device = RequantRounding.REDUCED if is_wide else RequantRounding.DOUBLE
+    is_reduced = is_wide and not isinstance(node.op, BinaryOp)
+    device = RequantRounding.REDUCED if is_reduced else RequantRounding.DOUBLE
     if rounding is not None and rounding is not device:
         return f"the device rounds these sums as with --rounding tflm ({device.value}), not {rounding.value}"
-    if getattr(node.op, "is_rounded_once", False):
-        return "the device rounds products twice, as with --rounding tflm"
     if getattr(node.op, "scales_in_single", False) and not isinstance(node.op, Mul):
         return "Vela multiplies its scales in double precision"
     return ""

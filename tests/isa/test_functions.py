@@ -13,7 +13,7 @@ from aot.ops.average_pool2d import Halves
 from aot.ops.binary_rescale import add_parameters
 from aot.ops.mean import MeanParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
-from aot.ops.rounding import RequantRounding
+from aot.ops.rounding import PARITY, RequantRounding
 from aot.ops.softmax import softmax_parameters
 from codegen.c.helper_library import collect_helpers
 from codegen.c.printer import Printer
@@ -116,13 +116,20 @@ KINDS = {
     "wide_far_right": (RequantRounding.DOUBLE, (23, 31), False),
     "left": (RequantRounding.DOUBLE, (-30, 31), False),
     "once": (RequantRounding.SINGLE, (-30, 31), False),
+    "even": (RequantRounding.EVEN, (-30, 31), False),
+    "odd": (RequantRounding.ODD, (-30, 31), False),
+    "even_powers": (RequantRounding.EVEN, (0, 21), True),
+    "odd_powers": (RequantRounding.ODD, (0, 21), True),
+    "even_power": (RequantRounding.EVEN, (6, 6), True),
+    "odd_power": (RequantRounding.ODD, (0, 0), True),
 }
 
 
 def requant_trial(name: str, zero: int, low: int, high: int, kind: str, math: ScalarMath) -> Trial:
     """Storing a sum, with what is prepared for it, against the op's reference."""
     rounding, rights, small = KINDS[kind]
-    to_stored = store_quantised(Requant(zero, low, high, rounding, rights, small, math=math))
+    requant = Requant(zero, low, high, rounding, rights, small, math=math, are_powers="power" in kind)
+    to_stored = store_quantised(requant)
     sums, mults, right = requant_arguments(kind)
     wanted = multiply_by_quantized_multiplier(sums, mults, -right, rounding) + zero  # type: ignore[arg-type, misc]
     functions = (to_stored.store,) if to_stored.prepare is None else (to_stored.prepare, to_stored.store)
@@ -137,9 +144,13 @@ def requant_arguments(kind: str) -> tuple[Array, Array, Array]:
     sums = within(*(INT30 if small else INT32))
     mults = RNG.integers(*MULT, COUNT, endpoint=True)
     mults[:3] = (*MULT, 2**30 + 1)
+    if KINDS[kind][0] in PARITY:  # whose halves are exact
+        mults[RNG.random(COUNT) < 0.5] = 2**30
     right = RNG.integers(*rights, COUNT, endpoint=True)
     right[:2] = rights
-    if rights[0] <= 0:
+    if "power" in kind:
+        mults[:] = 2**30
+    if rights[0] <= 0 and "power" not in kind:
         mults[-1], right[-1] = 0, 0  # the multiplier of a channel too small to matter
     near = np.rint(np.ldexp(RNG.integers(-520, 520, COUNT) / 2.0 / mults.clip(1), 31 + right))
     take = (RNG.random(COUNT) < 0.5) & (near >= sums.min()) & (near <= sums.max())

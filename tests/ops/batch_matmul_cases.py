@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from op_case import OpCase, Weights, float32, float32_weights, int8, int8_weights, op_case, wide
+from op_case import OpCase, Weights, float32, float32_weights, in_powers, int8, int8_weights, op_case, wide
 
 from aot.ir.types import Quant, TensorType
 from aot.ops.batch_matmul import BatchMatmul
@@ -22,7 +22,7 @@ def with_zero_point(weights: Weights, zero_point: int) -> Weights:
     return Weights(replace(weights.type, quant=quant), weights.array)
 
 
-CASES = (
+CASES: tuple[OpCase, ...] = (
     case("pairs", BatchMatmul(), int8(1, 3, 4, 5, zero_point=4), int8(1, 3, 5, 2, zero_point=-9)),
     case("one_for_all", BatchMatmul(), int8(1, 4, 2, 7), int8(1, 1, 7, 3, zero_point=127)),
     case("one_for_two", BatchMatmul(), int8(1, 6, 2, 5), int8(1, 3, 5, 4, zero_point=11)),
@@ -53,3 +53,4 @@ CASES = (
         [float32_weights(1, 1, 5, 4)],
     ),
 )
+CASES += in_powers(CASES, "batch_matmul_pairs", "batch_matmul_constant")

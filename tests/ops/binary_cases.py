@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 from elementwise_shapes import PAIRS
-from op_case import OpCase, Weights, float32, int8, int16, op_case, plain
+from op_case import OpCase, Weights, float32, in_powers, int8, int16, op_case, plain
 
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, BinaryOp, Div, Mul, Prelu, SquaredDifference, Sub
+from aot.ops.rounding import RequantRounding
 
 
 def case(name: str, op: BinaryOp, first: TensorType, second: TensorType, out: TensorType) -> OpCase:
@@ -45,7 +46,7 @@ def constant_first() -> OpCase:
     return OpCase(whole.name, whole.graph.with_nodes((turned,)))
 
 
-CASES = (
+CASES: tuple[OpCase, ...] = (
     case("same_scale", Add(), int8(1, 4, 5, 3), int8(1, 4, 5, 3), int8(scale=0.1)),
     case(
         "scales_differ",
@@ -62,15 +63,27 @@ CASES = (
     case("float32", Mul(Activation.RELU6), float32(1, 3, 3, 2), float32(1, 1, 1, 2), float32()),
     case("saturating", Mul(), int8(1, 3, 3, 2), int8(1, 3, 3, 2, scale=3.0), int8(scale=0.05)),
     case("relu", Mul(Activation.RELU), int8(2, 5), int8(2, 5), int8(scale=0.2, zero_point=-100)),
-    case("rounded_once", Mul(is_rounded_once=True), int8(2, 9), int8(2, 9, zero_point=5), int8(scale=0.09)),
+    case(
+        "rounded_once",
+        Mul(rounding=RequantRounding.SINGLE),
+        int8(2, 9),
+        int8(2, 9, zero_point=5),
+        int8(scale=0.09),
+    ),
     op_case(
         "rounded_once_constant",
-        Mul(is_rounded_once=True),
+        Mul(rounding=RequantRounding.SINGLE),
         [int8(1, 3, 4, 5, zero_point=7)],
         int8(scale=0.09),
         [constant(int8(1, 1, 1, 5, zero_point=-5))],
     ),
-    case("int16_rounded_once", Mul(is_rounded_once=True), int16(2, 9), int16(2, 9), int16(scale=0.0007)),
+    case(
+        "int16_rounded_once",
+        Mul(rounding=RequantRounding.SINGLE),
+        int16(2, 9),
+        int16(2, 9),
+        int16(scale=0.0007),
+    ),
     case("tiny_result", Mul(), int8(1, 9), int8(1, 9), int8(scale=0.0005, zero_point=9)),
     case("relu", Sub(Activation.RELU), int8(1, 3, 3, 5), int8(1, 3, 3, 5), int8(scale=0.1, zero_point=-30)),
     constant_first(),
@@ -106,4 +119,16 @@ CASES = (
     case("in_single", Prelu(scales_in_single=True), int8(4, 5), int8(5, scale=0.02), int8(scale=0.07)),
     case("int16", Prelu(), int16(4, 5), int16(5, scale=0.0004), int16(scale=0.0002)),
     case("f32", Prelu(), float32(4, 5), float32(5), float32()),
+)
+CASES += in_powers(
+    CASES,
+    "add_scales_differ",
+    "add_saturating",
+    "add_channels_constant",
+    "sub_channels_constant",
+    "add_relu",
+    "mul_relu",
+    "mul_saturating",
+    "mul_rounded_once",
+    "mul_int16_rounded_once",
 )

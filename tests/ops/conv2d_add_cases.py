@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from drawing import Draw
-from op_case import OpCase, int8, int8_weights, int32_bias, op_case
+from op_case import OpCase, in_powers, int8, int8_weights, int32_bias, op_case
 
 from aot.ir.types import Quant, TensorType
 from aot.ops.activation import Activation
@@ -37,7 +37,7 @@ def case(
     return op_case(f"conv2d_add_{name}", op, [x], out, [w, b], behind=[replace(added, shape=shape)])
 
 
-CASES = (
+CASES: tuple[OpCase, ...] = (
     case("pointwise", Conv2d(), int8(1, 4, 5, 8, zero_point=4), (6, 1, 1)),
     case("one_pixel", Conv2d(), int8(1, 1, 1, 1), (1, 1, 1)),
     case("3x3_same", Conv2d(padding=SAME3), int8(1, 6, 7, 3, zero_point=-128), (4, 3, 3)),
@@ -61,6 +61,7 @@ CASES = (
     case("larger_addend", Conv2d(), int8(1, 4, 4, 4), (4, 3, 3), added=int8(scale=0.9), out=int8(scale=1.1)),
     case("single_rounding", Conv2d(rounding=RequantRounding.SINGLE), int8(1, 4, 4, 8), (4, 3, 3)),
 )
+CASES += in_powers(CASES, "conv2d_add_pointwise", "conv2d_add_one_scale", "conv2d_add_relu_of_sum")
 
 
 def _conv2d_add(draw: Draw) -> OpCase:

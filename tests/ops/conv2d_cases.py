@@ -5,6 +5,7 @@ from op_case import (
     Weights,
     float32,
     float32_weights,
+    in_powers,
     int8,
     int8_weights,
     int32_bias,
@@ -37,7 +38,7 @@ def case(
     return op_case(f"conv2d_{name}", op, [x], out, [w, b])
 
 
-CASES = (
+CASES: tuple[OpCase, ...] = (
     case("pointwise", Conv2d(), int8(1, 4, 5, 8, zero_point=4), (6, 1, 1)),
     case("one_pixel", Conv2d(), int8(1, 1, 1, 1), (1, 1, 1)),
     case("3x3_same", Conv2d(padding=SAME3), int8(1, 6, 7, 3, zero_point=-128), (4, 3, 3)),
@@ -105,4 +106,13 @@ CASES = (
         float32(),
         [float32_weights(4, 3, 3, 3), float32_weights(4)],
     ),
+)
+CASES += in_powers(
+    CASES,
+    "conv2d_pointwise",
+    "conv2d_3x3_same",
+    "conv2d_16_to_16",
+    "conv2d_one_scale",
+    "conv2d_relu",
+    "conv2d_multiplier_above_one",
 )

@@ -5,6 +5,7 @@ from op_case import (
     Weights,
     float32,
     float32_weights,
+    in_powers,
     int8,
     int8_weights,
     int32_bias,
@@ -37,7 +38,7 @@ def steps(name: str, op: Dense, x: TensorType, outputs: int, axis: int | None, b
     )
 
 
-CASES = (
+CASES: tuple[OpCase, ...] = (
     case("64_to_12", Dense(), int8(1, 64, zero_point=-128), 12),
     case("1_to_1", Dense(), int8(1, 1, zero_point=3), 1),
     case("17_to_5", Dense(), int8(1, 17, zero_point=89), 5),
@@ -68,3 +69,4 @@ CASES = (
     steps("without_bias", Dense(), float32(1, 8), 4, 0, bias=False),
     steps("one", Dense(), float32(1, 1), 1, None),
 )
+CASES += in_powers(CASES, "dense_64_to_12", "dense_17_to_5", "dense_per_channel", "dense_relu")

@@ -7,6 +7,7 @@ from op_case import (
     float32,
     float32_weights,
     full_weights,
+    in_powers,
     int8,
     int8_weights,
     int32_bias,
@@ -42,7 +43,7 @@ def case(
     return op_case(f"depthwise_{name}", op, [x], out, [w, b])
 
 
-CASES = (
+CASES: tuple[OpCase, ...] = (
     case("same", DepthwiseConv2d(padding=SAME3), int8(1, 6, 7, 8, zero_point=-128)),
     case("valid", DepthwiseConv2d(), int8(1, 5, 5, 4, zero_point=10)),
     case("one_channel", DepthwiseConv2d(padding=SAME3), int8(1, 5, 5, 1, zero_point=10)),
@@ -118,4 +119,12 @@ CASES = (
         float32(),
         [float32_weights(3, 3, 6), float32_weights(6)],
     ),
+)
+CASES += in_powers(
+    CASES,
+    "depthwise_same",
+    "depthwise_one_tap",
+    "depthwise_odd_channels",
+    "depthwise_multiplier_2",
+    "depthwise_5x5",
 )

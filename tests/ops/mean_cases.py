@@ -1,6 +1,6 @@
 """Means: over rows, columns and both, of one pixel and of many."""
 
-from op_case import OpCase, int8, int16, op_case
+from op_case import OpCase, in_powers, int8, int16, op_case
 
 from aot.ir.types import TensorType
 from aot.ops.mean import COLUMNS, ROWS, Mean
@@ -11,7 +11,7 @@ def case(name: str, op: Mean, x: TensorType, out: TensorType) -> OpCase:
     return op_case(f"mean_{name}", op, [x], out)
 
 
-CASES = (
+CASES: tuple[OpCase, ...] = (
     case("all", Mean(), int8(1, 7, 5, 3, zero_point=-9), int8(scale=0.02, zero_point=7)),
     case("same_scale", Mean(), int8(1, 6, 6, 5, zero_point=11), int8(zero_point=11)),
     case("once", Mean(rounding=RequantRounding.SINGLE), int8(1, 5, 7, 3, zero_point=-9), int8(scale=0.02)),
@@ -26,3 +26,4 @@ CASES = (
     case("finer_than_its_elements", Mean((COLUMNS,)), int8(1, 2, 2, 5, scale=0.5), int8(scale=0.04)),
     case("saturating", Mean(), int8(1, 1, 2, 30), int8(scale=0.04)),
 )
+CASES += in_powers(CASES, "mean_all", "mean_coarser", "mean_columns")

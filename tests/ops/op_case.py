@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.op import Op
+from aot.ops.rounding import PARITY, RequantRounding
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,32 @@ def op_case(
     node = Node(name, op, operands, ("y",))
     arrays = {c: w.array for c, w in weights.items()}
     return OpCase(name, Graph(name, tuple(values), ("y",), (node,), types, arrays))
+
+
+def by_powers(case: OpCase, rounding: RequantRounding) -> OpCase:
+    """The case with powers of two as scales, so that exact halves are common, and this rounding."""
+    types = {name: _power_scales(tensor) for name, tensor in case.graph.types.items()}
+    op: Any = case.node.op
+    parts = ("conv", "add") if hasattr(op, "conv") else ()
+    changed = {part: replace(getattr(op, part), rounding=rounding) for part in parts}
+    if parts:
+        changed["between"] = _power_scales(TensorType(DType.I8, (), op.between)).quant
+    node = replace(case.node, op=replace(op, **(changed or {"rounding": rounding})))
+    return OpCase(f"{case.name}_{rounding.value}", replace(case.graph, nodes=(node,), types=types))
+
+
+def in_powers(cases: Sequence[OpCase], *names: str) -> tuple[OpCase, ...]:
+    """These cases with both roundings of exact halves."""
+    found = [case for case in cases if case.name in names]
+    assert len(found) == len(names)
+    return tuple(by_powers(case, rounding) for rounding in PARITY for case in found)
+
+
+def _power_scales(tensor: TensorType) -> TensorType:
+    if tensor.quant is None:
+        return tensor
+    scales = tuple(2.0 ** round(math.log2(scale)) for scale in tensor.quant.scales)
+    return replace(tensor, quant=replace(tensor.quant, scales=scales))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.binary_rescale import AddParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
+from aot.ops.rounding import PARITY, RequantRounding
 from codegen.isa.names import mangle
 from codegen.isa.plain.linear_sum import SumLine, line_of_sum
+from codegen.isa.plain.requantise import before_shift, rounded_product
 from codegen.isa.plain.scalar import DIVIDE_BY_POT
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, FunctionLines, ScalarMath, parenthesised
 from codegen.loops.ir import ScalarFunction
@@ -38,20 +40,28 @@ _INSTRUCTIONS_OF_A_SUM = 8  # two products, constants, a shift and limits
 
 
 def sum_int8(
-    sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: StoredResult
+    sign: str,
+    p: AddParameters,
+    zero_points: tuple[ZeroPoint, ZeroPoint],
+    result: StoredResult,
+    rounding: RequantRounding = RequantRounding.DOUBLE,
 ) -> ScalarFunction:
     """f(a, b) -> the stored a + b or a - b."""
-    name = mangle(f"{_SUMS[sign]}_int8", p, zero_points, result.zero_point, result.low, result.high)
+    is_double = rounding is RequantRounding.DOUBLE
+    kind = f"{_SUMS[sign]}_int8" + ("" if is_double else f"_{rounding.value}")
+    name = mangle(kind, p, zero_points, result.zero_point, result.low, result.high)
     terms = [
         (operand, zero, multiplier)
         for operand, zero, multiplier in zip("ab", zero_points, (p.first, p.second), strict=True)
     ]
     said = f" {sign} ".join(o if z is None else f"{o} * {_real(m)}" for o, z, m in terms)
-    line = line_of(sign, p, zero_points, result)
+    line = line_of(sign, p, zero_points, result) if is_double else None
     if line is None:
-        scaled = [_operand(o, z, m, p.left_shift, result.math) for o, z, m in terms if z is not None]
+        p_in_c = p if is_double or None in zero_points else _least_shifted(p)
+        scaled = [_operand(o, z, m, p_in_c.left_shift, result.math) for o, z, m in terms if z is not None]
         total = f" {sign} ".join(o if z is None else f"scaled_{o}" for o, z, _ in terms)
-        code = sum((*scaled, _stored(total, p.out, result)), FunctionLines(()))
+        stored = _stored(total, p.out, result) if is_double else _once(total, p_in_c.out, result, rounding)
+        code = sum((*scaled, stored), FunctionLines(()))
     else:
         said += " as one line, found to be exact for every pair of bytes,"
         code = result.math.line(line, result.low, result.high)
@@ -67,7 +77,8 @@ static inline int32_t {name}(int32_t a, int32_t b)
             value if zero is None else _times((value - zero) << p.left_shift, multiplier)
             for value, (_, zero, multiplier) in zip(operands, terms, strict=True)
         )
-        return result.of(_times(a + b if sign == "+" else a - b, p.out))
+        total = np.int64(a + b if sign == "+" else a - b)
+        return result.of(int(multiply_by_quantized_multiplier(total, *p.out, rounding)))
 
     made = _function(name, definition, compute, code, result.math)
     return replace(made, machine_instructions=_INSTRUCTIONS_OF_A_SUM)
@@ -84,14 +95,20 @@ def line_of(
 
 
 def product_int8(
-    multiplier: Multiplier, zero_points: tuple[ZeroPoint, ZeroPoint], result: StoredResult
+    multiplier: Multiplier,
+    zero_points: tuple[ZeroPoint, ZeroPoint],
+    result: StoredResult,
+    rounding: RequantRounding = RequantRounding.DOUBLE,
 ) -> ScalarFunction:
     """f(a, b) -> the stored a * b."""
-    name = mangle("mul_int8", multiplier, zero_points, result.zero_point, result.low, result.high)
+    is_double = rounding is RequantRounding.DOUBLE
+    kind = "mul_int8" if is_double else f"mul_int8_{rounding.value}"
+    name = mangle(kind, multiplier, zero_points, result.zero_point, result.low, result.high)
     first, second = (
         o if z is None else f"({o} - {parenthesised(z)})" for o, z in zip("ab", zero_points, strict=True)
     )
-    code = _stored(f"{first} * {second}", multiplier, result)
+    total = f"{first} * {second}"
+    code = _stored(total, multiplier, result) if is_double else _once(total, multiplier, result, rounding)
     definition = f"""\
 /* a * b * {_real(multiplier)} in the result's steps, as the reference rounds. */
 static inline int32_t {name}(int32_t a, int32_t b)
@@ -101,7 +118,9 @@ static inline int32_t {name}(int32_t a, int32_t b)
 
     def compute(a: int, b: int) -> int:
         first, second = (v - (z or 0) for v, z in zip((a, b), zero_points, strict=True))
-        return result.of(_times(first * second, multiplier))
+        return result.of(
+            int(multiply_by_quantized_multiplier(np.int64(first * second), *multiplier, rounding))
+        )
 
     return _function(name, definition, compute, code, result.math)
 
@@ -170,12 +189,39 @@ def _stored(total: str, multiplier: Multiplier, result: StoredResult) -> Functio
     return FunctionLines(lines, (math.high_mul_add, math.clamp(*limits)))
 
 
+def _least_shifted(p: AddParameters) -> AddParameters:
+    """Returns the parameters without left shifts that the last shift undoes, if all are powers of two."""
+    (mult, shift), operands = p.out, (p.first, p.second)
+    spare = min(p.left_shift - 1 + min(shift for _, shift in operands), -shift)
+    if spare <= 0 or {mult, *(mult for mult, _ in operands)} != {_HALF}:
+        return p
+    return replace(p, left_shift=p.left_shift - spare, out=(mult, shift + spare))
+
+
+def _once(
+    total: str, multiplier: Multiplier, result: StoredResult, rounding: RequantRounding
+) -> FunctionLines:
+    """Returns C code for the result, rounded once. Halves of a power of two need no product."""
+    (mult, shift), math, limits = multiplier, result.math, (result.low, result.high)
+    zero_point, start = parenthesised(result.zero_point), f"const int32_t total = {total};"
+    if rounding in PARITY and mult == _HALF and 0 <= -shift < _MOST_RIGHT:
+        half = str((1 + 2 * result.zero_point) << -shift)
+        v = f"const int32_t v = {before_shift('total', str(1 - shift), half, rounding)};"
+        stored, clamp = math.clamped_shift("v", 1 - shift, *limits)
+        return FunctionLines((start, v, f"return {stored};"), (clamp,))
+    product = rounded_product(f"(int64_t)total * {mult}", 31 - shift, rounding)
+    lines = tuple(line.strip() for line in product.splitlines())
+    stored = f"return {math.clamped(f'v + {zero_point}', *limits)};"
+    return FunctionLines((start, *lines, stored), (math.clamp(*limits),))
+
+
 def _function(
     name: str, definition: str, compute: Callable[..., int], code: FunctionLines, math: ScalarMath
 ) -> ScalarFunction:
     """Returns the function. Its result is I32, so that it is narrowed once, when stored."""
     order = (math.high_mul, math.high_mul_add, DIVIDE_BY_POT, CLAMP, math.saturate)
     calls = tuple(f for f in order if f is not None and f in code.calls)
+    calls += tuple(f for f in code.calls if f not in calls)
     return ScalarFunction(name, DType.I32, definition, compute, (), calls, code.needs)
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.binary_rescale import AddParameters, Multiplier, quotients
 from aot.ops.requant import multiply_by_quantized_multiplier
-from aot.ops.rounding import RequantRounding
+from aot.ops.rounding import PARITY, RequantRounding
 from codegen.isa.names import mangle
 from codegen.isa.plain.arithmetic import StoredResult, ZeroPoint
 from codegen.isa.plain.plain import TIMES
+from codegen.isa.plain.requantise import rounded_product
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.loops.ir import ScalarFunction
 
@@ -24,19 +25,28 @@ _SUMS: dict[str, tuple[str, Callable[[int, int], int]]] = {
 
 
 def sum_function(
-    sign: str, p: AddParameters, zero_points: ZeroPoints, result: StoredResult, dtype: DType
+    sign: str,
+    p: AddParameters,
+    zero_points: ZeroPoints,
+    result: StoredResult,
+    dtype: DType,
+    rounding: RequantRounding = RequantRounding.DOUBLE,
 ) -> ScalarFunction:
     """f(a, b) -> the stored sum or difference, for any element type."""
     text, combine = _SUMS[sign]
 
     def compute(a: int, b: int) -> int:
-        return result.of(_times(combine(*_scaled_values(p, zero_points, a, b)), p.out))
+        total = np.int64(combine(*_scaled_values(p, zero_points, a, b)))
+        return result.of(int(multiply_by_quantized_multiplier(total, *p.out, rounding)))
 
-    final = f"times({text.replace('a', 'scaled_a').replace('b', 'scaled_b')}, {p.out[0]}, {p.out[1]})"
-    name = _name({"+": "add", "-": "sub"}[sign], dtype, p, zero_points, result)
-    return _stored(
-        name, f"{text} in the result's steps", _scaled_lines(p, zero_points), final, result, dtype, compute
-    )
+    total = text.replace("a", "scaled_a").replace("b", "scaled_b")
+    lines, final = _scaled_lines(p, zero_points), f"times({total}, {p.out[0]}, {p.out[1]})"
+    kind = {"+": "add", "-": "sub"}[sign]
+    if rounding is not RequantRounding.DOUBLE:
+        lines += rounded_product(f"(int64_t)({total}) * {p.out[0]}", 31 - p.out[1], rounding, "once") + "\n"
+        kind, final = f"{kind}_{rounding.value}", "once"
+    name = _name(kind, dtype, p, zero_points, result)
+    return _stored(name, f"{text} in the result's steps", lines, final, result, dtype, compute)
 
 
 def square_function(
@@ -69,7 +79,11 @@ def product_function(
 
 
 def product_rounded_once(
-    m: Multiplier, zero_points: tuple[ZeroPoint, ZeroPoint], result: StoredResult, dtype: DType
+    m: Multiplier,
+    zero_points: tuple[ZeroPoint, ZeroPoint],
+    result: StoredResult,
+    dtype: DType,
+    rounding: RequantRounding,
 ) -> ScalarFunction:
     """f(a, b) -> the stored product, with one 64-bit product and one shift."""
     (first, second), (mult, left) = _centred_texts(zero_points), m
@@ -78,15 +92,16 @@ def product_rounded_once(
     def compute(a: int, b: int) -> int:
         first, second = (v - (z or 0) for v, z in zip((a, b), zero_points, strict=True))
         product = np.int64(first * second)
-        return result.of(int(multiply_by_quantized_multiplier(product, *m, RequantRounding.SINGLE)))
+        return result.of(int(multiply_by_quantized_multiplier(product, *m, rounding)))
 
-    name = _name("mul_once", dtype, m, zero_points, result)
+    once = f"to_{rounding.value}" if rounding in PARITY else "once"
+    name = _name(f"mul_{once}", dtype, m, zero_points, result)
     definition = f"""\
 /* a * b * {mult} / 2^{shift}, rounded once. */
 static inline {dtype.c_name} {name}(int32_t a, int32_t b)
 {{
     const int32_t product = {first} * {second};
-    const int32_t v = (int32_t)(((int64_t)product * {mult} + (INT64_C(1) << {shift - 1})) >> {shift});
+{rounded_product(f"(int64_t)product * {mult}", shift, rounding)}
     return ({dtype.c_name})clamp(v + {parenthesised(result.zero_point)}, {result.low}, {result.high});
 }}
 """

@@ -7,8 +7,9 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.mean import MeanParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
-from aot.ops.rounding import RequantRounding
+from aot.ops.rounding import PARITY, RequantRounding
 from codegen.isa.names import mangle
+from codegen.isa.plain.requantise import rounded_product
 from codegen.isa.plain.scalar import DIVIDE_BY_POT
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.loops.ir import ScalarFunction
@@ -16,7 +17,7 @@ from codegen.loops.ir import ScalarFunction
 
 def stored_mean(p: MeanParameters, zero_sum: int, zero_point: int, dtype: DType) -> ScalarFunction:
     """f(sum) -> the stored mean; `zero_sum` is the sum of as many zero points."""
-    if p.rounding is RequantRounding.SINGLE:
+    if p.rounding is not RequantRounding.DOUBLE:
         return _rounded_once(p, zero_sum, zero_point, dtype)
     low, high = dtype.limits
     name = mangle(f"mean_int{8 * dtype.bytes}", p, zero_sum, zero_point)
@@ -42,14 +43,15 @@ static inline {dtype.c_name} {name}(int32_t sum)
 
 def _rounded_once(p: MeanParameters, zero_sum: int, zero_point: int, dtype: DType) -> ScalarFunction:
     low, high = dtype.limits
-    name = mangle(f"mean_once_int{8 * dtype.bytes}", p.mult, p.shift, zero_sum, zero_point)
+    once = f"to_{p.rounding.value}" if p.rounding in PARITY else "once"
+    name = mangle(f"mean_{once}_int{8 * dtype.bytes}", p.mult, p.shift, zero_sum, zero_point)
     shift = 31 - p.shift
-    centred = f"(sum - {parenthesised(zero_sum)})"
+    product = f"(int64_t)(sum - {parenthesised(zero_sum)}) * {p.mult}"
     definition = f"""\
 /* (sum - {zero_sum}) * {p.mult} / 2^{shift}, rounded once. */
 static inline {dtype.c_name} {name}(int32_t sum)
 {{
-    const int32_t v = (int32_t)(((int64_t){centred} * {p.mult} + (INT64_C(1) << {shift - 1})) >> {shift});
+{rounded_product(product, shift, p.rounding)}
     return ({dtype.c_name})clamp(v + {parenthesised(zero_point)}, {low}, {high});
 }}
 """

@@ -8,6 +8,9 @@ then adds the zero point and clamps. Four facts make it cheap and bit-exact:
   below the zero point, the sign does not matter;
 - the sum's sign can replace that of v: they differ only if v is 0, and then half - 1 also gives 0;
 - the zero point can be added before the shift, as zero_point << right, in the same constant as half.
+
+Halves to even cannot be fitted: the sums at which results grow alternate. If the multiplier is a power of
+two, which is the reason to round so, no product is needed: the lowest bit of the quotient is added first.
 """
 
 from __future__ import annotations
@@ -19,10 +22,13 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.requant import multiply_by_quantized_multiplier
-from aot.ops.rounding import RequantRounding
+from aot.ops.rounding import PARITY, RequantRounding
 from codegen.isa.names import in_name
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath, parenthesised
 from codegen.loops.ir import ScalarFunction
+
+_IN_LANES = (RequantRounding.DOUBLE, RequantRounding.SINGLE)
+_MOST_RIGHT = 21  # with it, a zero point, a half and a sum of 30 bits fit into 32 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,7 @@ class Requant:
     sum_dtype: DType = DType.I32
     math: ScalarMath = PORTABLE
     scaled_fits_16_bits: bool = False  # so does the result plus the zero point, before clamping
+    are_powers: bool = False  # whether all multipliers are powers of two
 
     @property
     def is_plain(self) -> bool:
@@ -48,7 +55,7 @@ class Requant:
     @property
     def fits_lanes(self) -> bool:
         """Returns True if products and sums of 32 bits give the result."""
-        return self.rounding is not RequantRounding.REDUCED and self.sum_dtype is DType.I32
+        return self.rounding in _IN_LANES and self.sum_dtype is DType.I32
 
     @property
     def is_rounded_once(self) -> bool:
@@ -68,6 +75,8 @@ class Requant:
             "before that in 16 bits": self.scaled_fits_16_bits,
             "some shifted left": self.rights[0] < 1,
             "rounded once": self.is_rounded_once,
+            "rounded once, halves to even": self.rounding is RequantRounding.EVEN,
+            "rounded once, halves to odd": self.rounding is RequantRounding.ODD,
         }
         return ", ".join(fact for fact, is_so in facts.items() if is_so)
 
@@ -107,6 +116,11 @@ def store_quantised(requant: Requant) -> StoreQuantised:
         return StoreQuantised(None, _rounding_once(requant), requant.sum_dtype)
     if requant.rounding is RequantRounding.REDUCED:
         return StoreQuantised(None, _reduced(requant), requant.sum_dtype)
+    if requant.rounding in PARITY:
+        is_short = requant.are_powers and requant.sum_fits_30_bits
+        is_short = is_short and requant.rights[0] >= 0 and requant.rights[1] <= _MOST_RIGHT
+        made = _halves_of_sum(requant) if is_short else _halves_of_product(requant)
+        return StoreQuantised(None, made, requant.sum_dtype)
     if requant.is_plain:
         return StoreQuantised(_rounding_term(requant), _right_shift_only(requant), parts=_parts(requant))
     return StoreQuantised(None, _any_shift(requant))
@@ -202,6 +216,78 @@ def _rounding_once(r: Requant) -> ScalarFunction:
 static inline {r.dtype.c_name} {name}({r.sum_dtype.c_name} sum, int32_t mult, int32_t right)
 {{
 {_PRODUCT_OF_WIDE if is_wide else _PRODUCT}
+    const int32_t near = v < -{far} ? -{far} : v > {far} ? {far} : (int32_t)v;
+    return ({r.dtype.c_name}){_clamp_any("near", r)};
+}}
+"""
+    return ScalarFunction(name, r.dtype, definition, _meaning(r), (), (CLAMP,))
+
+
+def before_shift(value: str, shift: str, half: str, rounding: RequantRounding) -> str:
+    """Returns C code that `>> shift` rounds to the nearest, with exact halves to even or odd."""
+    bit = f"(({value} >> {shift}) & 1)"
+    return f"{value} - {bit} + {half}" if PARITY[rounding] else f"{value} + {bit} + {half} - 1"
+
+
+def rounded_product(product: str, shift: int, rounding: RequantRounding, name: str = "v") -> str:
+    """Returns C code for v, or that name: a product of 64 bits / 2^shift, rounded once."""
+    half = f"(INT64_C(1) << {shift - 1})"
+    if rounding not in PARITY:
+        return f"    const int32_t {name} = (int32_t)(({product} + {half}) >> {shift});"
+    exact = before_shift("whole", str(shift), half, rounding)
+    whole = f"    const int64_t whole = {product};"
+    return f"{whole}\n    const int32_t {name} = (int32_t)(({exact}) >> {shift});"
+
+
+def _halves_of_sum(r: Requant) -> ScalarFunction:
+    """Returns the function for multipliers of 1/2: a shift by one more than `right`, without a product."""
+    least, most = r.rights
+    name = f"to_{type_name(r)}{_suffix(r)}_halves_to_{r.rounding.value}"
+    if least == most:
+        name, shift, half = f"{name}_shift_{least + 1}", str(least + 1), str((1 + 2 * r.zero_point) << least)
+        stored, clamp = r.math.clamped_shift("v", least + 1, r.low, r.high)
+        lines = ["    (void)right;"]
+    else:
+        shift, half = "shift", f"{parenthesised(1 + 2 * r.zero_point)} * (INT32_C(1) << right)"
+        stored, clamp = r.math.clamped("v >> shift", r.low, r.high), r.math.clamp(r.low, r.high)
+        lines = ["    const int32_t shift = right + 1;"]
+    lines += [f"    const int32_t v = {before_shift('sum', shift, half, r.rounding)};"]
+    definition = f"""\
+/* sum / 2^(right + 1), rounded once, halves to {r.rounding.value}, {_describe(r)}. */
+static inline int32_t {name}(int32_t sum, int32_t mult, int32_t right)
+{{
+    (void)mult;
+{chr(10).join(lines)}
+    return {stored};
+}}
+"""
+    return ScalarFunction(name, DType.I32, definition, _meaning(r), (), (clamp,))
+
+
+_HALVES_OF_WIDE = """\
+    const int64_t low = (sum & 0xFFFF) * mult;
+    const int64_t high = (sum >> 16) * mult + (low >> 16);
+    const int32_t shift = 15 + right;
+    const int64_t half = (int64_t)1 << (shift - 1);
+    const int64_t up = (high + half) >> shift;
+    const int is_tie = (high & (2 * half - 1)) == half && (low & 0xFFFF) == 0;
+    const int64_t v = up - (is_tie && (up & 1) == {stays});"""
+
+
+def _halves_of_product(r: Requant) -> ScalarFunction:
+    is_wide = r.sum_dtype is DType.I64
+    name = f"to_{type_name(r)}{_suffix(r)}_to_{r.rounding.value}{'_wide' if is_wide else ''}"
+    far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
+    exact = before_shift("product", "shift", "((int64_t)1 << (shift - 1))", r.rounding)
+    lines = f"""\
+    const int64_t product = (int64_t)sum * mult;
+    const int32_t shift = 31 + right;
+    const int64_t v = ({exact}) >> shift;"""
+    definition = f"""\
+/* sum * mult / 2^(31 + right), rounded once, halves to {r.rounding.value}, {_describe(r)}. */
+static inline {r.dtype.c_name} {name}({r.sum_dtype.c_name} sum, int32_t mult, int32_t right)
+{{
+{_HALVES_OF_WIDE.format(stays=1 - PARITY[r.rounding]) if is_wide else lines}
     const int32_t near = v < -{far} ? -{far} : v > {far} ? {far} : (int32_t)v;
     return ({r.dtype.c_name}){_clamp_any("near", r)};
 }}

@@ -3,9 +3,9 @@
 A file gives the scale of each value with QuantizeLinear, and DequantizeLinear before the next operator. An
 operator with scales on all sides becomes the integer op that a TFLite model has, with the same cost. It
 rounds like that op (aot.ops.rounding), from the exact sum. A runtime that computes in floats rounds the sum
-first and may differ by one step. Tables and moves have no such difference; neither have conversions, except
-from 16 bits to 8, which round halves away from zero. If a scale is missing on any side, the floats stay
-exactly as in the file.
+first and may differ by one step, but not if all multipliers are powers of two (halves.py). Tables and moves
+have no such difference; neither have conversions, except from 16 bits to 8, which round halves away from
+zero. If a scale is missing on any side, the floats stay exactly as in the file.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from aot.frontend.onnx.integers.affine import affine
+from aot.frontend.onnx.integers.halves import with_even_halves
 from aot.frontend.onnx.integers.layers import Form, product, weighted
 from aot.frontend.onnx.integers.match import IntegerRewrite, Layer, layer_before
 from aot.frontend.onnx.integers.moves import lift_quantisations, sink_dequantisations
@@ -110,7 +111,8 @@ def _layer_form(rewrite: IntegerRewrite, quantise: Node) -> list[Node] | None:
     if form is None or not rewrite.fits(form.op, form.inputs, out):
         return None if activation is None else affine(rewrite, layer, activation)
     base = quantise if form.before else layer.node
-    made = replace(base, op=form.op, inputs=form.inputs, outputs=(result,))
+    op = with_even_halves(rewrite, layer, form.op, form.inputs, out)
+    made = replace(base, op=op, inputs=form.inputs, outputs=(result,))
     made_so = [made] if activation is not None else _clamped_after(rewrite, layer, made, out)
     return [*form.before, *made_so]
 

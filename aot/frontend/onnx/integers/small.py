@@ -34,12 +34,10 @@ def sum_or_product(rewrite: IntegerRewrite, layer: Layer, activation: Activation
         return None
     op = replace(op, activation=activation)
     if isinstance(op, Mul):
-        is_rounded_once = ROUNDING[Mul.name]["i8"][rewrite.mode] is RequantRounding.SINGLE
-        op = replace(
-            op,
-            scales_in_single=scales_in_single(Mul.name, rewrite.mode),
-            is_rounded_once=is_rounded_once,
-        )
+        rounding = ROUNDING[Mul.name]["i8"][rewrite.mode]
+        if isinstance(rounding, RequantRounding):
+            op = replace(op, rounding=rounding)
+        op = replace(op, scales_in_single=scales_in_single(Mul.name, rewrite.mode))
     return Form(op, operands)
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from aot.ops.binary_rescale import add_parameters
 from aot.ops.requant import quant_of
+from aot.ops.rounding import RequantRounding
 from codegen.formats import RowFormat
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.sum import sum_row
-from codegen.kernels.binary import KERNELS, is_int8, result_of, sum_of
+from codegen.kernels.binary import KERNELS, is_int8, result_of, rounding_of_sum, sum_of
 from codegen.kernels.elements import element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.strategy import Condition, RowFormats, Strategy
@@ -52,6 +53,7 @@ STRATEGY = Strategy(
     NEEDS,
     (
         Condition("quantized results of 8 bits", is_int8),
+        Condition("sums rounded twice", lambda site: rounding_of_sum(site) is RequantRounding.DOUBLE),
         Condition("two operands that come with the run", lambda site: len(element_requests(site)) == 2),
         Condition("operands of the result's rows", goes_by_rows),
     ),
