@@ -40,6 +40,7 @@ BOARDS = {  # core -> the board whose memory never waits
     "cortex-m4": "mps2-an386",
     "cortex-m55": "mps3-an547",
     "cortex-m7": "mps2-an500",
+    "hazard3": "rpi-pico2-riscv",  # emulated by its stand-in
 }
 MODELS = (
     *("tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8", "tiny_ad_fc_int8"),

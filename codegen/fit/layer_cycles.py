@@ -42,8 +42,10 @@ _COPY, _CONVERTING = "copy", "converting"
 Factors = tuple[float, float, float, float]
 _NOTHING_MEASURED: Factors = (0.5, 0.4, 1.2, 30.0)
 
-# Features that decide integer kernels. A core without a table uses one of a core with the same set.
+# Features that decide integer kernels. A core without a table uses one of a core with the same set; without
+# any, of another RISC-V core, since all of them have the same instructions then.
 _DECIDING = frozenset({Feature.DSP, Feature.MVE, Feature.VECTORS})
+_RISC_V = "riscv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +149,9 @@ def cycle_table(target: Target) -> CycleTable:
 
 
 def deciding(target: Target) -> frozenset[str]:
-    """Returns the features of a target that decide its integer kernels."""
-    return frozenset(str(feature) for feature in target.features & _DECIDING)
+    """Returns the features of a target that decide its integer kernels, with RISC-V as one."""
+    family = frozenset({_RISC_V}) & {target.machine}
+    return family | {str(feature) for feature in target.features & _DECIDING}
 
 
 @cache

@@ -61,6 +61,13 @@ def test_inspect_has_the_time_of_a_run_and_its_origin(model, run_deploy, tmp_pat
     assert similar is not None
     assert not similar["is_of_core"]
     assert "no measurements for cortex-m33" in similar["source"]
+    generic = time_on("qemu-riscv32-vectors")
+    assert generic is not None
+    assert generic["source"] == "counted from loops: no measurements for rv32imac-zve32x"
+    assert (generic["measured_cycles"], generic["is_of_core"]) == (0, False)
+    page = run_deploy("inspect", model, "--board", "qemu-riscv32-vectors").out
+    assert re.search(r"^time .*a rough estimate: ", page, re.M)
+    assert generic["source"] in page
     assert time_on("host") is None, "this computer's clock says nothing"
     out = run_deploy("inspect", model, "--board", "nucleo-f446re").out
     assert re.search(r"^time +[\d.]+ ms at 96 MHz, estimated: [\d,]+ cycles if flash never waits$", out, re.M)
@@ -69,15 +76,23 @@ def test_inspect_has_the_time_of_a_run_and_its_origin(model, run_deploy, tmp_pat
 
 @pytest.mark.arm
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("board", "more", "off"), [("mps2-an386", (), 0.03), ("rpi-pico2-riscv", ("--emulated",), 0.01)]
+)
 @pytest.mark.parametrize("name", ["tiny_kws_dscnn_int8", "tiny_ad_fc_int8"])
 def test_the_estimated_cycles_are_near_those_of_the_cycle_model(
-    name, shared_dir, run_deploy, require_package
+    name, board, more, off, shared_dir, run_deploy, require_package, require_tool
 ):
     require_package("unicorn", "capstone")
-    words = (shared_dir / "models" / name / "model.tflite", "--board", "mps2-an386", "--json")
-    estimated = json.loads(run_deploy("inspect", *words).out)["time"]["cycles"]
-    (cost,) = json.loads(run_deploy("bench", *words).out)
-    assert estimated == pytest.approx(cost["cycle_model"]["cycles"], rel=0.03)
+    if more:
+        require_tool("riscv64-unknown-elf-gcc", "qemu-system-riscv32")
+    words = (shared_dir / "models" / name / "model.tflite", "--board", board, "--json")
+    estimated = json.loads(run_deploy("inspect", *words).out)["time"]
+    (cost,) = json.loads(run_deploy("bench", *words, *more).out)
+    told = cost["cycle_model"]
+    waits = told["parts"].get("flash waits", 0)
+    assert estimated["measured_cycles"] == estimated["cycles"]
+    assert estimated["cycles"] == pytest.approx(told["cycles"] - waits, rel=off)
 
 
 def test_an_archive_is_inspected_for_its_own_board(model, run_deploy, tmp_path):

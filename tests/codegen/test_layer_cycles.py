@@ -39,6 +39,22 @@ def test_all_kernels_of_a_benchmark_are_measured(name, board, shared_dir):
     assert not missing, "python -m benchmarks costs measures them"
 
 
+@pytest.mark.parametrize(
+    ("board", "source"),
+    [
+        ("rpi-pico2-riscv", "measured on hazard3"),
+        ("esp32-c3-devkitm-1", "measured on hazard3: no measurements for esp32-c3"),
+        ("nrf5340dk", "measured on cortex-m4: no measurements for cortex-m33"),
+        ("qemu-riscv32-vectors", "counted from loops: no measurements for rv32imac-zve32x"),
+        ("mps2-an385", "counted from loops: no measurements for cortex-m3"),
+    ],
+)
+def test_a_core_without_measurements_has_those_of_a_core_with_the_same_kernels_and_says_so(board, source):
+    table = cycle_table(load_board(board).target)
+    assert (table.source, table.is_of_core) == (source, ":" not in source)
+    assert bool(table.measured) == source.startswith("measured")
+
+
 def test_a_kernel_that_was_not_measured_is_estimated_from_others_of_its_kind():
     kinds: dict[str, list[Measured]] = {}
     for key, each in measured().items():
