@@ -78,11 +78,6 @@ _FROM_FOLDER = (
     'convert it: tf.lite.TFLiteConverter.from_saved_model("{name}").convert()\n'
     "returns the bytes of a .tflite file   (deploy docs exporting)"
 )
-_QUANTISE_TFLITE = (
-    "quantize TFLite models when you convert them:\n"
-    "converter.optimizations = [tf.lite.Optimize.DEFAULT]\n"
-    "and converter.representative_dataset = samples   (deploy docs exporting)"
-)
 _OTHERWISE = "give a .tflite or .onnx file"
 
 
@@ -148,8 +143,6 @@ def is_tflite(data: bytes) -> bool:
 
 def require_onnx(data: bytes, file_name: str) -> None:
     """Raises ModelError if the file is certainly not an ONNX model."""
-    if is_tflite(data):
-        raise NoModelFileError("an ONNX model is needed, this is a TFLite model", file_name, _QUANTISE_TFLITE)
     suffix = Path(file_name).suffix.lower()
     if not data or suffix in _CONVERT:
         hint = _CONVERT.get(suffix, "give a float .onnx file")

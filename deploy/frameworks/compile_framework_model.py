@@ -34,8 +34,8 @@ from deploy.inputs.samples import make_samples
 from deploy.quantization.activation_widths import WIDE, wider_of
 from deploy.quantization.calibration import Calibration, make_calibration
 from deploy.quantization.model_outputs import decibels, noise_of
-from deploy.quantization.narrow_saving import NarrowSaving, with_less_flash
-from deploy.quantization.onnx_quantizer import Quantized, quantize
+from deploy.quantization.narrow_saving import NarrowSaving, Place, with_less_flash
+from deploy.quantization.onnx_quantizer import Quantized, as_onnx, quantize
 from deploy.quantization.refined_weights import Refinement
 from deploy.quantization.weight_widths import Bound
 from deploy.verification.oracles import NO_ORACLE
@@ -153,11 +153,7 @@ def compile_module(
         is_done = words.calibration is None or is_quantized(as_float.graph)
         _require_float(opened, is_done, words)
         _require_no_states(opened, is_done, as_float.graph)
-        made = None if is_done else _quantized(opened, path, samples, words)
-        place = (path, board, options)
-        narrow = None
-        if made is not None and words.signal_to_noise is not None and made.widths:
-            made, narrow = with_less_flash(made, place, samples, words.signal_to_noise)
+        made, narrow = (None, None) if is_done else _quantized(opened, (path, board, options), samples, words)
     imported = import_data(as_float.file if made is None else made.data, path, options)
     compiled = compile_for(imported, board, options)
     conversion = Conversion(
@@ -234,25 +230,25 @@ def _told_where(opened: FrameworkModel) -> Iterator[None]:
         raise
 
 
-def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, words: ModuleOptions) -> Quantized:
+def _quantized(
+    opened: FrameworkModel, place: Place, samples: Calibration, words: ModuleOptions
+) -> tuple[Quantized, NarrowSaving | None]:
     """Quantizes the exported model to int8, with four-bit weights or 16-bit values if requested."""
-    least_db = words.signal_to_noise
+    least_db, (path, board, options) = words.signal_to_noise, place
     wider = wider_of(
         words.activation_type or "int8", least_db, False, 'activation_type="mixed", signal_to_noise=40'
     )
-    data = opened.in_integers(samples.samples)
-    if data is not None and (wider is not None or least_db is not None):
-        raise InputError(
-            f"{opened.name} is quantized by its framework's converter, which accepts no bounds",
-            hint="omit signal_to_noise and activation_type",
-        )
-    if data is not None:
-        return _measured(path, data, samples)
-    if wider is not None:
-        return quantize(path, samples, "minmax", {}, refine=True, wider=wider)
-    if least_db is None:
-        return quantize(path, samples, "minmax", {}, refine=True)
-    return quantize(path, samples, "minmax", {}, "mixed", Bound(signal_to_noise_db=least_db), refine=True)
+    if wider is None and least_db is None:
+        data = opened.in_integers(samples.samples)
+        if data is not None:
+            return _measured(path, data, samples), None
+    with as_onnx(path) as file:
+        if wider is not None or least_db is None:
+            return quantize(file, samples, "minmax", {}, refine=True, wider=wider), None
+        made = quantize(file, samples, "minmax", {}, "mixed", Bound(signal_to_noise_db=least_db), refine=True)
+        if not made.widths:
+            return made, None
+        return with_less_flash(made, (file, board, options), samples, least_db)
 
 
 def _measured(path: Path, data: bytes, samples: Calibration) -> Quantized:

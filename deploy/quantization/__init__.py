@@ -1,4 +1,4 @@
-"""Converts float ONNX models to int8: calibration, bit widths, refined weights.
+"""Converts float models to int8: calibration, bit widths, refined weights.
 
 - `activation_widths`: Chooses the values that get 16 bits: those that lose most with eight, as few as the
   bound permits.
@@ -8,8 +8,7 @@
   byte.
 - `onnx_quantizer`: Converts float ONNX models to int8 with ONNX Runtime's static quantizer, and measures the
   loss.
-- `quantize_file`: Writes an int8 model, ONNX or TFLite, from a float ONNX model and samples, and reports the
-  loss.
+- `quantize_file`: Writes an int8 model, ONNX or TFLite, from a float model and samples, and reports the loss.
 - `refined_weights`: Tries modified weights for the same float model that may lose less by rounding, and keeps
   the best.
 - `weight_widths`: Chooses the layers whose weights get four bits: those with the least loss per saved byte.

@@ -19,10 +19,11 @@ import numpy as np
 
 from aot.distribution import pip_install
 from aot.errors import MissingToolError, ModelError, ToolError
-from aot.frontend.load import read_file, read_model, require_onnx
+from aot.frontend.load import is_tflite, parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.float_layers import layer_weights, narrowed
 from aot.frontend.onnx.float_model import float_model, require_float, with_vector_biases
 from aot.frontend.onnx.integer_edges import Edge, with_integer_edges, with_integer_states
+from aot.frontend.onnx.write import write_onnx
 from aot.ir.graph import State
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
@@ -98,6 +99,19 @@ class Quantized:
     def refined(self) -> Refinement | None:
         """The variant that was kept, or None if the unchanged model was best."""
         return next((each for each in self.refinements[1:] if each.is_kept), None)
+
+
+@contextmanager
+def as_onnx(path: Path) -> Iterator[Path]:
+    """Yields the file, or for a TFLite model with floats the same model as ONNX. Raises ModelError."""
+    data = read_model(path)
+    if not is_tflite(data):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / f"{path.stem}.tflite"  # the name in messages
+        written.write_bytes(write_onnx(parse_model(data, path.name), path.name))
+        yield written
 
 
 def model_specs(path: Path, shapes: Shapes) -> tuple[TensorSpec, ...]:

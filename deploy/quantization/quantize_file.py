@@ -1,4 +1,4 @@
-"""Writes an int8 model, ONNX or TFLite, from a float ONNX model and samples, and reports the loss."""
+"""Writes an int8 model, ONNX or TFLite, from a float model and samples, and reports the loss."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from deploy.quantization.onnx_quantizer import (
     METHODS,
     WEIGHTS,
     Quantized,
+    as_onnx,
     model_specs,
     samples_in_sequence,
     with_integers_outside,
@@ -71,7 +72,7 @@ def quantize(
     state: Mapping[str, str] | Sequence[str] | str | None = None,
     on_progress: OnProgress | None = None,
 ) -> Answer:
-    """Quantizes a float ONNX model to int8 with samples of its inputs; writes .onnx or .tflite.
+    """Quantizes a float model, ONNX or TFLite, to int8 with samples of its inputs; writes .onnx or .tflite.
 
     `data` has samples by input name, counted by the first axis; `labels` are their classes, next to them or
     among them.
@@ -104,33 +105,35 @@ def quantize(
     shapes = largest_shapes(options.shapes)
     if activation_type == DYNAMIC:
         is_usual = method == METHOD and not refine and not shapes and not options.states
-        return _dynamic(path, place, weight_type, io_type == "int8", is_usual and data is None)
+        with as_onnx(path) as file:
+            return _dynamic(file, place, weight_type, io_type == "int8", is_usual and data is None)
     if data is None:
         raise InputError(
             "samples of the inputs are missing", hint="--data FILE.npz or --activation-type dynamic"
         )
-    states = _states(path, shapes, options.states)
-    if states and place.suffix == ".tflite":
-        raise OutputError("a .tflite file cannot declare states", str(place), "-o FILE.onnx")
-    kept = {each.name for each in states}
-    slots = tuple(each for each in model_specs(path, shapes) if each.name not in kept)
-    try:
-        calibration = (
-            read_calibration(Path(data), slots)
-            if isinstance(data, str | Path)
-            else make_calibration(with_labels(by_name(data), labels), slots)
-        )
-    except InputError as error:
-        asked = _question(path, shapes, options.states) if error.what.endswith("is missing") else ""
-        raise InputError(error.what, error.where, asked or error.hint) from None
-    doubts = calibration_doubts(calibration.samples)
-    if states:
-        calibration = samples_in_sequence(path, calibration, states)
-    made = quantized(path, calibration, method, shapes, weight_type, bound, refine, wider)
-    if states:
-        made = with_kept_states(made, path, calibration, states)
-    if io_type == "int8":
-        made = with_integers_outside(made, path, states)
+    with as_onnx(path) as file:
+        states = _states(file, shapes, options.states)
+        if states and place.suffix == ".tflite":
+            raise OutputError("a .tflite file cannot declare states", str(place), "-o FILE.onnx")
+        kept = {each.name for each in states}
+        slots = tuple(each for each in model_specs(file, shapes) if each.name not in kept)
+        try:
+            calibration = (
+                read_calibration(Path(data), slots)
+                if isinstance(data, str | Path)
+                else make_calibration(with_labels(by_name(data), labels), slots)
+            )
+        except InputError as error:
+            asked = _question(file, shapes, options.states) if error.what.endswith("is missing") else ""
+            raise InputError(error.what, error.where, asked or error.hint) from None
+        doubts = calibration_doubts(calibration.samples)
+        if states:
+            calibration = samples_in_sequence(file, calibration, states)
+        made = quantized(file, calibration, method, shapes, weight_type, bound, refine, wider)
+        if states:
+            made = with_kept_states(made, file, calibration, states)
+        if io_type == "int8":
+            made = with_integers_outside(made, file, states)
     if place.suffix == ".tflite":
         made = replace(made, data=_as_tflite(made.data, slots, place.name))
     write_whole(place, made.data)

@@ -249,6 +249,13 @@ def test_keras_models_are_converted_by_litert_and_their_layers_named():
     assert compiled.conversion.distance < 1e-4
     assert "by LiteRT's converter; outputs, signal to noise: " in str(compiled)
     assert {layer.op for layer in compiled.artifact.facts.layers} >= {"quantize", "conv2d", "dense"}
+    wide = deploy.compile(
+        picture, "host", example=pictures[:1], calibration=pictures, activation_type="int16"
+    )
+    assert isinstance(wide, CompiledModule)
+    assert wide.conversion is not None
+    assert wide.conversion.quantized is not None
+    assert wide.conversion.quantized.widened is not None
     words = keras.Sequential([keras.Input((10, 6)), layers.LSTM(8), layers.Dense(3)])
     recurrent = deploy.compile(words, "host", example=np.ones((1, 10, 6), np.float32))
     assert isinstance(recurrent, CompiledModule)

@@ -239,18 +239,52 @@ def test_sizes_that_do_not_fit_are_reported(shape, says, data, tmp_path, run_dep
     assert said.err == f"error: {says}"
 
 
-def test_a_tflite_model_is_refused_with_the_way_to_quantise_it(tmp_path, run_deploy):
+def float_tflite(path: Path) -> Path:
+    """A convolution with a clamp, a mean and a classifier, as a float TFLite file."""
+    rng = np.random.default_rng(8)
     build = ModelBuilder()
-    x = build.input("x", (1, 4), dtype="float32")
-    y = build.operator("RELU", 1, (x,), [FileTensor("y", (1, 4), "float32")])
-    (tmp_path / "kws.tflite").write_bytes(build.finish(y))
-    said = run_deploy("quantize", tmp_path / "kws.tflite", "--data", "calib.npz", "-o", tmp_path / "a.tflite")
-    assert said.status == 1
-    require_facts(
-        said.err,
-        "ONNX TFLite model needed model kws.tflite quantize models converter.optimizations = "
-        "[tf.lite.Optimize.DEFAULT] converter.representative_dataset deploy",
+
+    def constant(name: str, *shape: int) -> str:
+        return build.constant(name, rng.normal(size=shape).astype(np.float32))
+
+    x = build.input("x", (1, 8, 8, 3), dtype="float32")
+    inputs = (x, constant("w", 4, 3, 3, 3), constant("b", 4))
+    image = build.operator(
+        "CONV_2D", 1, inputs, [FileTensor("image", (1, 4, 4, 4), "float32")], "Conv2DOptions",
+        Padding=0, StrideH=2, StrideW=2, DilationHFactor=1, DilationWFactor=1, FusedActivationFunction=3,
+    )  # fmt: skip
+    axes = build.constant("axes", np.array([1, 2], np.int32))
+    mean = build.operator("MEAN", 1, (image, axes), [FileTensor("mean", (1, 4), "float32")], "ReducerOptions")
+    inputs = (mean, constant("v", 3, 4), constant("c", 3))
+    y = build.operator(
+        "FULLY_CONNECTED", 1, inputs, [FileTensor("y", (1, 3), "float32")], "FullyConnectedOptions"
     )
+    path.write_bytes(build.finish(y))
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("io_type", ["float32", "int8"])
+def test_a_float_tflite_model_is_quantised_too(tmp_path, run_deploy, io_type):
+    model = float_tflite(tmp_path / "net.tflite")
+    rng = np.random.default_rng(9)
+    np.savez(tmp_path / "data.npz", x=rng.normal(size=(16, 1, 8, 8, 3)).astype(np.float32))
+    for name in ("int8.onnx", "int8.tflite"):
+        if name.endswith("tflite") and io_type == "float32":
+            continue
+        words = ("--data", tmp_path / "data.npz", "-o", tmp_path / name, "--io-type", io_type)
+        assert run_deploy("quantize", model, *words).status == 0
+        layers = [node.op.name for node in load_model(tmp_path / name).nodes]
+        assert layers.count("conv2d") == layers.count("dense") == 1
+        assert ("quantize" in layers) == (io_type == "float32")
+        said = run_deploy("verify", tmp_path / name, "--board", "host")
+        assert said.status == 0
+        assert "returns the same outputs, " + ("in every bit" if io_type == "int8" else "within") in said.out
+    if io_type == "int8":
+        again = run_deploy(
+            "quantize", tmp_path / "int8.tflite", "--data", tmp_path / "data.npz", "-o", tmp_path / "a.onnx"
+        )
+        require_facts(again.err, "the model is already quantized int8.tflite compile")
 
 
 def test_a_checkpoint_is_told_how_it_is_exported(tmp_path, run_deploy):

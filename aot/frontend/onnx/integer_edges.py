@@ -15,6 +15,7 @@ from aot.errors import ModelError
 from aot.frontend.onnx.declared_states import declare_state
 from aot.ir.graph import State
 
+_MOVES = ("Reshape", "Transpose")
 _IO_FLOAT32 = "--io float32   converts on the board instead"
 
 
@@ -87,14 +88,24 @@ def _integer_state(graph: Any, state: State) -> Edge | None:
 
 
 def _integer_input(graph: Any, entry: Any, file_name: str) -> Edge:
-    readers = [node for node in graph.node if entry.name in node.input]
+    name, readers, moved = entry.name, _readers(graph, entry.name), []
+    while len(readers) == 1 and readers[0].op_type in _MOVES:  # of integers as well as of floats
+        (name,) = readers[0].output
+        moved.append(name)
+        readers = _readers(graph, name)
     if [node.op_type for node in readers] != ["QuantizeLinear"]:
         raise _stays(f'input "{entry.name}"', "is read", readers, file_name)
     (quantise,) = readers
     edge = _edge(graph, entry, quantise, True)
     graph.node.remove(quantise)
-    _rename_reads(graph, quantise.output[0], entry.name)
+    _rename_reads(graph, quantise.output[0], name)
+    for each in [each for each in graph.value_info if each.name in moved]:  # they were floats
+        graph.value_info.remove(each)
     return edge
+
+
+def _readers(graph: Any, name: str) -> list[Any]:
+    return [node for node in graph.node if name in node.input]
 
 
 def _integer_output(graph: Any, entry: Any, file_name: str) -> Edge:

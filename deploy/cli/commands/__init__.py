@@ -5,7 +5,7 @@ GROUPS = {
         "compile": "Compile a model to C sources, as an archive or a folder",
         "inspect": "Show what a model needs and whether it fits a board",
         "diff": "Compare two compiled models",
-        "quantize": "Convert a float ONNX model to int8",
+        "quantize": "Convert a float model to int8",
     },
     "Build and run": {
         "new": "Create a project folder from a model",

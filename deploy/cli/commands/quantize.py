@@ -1,4 +1,4 @@
-"""`deploy quantize` converts a float ONNX model to int8 ONNX or TFLite, and reports the loss."""
+"""`deploy quantize` converts a float model to int8 ONNX or TFLite, and reports the loss."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ deploy quantize stories.onnx --activation-type dynamic -o stories_int8.onnx
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL.onnx", type=Path, help="A float model")
+    parser.add_argument("model", metavar="MODEL", type=Path, help="A float model, ONNX or TFLite")
     parser.add_argument(
         "--data",
         metavar="FILE.npz",
