@@ -167,6 +167,36 @@ def test_both_formats_give_the_same_integers_near_those_of_onnx_runtime(options,
 
 
 @pytest.mark.cc
+@pytest.mark.parametrize("function", ["Sigmoid", "Tanh"])
+def test_a_value_that_changes_its_width_is_as_in_onnx_runtime(tmp_path, run_deploy, function):
+    """ONNX Runtime's optimizer would make one pair of the two between 16 and 8 bits, with other results."""
+    rng = np.random.default_rng(4)
+    nodes = [
+        helper.make_node("Gemm", ["x", "w", "b"], ["sums"]),
+        helper.make_node(function, ["sums"], ["curve"]),
+        helper.make_node("MatMul", ["curve", "v"], ["y"]),
+    ]
+    tensors = [
+        numpy_helper.from_array(rng.normal(size=shape).astype(np.float32), name)
+        for name, shape in (("w", (6, 8)), ("b", (8,)), ("v", (8, 3)))
+    ]
+    ends = [
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)]
+        for name, shape in (("x", (1, 6)), ("y", (1, 3)))
+    ]
+    graph = helper.make_graph(nodes, "net", *ends, tensors)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
+        tmp_path / "net.onnx",
+    )
+    np.savez(tmp_path / "c.npz", x=rng.normal(size=(40, 1, 6)).astype(np.float32))
+    words = ("--data", tmp_path / "c.npz", "--activation-type", "int16", "-o", tmp_path / "q.onnx")
+    assert run_deploy("quantize", tmp_path / "net.onnx", *words).status == 0
+    said = run_deploy("verify", tmp_path / "q.onnx", "--board", "host", "--inputs", tmp_path / "c.npz")
+    assert "returns the same outputs" in said.out, said.err
+
+
+@pytest.mark.cc
 @pytest.mark.qemu
 def test_c_and_a_cortex_m4_give_the_integers_of_the_reference(quantize, run_deploy, tmp_path, require_tool):
     """In C with sanitizers, and in each layer of the board's."""
