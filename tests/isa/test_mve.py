@@ -289,6 +289,9 @@ def row_check(
     return proc_check(f"{instruction.name}_{kind}_{pixels}", proc, constants)
 
 
+LONG_ROW = (1, 1, 176, 176, True)
+
+
 def row_of_fours(
     window: tuple[int, int, int, int, bool], pixels: int, steps: tuple[int, int], requant: Requant, fours: int
 ) -> DotRowFours:
@@ -298,7 +301,8 @@ def row_of_fours(
 
 
 def rows_of_fours() -> Iterator[Check]:
-    every = product(ROWS[:-1], (3, 4, 5, 6, 7), ((60, 1), (130, 1), (1, 11)))
+    windows = (*ROWS[:-1], LONG_ROW)
+    every = product(windows, (3, 4, 5, 6, 7), ((60, 1), (130, 1), (1, 11)))
     for n, (window, pixels, steps) in enumerate(every):
         kind = ("relu", "signed", "clamped", "short", "once")[n % 5]
         tile = row_of_fours(window, pixels, steps, KINDS[kind], 2 + n % 2)
@@ -363,6 +367,8 @@ def test_fours_of_rows_are_one_statement_if_registers_hold_its_pointers():
 
     assert all(fit(window, step) for window, step in product(ROWS[:5], (1, 11)))
     assert not any(fit(window, 1) for window in ROWS[5:7])  # of three rows
+    assert fit(LONG_ROW, 1, pixels=3)  # no tile is written twice
+    assert not fit(LONG_ROW, 1)
     assert not fit(ROWS[0], 1, pixels=2)
     assert not fit(ROWS[0], 1, fours=1)
 

@@ -63,8 +63,10 @@ class DotRowFours:
         in_reach = max(self._x_bytes, *self._weight_bytes, abs(self._y_bytes)) <= _MOST_ADDED
         has_registers = len(self._pointers) <= len(_REGISTERS)
         is_long = row.pixels > PIXELS and self.fours > 1
-        is_overlapped = row.is_in_asm and row.overlaps and not row.sums.form.is_four_bits
-        return is_long and is_overlapped and in_reach and has_registers
+        is_one_pair = row.pixels // PIXELS == 1  # then no tile is written twice
+        is_short = row.overlaps or (is_one_pair and not row.is_small)
+        is_possible = row.is_in_asm and not row.sums.form.is_four_bits and in_reach and has_registers
+        return is_long and is_short and is_possible
 
     @property
     def _x_bytes(self) -> int:
