@@ -190,6 +190,16 @@ def _is_rounded_twice(site: Site) -> bool:
     return getattr(site.node.op, "rounding", None) is RequantRounding.DOUBLE
 
 
+def requantised_in_lanes_or_to_even(tail_of: Callable[[Site], Requantised]) -> Condition[Site]:
+    """Returns the same condition for lanes with a shift that rounds halves to even."""
+
+    def fits(site: Site) -> bool:
+        requant = tail_of(site).requant
+        return requant.fits_lanes or requant.halves_are_even
+
+    return Condition("sums of 32 bits, rounded once or twice, or by powers of two to even", fits)
+
+
 def requantised_in_lanes(tail_of: Callable[[Site], Requantised]) -> Condition[Site]:
     """Returns the condition for 32-bit lanes; `tail_of` returns the tail of a site with 8-bit data."""
     return Condition("sums of 32 bits, rounded once or twice", lambda site: tail_of(site).requant.fits_lanes)

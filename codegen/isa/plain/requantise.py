@@ -58,6 +58,12 @@ class Requant:
         return self.rounding in _IN_LANES and self.sum_dtype is DType.I32
 
     @property
+    def halves_are_even(self) -> bool:
+        """Returns True if one shift of 32 bits, with halves to even, gives the result."""
+        is_even = self.rounding is RequantRounding.EVEN and self.are_powers
+        return is_even and self.rights[0] >= 0 and self.sum_dtype is DType.I32
+
+    @property
     def is_rounded_once(self) -> bool:
         return self.rounding is RequantRounding.SINGLE
 

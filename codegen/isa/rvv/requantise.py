@@ -4,6 +4,7 @@ VSMUL is exactly the reference's first rounding, round(sum * mult / 2**31) half 
 rounds half up, and saturates to half the width. The reference rounds half away from zero there, so negative
 values are first reduced by one, unless the clamp cuts off everything below the zero point anyway. If the
 reference rounds once, half up, VSMUL rounds down: the fraction that it drops cannot change how VNCLIP rounds.
+If it rounds halves to even and all multipliers are powers of two, VNCLIP alone does so.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Groups:
         return (_REGISTERS - others) // self.sums
 
 
-_HALF_UP, _DOWN = "__RISCV_VXRM_RNU", "__RISCV_VXRM_RDN"
+_HALF_UP, _TO_EVEN, _DOWN = "__RISCV_VXRM_RNU", "__RISCV_VXRM_RNE", "__RISCV_VXRM_RDN"
 # Machine instructions of the parts of requantization.
 _SCALED_AND_NARROWED, _SHIFTED_LEFT, _SIGN_TAKEN, _SIGN_MASKED, _BOUND = 3, 4, 2, 3, 1
 _SATURATED_LEFT = 10
@@ -68,6 +69,8 @@ CONSTANTS = 3  # machine instructions of `constants`
 def suffix(r: Requant) -> str:
     clamp = "" if (r.low, r.high) == (-128, 127) else f"_{in_name(r.low)}_{in_name(r.high)}"
     sign = "_signed" if r.sign_matters else "_once" if r.is_rounded_once else ""
+    if r.halves_are_even:
+        return f"zero_{in_name(r.zero_point)}{clamp}_even"
     shift = "" if r.rights[0] >= 1 else "_any_shift"
     return f"zero_{in_name(r.zero_point)}{clamp}{sign}{shift}"
 
@@ -93,18 +96,23 @@ def as_bytes(groups: Groups, r: Requant) -> Instruction:
         "{",
     ]
     least = int(r.is_rounded_once)  # shifts to the right round, except one by zero
-    if r.rights[0] < least:
+    if r.halves_are_even:
+        lines.append("    (void)scale;")
+    elif r.rights[0] < least:
         lines += _saturated_left(groups) if r.is_rounded_once else _shifted_left(groups)
-    lines.append(
-        f"    v = __riscv_vsmul_vv_i{words}(v, scale, {_DOWN if r.is_rounded_once else _HALF_UP}, vl);"
-    )
+    if not r.halves_are_even:
+        down = _DOWN if r.is_rounded_once else _HALF_UP
+        lines.append(f"    v = __riscv_vsmul_vv_i{words}(v, scale, {down}, vl);")
     if r.sign_matters:
         sign = f"__riscv_vsra_vx_i{words}({_negative(groups, r)}, 31, vl)"
         lines.append(f"    v = __riscv_vadd_vv_i{words}(v, {sign}, vl);")
     right = "shift" if r.rights[0] >= least else f"__riscv_vmax_vx_i{halves}(shift, {least}, vl)"
+    if r.halves_are_even:
+        right = f"__riscv_vadd_vx_i{halves}(shift, 1, vl)"  # the multipliers are 1/2
+    halves_go = _TO_EVEN if r.halves_are_even else _HALF_UP
     lines += [
         f"    const vuint{halves}_t right = __riscv_vreinterpret_v_i{halves}_u{halves}({right});",
-        f"    vint{halves}_t y = __riscv_vnclip_wv_i{halves}(v, right, {_HALF_UP}, vl);",
+        f"    vint{halves}_t y = __riscv_vnclip_wv_i{halves}(v, right, {halves_go}, vl);",
     ]
     if r.zero_point:
         lines.append(f"    y = __riscv_vsadd_vx_i{halves}(y, {r.zero_point}, vl);")
@@ -126,6 +134,8 @@ def as_bytes(groups: Groups, r: Requant) -> Instruction:
 
 
 def _when(r: Requant) -> str:
+    if r.halves_are_even:
+        return "once, halves to even; all scales are 2^30"
     return "once, by the last shift" if r.is_rounded_once else "after each division as the reference does"
 
 
@@ -155,7 +165,7 @@ def _machine_instructions(r: Requant) -> int:
     left = _SATURATED_LEFT if r.is_rounded_once else _SHIFTED_LEFT
     each = (
         (_SCALED_AND_NARROWED, True),
-        (left, r.rights[0] < int(r.is_rounded_once)),
+        (left, r.rights[0] < int(r.is_rounded_once)),  # never if halves are even
         (_SIGN_TAKEN, r.sign_matters),
         (_SIGN_MASKED, r.sign_matters and r.rights[0] < 1),
         (_BOUND, r.rights[0] < int(r.is_rounded_once)),  # of shifts: right shifts only

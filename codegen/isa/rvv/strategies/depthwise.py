@@ -14,7 +14,7 @@ from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.strategy import BYTES, Condition, RowRequests, Strategy, requantised_in_lanes
+from codegen.kernels.strategy import BYTES, Condition, RowRequests, Strategy, requantised_in_lanes_or_to_even
 from codegen.loops.ir import Proc
 from codegen.loops.tensorize import tensorize
 
@@ -53,6 +53,6 @@ STRATEGY = Strategy(
     (
         BYTES,
         Condition("one filter for each channel", lambda site: op_of(site).multiplier == 1),
-        requantised_in_lanes(tail_of),
+        requantised_in_lanes_or_to_even(tail_of),
     ),
 )

@@ -12,7 +12,7 @@ from codegen.kernels.conv2d import conv2d_strategy, conv_tail
 from codegen.kernels.dense import dense_strategy, dense_tail
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, Tile, nest, plain_dot, stored_bytes
 from codegen.kernels.kernel import Site
-from codegen.kernels.strategy import BYTES, requantised_in_lanes
+from codegen.kernels.strategy import BYTES, requantised_in_lanes_or_to_even
 from codegen.loops.affine import variable
 from codegen.loops.ir import Proc
 from codegen.loops.pack import pack
@@ -66,7 +66,7 @@ CONV2D = conv2d_strategy(
     vector_dot,
     stored_bytes,
     needs=NEEDS,
-    fits=(BYTES, requantised_in_lanes(conv_tail)),
+    fits=(BYTES, requantised_in_lanes_or_to_even(conv_tail)),
     tail_of=conv_tail,
 )
 DENSE = dense_strategy(
@@ -74,6 +74,6 @@ DENSE = dense_strategy(
     vector_dot,
     stored_bytes,
     needs=NEEDS,
-    fits=(BYTES, requantised_in_lanes(dense_tail)),
+    fits=(BYTES, requantised_in_lanes_or_to_even(dense_tail)),
     tail_of=dense_tail,
 )
