@@ -1,13 +1,17 @@
 """Every Helium instruction's C, by gcc and by clang, does what its loop nest says on a Cortex-M55 in QEMU."""
 
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice, product
+from pathlib import Path
 
 import numpy as np
 import pytest
 from c_checks import Check, failures_on_board
+from graphs import Draft
+from model_checks import MVE, OPTIONS, compiled
 from proc_checks import around_results, proc_check
 
 from aot.ir.types import Array, DType
@@ -547,3 +551,19 @@ def test_instructions_do_what_their_nests_say(instructions, compiler, tmp_path):
     name, every = compiler
     checks = list(islice(instructions(), 0, None, every))
     assert failures_on_board(checks, tmp_path / "checks", BOARD, name) == {}
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+def test_gcc_finds_registers_for_windows_of_four_rows_at_every_level(tmp_path):
+    d = Draft()
+    graph = d.graph(d.conv("y", d.input("x", 1, 13, 13, 12), 16, 4, padding=((0, 0), (0, 0))))
+    made = compiled(graph, MVE, OPTIONS["speed"], "model")
+    assert "dot_2x4_4_rows_of_48" in made.sources[f"{made.name}.c"]
+    for name, text in made.sources.items():
+        (tmp_path / Path(name).name).write_text(text)
+    core = ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-std=c99", "-Werror", "-c")
+    for level in ("-O1", "-Os", "-O2", "-O3"):
+        words = ("arm-none-eabi-gcc", *core, level, f"{made.name}.c")
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{level}: {done.stderr}"
