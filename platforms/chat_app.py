@@ -4,43 +4,94 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate
+from typing import Any, ClassVar
+
+import numpy as np
 
 from aot.errors import InputError
+from codegen.isa.plain.f32 import literal
 from codegen.model import TensorInfo
 from platforms.templates import c_files, filled
 
 PLATFORMS_OF_CHAT = ("baremetal", "host")
 PROMPT_SIGN = b"> "  # written when the program waits for a line
+_MOST_CHARACTER_BYTES = 4
+_ALL_SPACES = 0xFFFF
+_UNKNOWN_PENALTY = np.float32(
+    10
+)  # SentencePiece's: how much worse than the worst piece unknown characters are
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class BytePairs:
     """A tokenizer of byte pairs as its C tables need it."""
 
     texts: tuple[bytes, ...]  # of the tokens; special tokens have none
-    merges: tuple[tuple[int, int, int], ...]  # left, right and joined token, in the order of learning
     begin: int
     end: int
+    merges: tuple[tuple[int, int, int], ...]  # left, right and joined token, in the order of learning
+
+    program: ClassVar[str] = "byte_pairs.c.jinja"
 
     def words(self) -> dict[str, Any]:
-        """Returns the template variables of vocabulary.c."""
+        """Returns the template variables of its files."""
         alone = {text[0]: token for token, text in enumerate(self.texts) if len(text) == 1}
         ranked = sorted(
             (left << 16 | right, rank, joined) for rank, (left, right, joined) in enumerate(self.merges)
         )
-        ends, total = [], 0
-        for text in self.texts:
-            total += len(text)
-            ends.append(total)
         return {
-            "tokens": len(self.texts),
-            "begin": self.begin,
-            "end": self.end,
+            "kind": "byte pairs",
+            "hidden_spaces": 0,
             "of_byte": [alone.get(byte, -1) for byte in range(256)],
-            "text": list(b"".join(self.texts)),
-            "text_ends": ends,
-            "merges": [{"pair": pair, "rank": rank, "token": joined} for pair, rank, joined in ranked],
+            "size": len(ranked),
+            "tables": (
+                ("pairs", "uint32_t", [f"{pair}u" for pair, _, _ in ranked], "0xFFFFFFFFu"),
+                ("ranks", "uint16_t", [rank for _, rank, _ in ranked], "0xFFFFu"),
+                ("joined", "token_t", [joined for _, _, joined in ranked], "0"),
+            ),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A SentencePiece model as its C tables need it."""
+
+    texts: tuple[bytes, ...]  # of the tokens, with plain spaces; begin and end have none
+    begin: int
+    end: int
+    unknown: int
+    scores: Mapping[int, float]  # of the tokens that text can become
+    joins: bool  # neighbors to the piece with the best score; else the sum of the scores is the largest
+    bytes: tuple[
+        int, ...
+    ]  # the token of each byte that has no piece; empty: the unknown token stands for all
+    adds_space: bool  # in front of a text
+    removes_spaces: bool  # around a text, and all but one between its words
+
+    program: ClassVar[str] = "pieces.c.jinja"
+
+    def words(self) -> dict[str, Any]:
+        """Returns the template variables of its files."""
+        known = sorted(self.scores, key=self.texts.__getitem__)
+        levels = sorted(set(self.scores.values()), reverse=True)
+        ranks = {score: rank for rank, score in enumerate(levels)}
+        own = (
+            ("ranks", "uint16_t", [ranks[self.scores[token]] for token in known], "0xFFFFu")
+            if self.joins
+            else ("scores", "float", [literal(self.scores[token]) for token in known], "0.0f")
+        )
+        return {
+            "kind": "joined pieces" if self.joins else "scored pieces",
+            "hidden_spaces": _ALL_SPACES if self.removes_spaces else int(self.adds_space),
+            "of_byte": list(self.bytes),
+            "size": len(known),
+            "tables": (("sorted", "token_t", known, "0"), own),
+            "unknown": self.unknown,
+            "unknown_score": literal(float(np.float32(levels[-1]) - _UNKNOWN_PENALTY)),
+            "longest": max(_MOST_CHARACTER_BYTES, *(len(self.texts[token]) for token in known)),
+            "adds_space": self.adds_space,
+            "removes_spaces": self.removes_spaces,
         }
 
 
@@ -48,7 +99,7 @@ class Vocabulary:
 class ChatModel:
     """A step of a language model: which input is the token and which its position, and the caches' length."""
 
-    vocabulary: Vocabulary
+    vocabulary: BytePairs | Pieces
     token: TensorInfo
     position: TensorInfo | None
     logits: TensorInfo
@@ -57,13 +108,13 @@ class ChatModel:
 
 def chat_app_files(chat: ChatModel, words: Mapping[str, Any]) -> dict[str, str]:
     """Returns the program's files. `words` are the template variables of the model."""
-    own = dict(c_files("chat"))
-    own["vocabulary.c"] = filled("chat", "vocabulary.c.jinja", **chat.vocabulary.words())
+    own = {**dict(c_files("chat")), **tokenizer_files(chat.vocabulary)}
     own["main.c"] = filled(
         "chat",
         "main.c.jinja",
         **{
             **words,
+            "kind": chat.vocabulary.words()["kind"],
             "tokens": len(chat.vocabulary.texts),
             "positions": chat.positions,
             "token": _c_words(chat.token),
@@ -72,6 +123,21 @@ def chat_app_files(chat: ChatModel, words: Mapping[str, Any]) -> dict[str, str]:
         },
     )
     return {f"src/{name}": text for name, text in own.items()}
+
+
+def tokenizer_files(vocabulary: BytePairs | Pieces) -> dict[str, str]:
+    """Returns the functions of a tokenizer and its tables, in C."""
+    words = {
+        **vocabulary.words(),
+        "tokens": len(vocabulary.texts),
+        "begin": vocabulary.begin,
+        "end": vocabulary.end,
+        "text": list(b"".join(vocabulary.texts)),
+        "text_ends": list(accumulate(map(len, vocabulary.texts))),
+    }
+    templates = ("tokenizer.h.jinja", vocabulary.program, "vocabulary.c.jinja")
+    names = ("tokenizer.h", "tokenizer.c", "vocabulary.c")
+    return {name: filled("chat", template, **words) for name, template in zip(names, templates, strict=True)}
 
 
 def _c_words(tensor: TensorInfo) -> dict[str, str]:

@@ -24,7 +24,9 @@ def chat_model(
     require_platform(platform)
     where = artifact.facts.source_name
     if tokenizer is None:
-        raise InputError("the app chat needs the model's tokenizer", hint="--tokenizer tokenizer.json")
+        raise InputError(
+            "the app chat needs the model's tokenizer", hint="--tokenizer tokenizer.json or tokenizer.model"
+        )
     vocabulary = read_tokenizer(Path(tokenizer))
     token, position = _inputs(source, where)
     if len(source.outputs) != 1 or source.outputs[0].type.dtype is not DType.F32 or not source.keeps_state:

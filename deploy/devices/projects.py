@@ -90,7 +90,8 @@ def new(
     `tables`, cartridges are tables that use its kernels and those of the models in `kernels`. With a line
     key, the server answers only clients that have it. Sensor apps need `class_names`, `rate` in rows per
     second if no front end has it, and optionally a `recording` to play instead of the sensor.
-    The app chat needs the model's `tokenizer`, a tokenizer.json.
+    The app chat needs the model's `tokenizer`: a tokenizer.json, or a tokenizer.model of
+    SentencePiece.
     """
     place = _board_of(model, board)
     first, *more = (_artifact(each, place) for each in (model, *others))

@@ -1,4 +1,4 @@
-"""Reads tokenizer.json: byte pairs over bytes, as Hugging Face's tokenizers write them."""
+"""Reads tokenizers: tokenizer.json with byte pairs, as Hugging Face writes it, and tokenizer.model."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
-from platforms.chat_app import Vocabulary
+from deploy.inputs.piece_file import read_pieces
+from platforms.chat_app import BytePairs, Pieces
 
+_PIECES_SUFFIX = ".model"
 _MOST_TOKENS = 1 << 16
 # Byte-level tokenizers write a byte as a printable letter: itself, or one from here on.
 _FIRST_LETTER = 256
@@ -22,8 +24,10 @@ _SUPPORTED = (
 )
 
 
-def read_tokenizer(path: Path) -> Vocabulary:
+def read_tokenizer(path: Path) -> BytePairs | Pieces:
     """Raises InputError if the file is not a tokenizer that the chat program can do."""
+    if path.suffix == _PIECES_SUFFIX:
+        return read_pieces(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         model, texts = content["model"], content["model"]["vocab"]
@@ -46,11 +50,11 @@ def read_tokenizer(path: Path) -> Vocabulary:
         raise InputError(
             f"it is not a tokenizer of byte pairs: {type(error).__name__} {error}", str(path), _hint()
         ) from None
-    return Vocabulary(tuple(found), merges, _special(special, _BEGINS, path), _special(special, _ENDS, path))
+    return BytePairs(tuple(found), _special(special, _BEGINS, path), _special(special, _ENDS, path), merges)
 
 
 def _hint() -> str:
-    return f"tokenizer.json with {_SUPPORTED}"
+    return f"tokenizer.json with {_SUPPORTED}; or a SentencePiece model, whose name ends in {_PIECES_SUFFIX}"
 
 
 def _require_supported(content: Mapping[str, Any], path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from story_models import SIZES, STATES, greedy_by_onnx_runtime
+from story_models import SIZES, STATES, answers, greedy_by_onnx_runtime, tokens_of
 
 import deploy
 from aot.errors import DeployError
@@ -60,7 +60,7 @@ def test_a_tokenizer_is_the_same_from_its_file(trained, tmp_path):
 
 @pytest.mark.cc
 def test_the_compiled_step_chooses_the_tokens_of_onnx_runtime(trained):
-    wanted = greedy_by_onnx_runtime(trained, PROMPT)
+    wanted = greedy_by_onnx_runtime(trained, tokens_of(trained, PROMPT))
     compiled = deploy.compile(trained / "stories.onnx", board="host", state=STATES)
     with deploy.connect(compiled) as device:
         for place, (token, following) in enumerate(pairwise(wanted)):
@@ -159,20 +159,9 @@ def project_of(folder: Path, board: str, place: Path, model: str = "stories.onnx
     return place
 
 
-def answers(project: Path, *lines: str | bytes) -> list[str]:
-    """Returns what the program writes after each line."""
-    typed = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
-    command = [sys.executable, "-m", "deploy", "monitor", str(project)]
-    done = subprocess.run(command, input=typed, capture_output=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    first, *found = done.stdout.decode().split("> ")
-    assert (first, len(found)) == ("", len(lines) + 1), done.stdout
-    return found[:-1]
-
-
 def wanted_answer(folder: Path, prompt: str, model: str = "stories.onnx") -> str:
     tokenizer = StoryTokenizer.load(folder / "tokenizer.json")
-    tokens = greedy_by_onnx_runtime(folder, prompt, model)
+    tokens = greedy_by_onnx_runtime(folder, tokens_of(folder, prompt), model)
     made = tokens[1 + len(tokenizer.encode(prompt)) :]
     if 0 in made:
         return prompt + tokenizer.decode(made[: made.index(0)]) + "\n"

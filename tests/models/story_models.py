@@ -1,5 +1,8 @@
 """A language model trained within seconds, and its greedy answers by ONNX Runtime."""
 
+import subprocess
+import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -33,8 +36,13 @@ def write_story_model(folder: Path) -> None:
 KINDS = {"tensor(float)": np.float32, "tensor(int8)": np.int8}
 
 
-def greedy_by_onnx_runtime(folder: Path, prompt: str, model: str = "stories.onnx") -> list[int]:
-    """Returns all tokens that fit the model's positions: the first, the prompt's, and the model's choices."""
+def tokens_of(folder: Path, prompt: str) -> list[int]:
+    """Returns the tokens of a text, after the one that begins it."""
+    return [0, *StoryTokenizer.load(folder / "tokenizer.json").encode(prompt)]
+
+
+def greedy_by_onnx_runtime(folder: Path, begun: Sequence[int], model: str = "stories.onnx") -> list[int]:
+    """Returns all tokens that fit the model's positions: those of the begun text, and the model's choices."""
     quiet = onnxruntime.SessionOptions()
     quiet.log_severity_level = 3
     session = onnxruntime.InferenceSession(folder / model, quiet)
@@ -44,7 +52,7 @@ def greedy_by_onnx_runtime(folder: Path, prompt: str, model: str = "stories.onnx
         for each in session.get_inputs()
         if each.name.startswith("past")
     }
-    tokens = [0, *StoryTokenizer.load(folder / "tokenizer.json").encode(prompt)]
+    tokens = list(begun)
     for place in range(SIZES.positions):
         given = {"token": np.array([tokens[place]]), "position": np.array([place]), **caches}
         made = dict(zip(names, session.run(None, given), strict=True))
@@ -52,3 +60,14 @@ def greedy_by_onnx_runtime(folder: Path, prompt: str, model: str = "stories.onnx
         if place == len(tokens) - 1:
             tokens.append(int(made["logits"].argmax()))
     return tokens
+
+
+def answers(project: Path, *lines: str | bytes) -> list[str]:
+    """Returns what the program writes after each line."""
+    typed = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
+    command = [sys.executable, "-m", "deploy", "monitor", str(project)]
+    done = subprocess.run(command, input=typed, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    first, *found = done.stdout.decode().split("> ")
+    assert (first, len(found)) == ("", len(lines) + 1), done.stdout
+    return found[:-1]

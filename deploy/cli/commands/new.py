@@ -56,7 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Answer only clients with this key: 32 bytes or 64 hex digits",
     )
     parser.add_argument(
-        "--tokenizer", metavar="FILE", type=Path, help="For --app chat: the model's tokenizer.json"
+        "--tokenizer",
+        metavar="FILE",
+        type=Path,
+        help="For --app chat: the model's tokenizer.json, or tokenizer.model of SentencePiece",
     )
     sensor = options.group(parser, "Programs for a sensor")
     sensor.add_argument(
