@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from aot.errors import InputError, ModelError
+from aot.frontend.load import is_tflite
 from aot.interpret import run_graph
-from aot.ir.graph import Graph
+from aot.ir.graph import State
 from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array
 from aot.wording import counted
 from boards.board import Board
-from codegen.job import import_data
+from codegen.job import ImportedModel, import_data
 from codegen.options import CompileOptions
 from deploy.benchmark.meter import emulated_board
 from deploy.cli.command_result import Paged
@@ -35,7 +36,13 @@ from deploy.quantization.activation_widths import WIDE, wider_of
 from deploy.quantization.calibration import Calibration, make_calibration
 from deploy.quantization.model_outputs import decibels, noise_of
 from deploy.quantization.narrow_saving import NarrowSaving, Place, with_less_flash
-from deploy.quantization.onnx_quantizer import Quantized, as_onnx, quantize
+from deploy.quantization.onnx_quantizer import (
+    Quantized,
+    as_onnx,
+    quantize,
+    samples_in_sequence,
+    with_kept_states,
+)
 from deploy.quantization.refined_weights import Refinement
 from deploy.quantization.weight_widths import Bound
 from deploy.verification.oracles import NO_ORACLE
@@ -83,6 +90,9 @@ class Conversion(Paged):
         if self.quantized is not None:
             yield f"quantized     int8, {self.quantized.float_bytes:,} -> {len(self.quantized.data):,} bytes"
             yield from _refined(self.quantized)
+            if self.quantized.sequence_db is not None:
+                names = ", ".join(f"{name} {kind}" for name, kind in self.quantized.states.items())
+                yield f"states        {names}; outputs, signal to noise: {self.quantized.sequence_db:.1f} dB"
             if not self.quantized.layers:
                 (way,) = self.quantized.refinements
                 yield f"              {way.name}; outputs, signal to noise: {way.signal_to_noise_db:.1f} dB"
@@ -152,8 +162,10 @@ def compile_module(
         _require_classes(samples, outputs)
         is_done = words.calibration is None or is_quantized(as_float.graph)
         _require_float(opened, is_done, words)
-        _require_no_states(opened, is_done, as_float.graph)
-        made, narrow = (None, None) if is_done else _quantized(opened, (path, board, options), samples, words)
+        _require_onnx_states(opened, is_done, as_float)
+        made, narrow = None, None
+        if not is_done:
+            made, narrow = _quantized(opened, (path, board, options), samples, words, as_float.graph.states)
     imported = import_data(as_float.file if made is None else made.data, path, options)
     compiled = compile_for(imported, board, options)
     conversion = Conversion(
@@ -197,14 +209,14 @@ def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleOptions) 
         )
 
 
-def _require_no_states(opened: FrameworkModel, is_done: bool, graph: Graph) -> None:
-    """Raises InputError for calibration samples if the model keeps states between them."""
-    if not is_done and graph.states:
-        names = ", ".join(state.name for state in graph.states)
+def _require_onnx_states(opened: FrameworkModel, is_done: bool, model: ImportedModel) -> None:
+    """Raises InputError for calibration samples if a TFLite model keeps states between them."""
+    if not is_done and model.graph.states and is_tflite(model.file):
+        names = ", ".join(state.name for state in model.graph.states)
         raise InputError(
-            f"a model with states ({names}) is not quantized: calibration does not measure their ranges",
+            f"a TFLite model with states ({names}) is not quantized: its file declares no integer states",
             opened.name,
-            "omit calibration: the model stays float32; or give a module that PyTorch quantized",
+            "omit calibration: the model stays float32",
         )
 
 
@@ -231,9 +243,16 @@ def _told_where(opened: FrameworkModel) -> Iterator[None]:
 
 
 def _quantized(
-    opened: FrameworkModel, place: Place, samples: Calibration, words: ModuleOptions
+    opened: FrameworkModel,
+    place: Place,
+    samples: Calibration,
+    words: ModuleOptions,
+    states: Sequence[State],
 ) -> tuple[Quantized, NarrowSaving | None]:
-    """Quantizes the exported model to int8, with four-bit weights or 16-bit values if requested."""
+    """Quantizes the exported model to int8, with four-bit weights or 16-bit values if requested.
+
+    With states, samples follow each other, and each state is stored as its next value is.
+    """
     least_db, (path, board, options) = words.signal_to_noise, place
     wider = wider_of(
         words.activation_type or "int8", least_db, False, 'activation_type="mixed", signal_to_noise=40'
@@ -243,12 +262,16 @@ def _quantized(
         if data is not None:
             return _measured(path, data, samples), None
     with as_onnx(path) as file:
+        given = samples_in_sequence(file, samples, states) if states else samples
+        narrow = None
         if wider is not None or least_db is None:
-            return quantize(file, samples, "minmax", {}, refine=True, wider=wider), None
-        made = quantize(file, samples, "minmax", {}, "mixed", Bound(signal_to_noise_db=least_db), refine=True)
-        if not made.widths:
-            return made, None
-        return with_less_flash(made, (file, board, options), samples, least_db)
+            made = quantize(file, given, "minmax", {}, refine=True, wider=wider)
+        else:
+            bound = Bound(signal_to_noise_db=least_db)
+            made = quantize(file, given, "minmax", {}, "mixed", bound, refine=True)
+            if made.widths:
+                made, narrow = with_less_flash(made, (file, board, options), given, least_db)
+        return (with_kept_states(made, file, given, states) if states else made), narrow
 
 
 def _measured(path: Path, data: bytes, samples: Calibration) -> Quantized:

@@ -382,12 +382,31 @@ def test_buffers_that_forward_changes_are_states(name, is_program, tmp_path, req
         np.testing.assert_allclose(np.stack(made), np.stack(wanted), rtol=1e-5, atol=1e-5)
 
 
-def test_a_module_with_states_is_not_quantized():
+def test_a_module_with_states_is_calibrated_on_a_sequence(tmp_path, require_package):
     torch = pytest.importorskip("torch")
+    require_package("onnxruntime")
+    torch.manual_seed(3)
     network, shape, _ = stateful(torch)["the rows of a window"]
-    given: dict[str, Any] = {"example": torch.zeros(shape), "calibration": torch.randn(3, *shape)}
-    with pytest.raises(deploy.DeployError, match=r"a model with states \(past\) is not quantized"):
-        deploy.compile(network, "host", **given)
+    samples = torch.randn(60, *shape)
+    compiled = deploy.compile(network, "host", example=samples[0], calibration=samples)
+    assert isinstance(compiled, CompiledModule)
+    assert compiled.conversion is not None
+    quantized = compiled.conversion.quantized
+    assert quantized is not None
+    assert quantized.states == {"past": "int8"}
+    assert quantized.sequence_db is not None
+    assert quantized.sequence_db > 30
+    assert f"states        past int8; outputs, signal to noise: {quantized.sequence_db:.1f} dB" in str(
+        compiled
+    )
+    (state,) = compiled.job.model.graph.states
+    assert str(state.initial.dtype) == "int8"
+    with torch.no_grad():
+        wanted = np.stack([network(sample).clone().numpy() for sample in samples])
+    host = deploy.in_process(compiled)
+    made = np.stack([next(iter(host.run(sample.numpy()).values())) for sample in samples])
+    noise = ((made - wanted) ** 2).sum() / (wanted**2).sum()
+    assert -10 * np.log10(noise) > 30
 
 
 def test_a_buffer_that_grows_is_no_state():

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto
+from onnx.helper import make_node
 from onnx.numpy_helper import from_array, to_array
 
 from aot.errors import ModelError
 from aot.frontend.onnx.declared_states import declare_state
 from aot.ir.graph import State
 
-_MOVES = ("Reshape", "Transpose")
+_MOVES = ("Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 _IO_FLOAT32 = "--io float32   converts on the board instead"
 
 
@@ -70,7 +71,7 @@ def _stored(graph: Any, state: State) -> State:
 
 
 def _integer_state(graph: Any, state: State) -> Edge | None:
-    readers = [node for node in graph.node if state.name in node.input]
+    _, readers = _first_readers(graph, state.name)
     makers = [node for node in graph.node if state.next in node.output]
     kinds = [node.op_type for node in (*readers, *makers)]
     if kinds != ["QuantizeLinear", "DequantizeLinear"]:
@@ -88,24 +89,30 @@ def _integer_state(graph: Any, state: State) -> Edge | None:
 
 
 def _integer_input(graph: Any, entry: Any, file_name: str) -> Edge:
-    name, readers, moved = entry.name, _readers(graph, entry.name), []
-    while len(readers) == 1 and readers[0].op_type in _MOVES:  # of integers as well as of floats
-        (name,) = readers[0].output
-        moved.append(name)
-        readers = _readers(graph, name)
+    moved, readers = _first_readers(graph, entry.name)
     if [node.op_type for node in readers] != ["QuantizeLinear"]:
         raise _stays(f'input "{entry.name}"', "is read", readers, file_name)
     (quantise,) = readers
     edge = _edge(graph, entry, quantise, True)
-    graph.node.remove(quantise)
-    _rename_reads(graph, quantise.output[0], name)
-    for each in [each for each in graph.value_info if each.name in moved]:  # they were floats
-        graph.value_info.remove(each)
+    if len(moved) == 1:
+        graph.node.remove(quantise)
+        _rename_reads(graph, quantise.output[0], entry.name)
+    else:  # the moved elements are quantized with the same scale again, which changes nothing
+        real = f"{entry.name}/real"
+        _rename_reads(graph, entry.name, real)
+        inputs = [entry.name, *quantise.input[1:3]]
+        graph.node.insert(0, make_node("DequantizeLinear", inputs, [real], domain=quantise.domain))
     return edge
 
 
-def _readers(graph: Any, name: str) -> list[Any]:
-    return [node for node in graph.node if name in node.input]
+def _first_readers(graph: Any, name: str) -> tuple[list[str], list[Any]]:
+    """Returns the value and its elements moved, and the nodes that read these and do more than move them."""
+    moved = [name]
+    while True:
+        readers = [node for node in graph.node if moved[-1] in node.input]
+        if [node.op_type in _MOVES for node in readers] != [True]:
+            return moved, readers
+        moved += readers[0].output
 
 
 def _integer_output(graph: Any, entry: Any, file_name: str) -> Edge:
