@@ -76,16 +76,16 @@ class _File:
     has_rules: bool  # tables that change characters before or after
 
 
-def read_pieces(path: Path) -> Pieces:
+def read_pieces(data: bytes, path: Path) -> Pieces:
     """Raises InputError if the file is not a SentencePiece model that the chat program can do."""
     try:
-        file = _file(path.read_bytes())
+        file = _file(data)
         if unsupported := _unsupported(file):
             raise InputError(
                 f"this tokenizer is not supported: {', '.join(unsupported)}", str(path), _SUPPORTED
             )
         return _tables(file)
-    except (OSError, _BrokenError) as error:
+    except _BrokenError as error:
         raise InputError(f"it is not a SentencePiece model, or damaged: {error}", str(path), _HINT) from None
 
 

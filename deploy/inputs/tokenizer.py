@@ -26,10 +26,14 @@ _SUPPORTED = (
 
 def read_tokenizer(path: Path) -> BytePairs | Pieces:
     """Raises InputError if the file is not a tokenizer that the chat program can do."""
-    if path.suffix == _PIECES_SUFFIX:
-        return read_pieces(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the tokenizer cannot be read: {error.strerror}", str(path), _hint()) from None
+    if path.suffix == _PIECES_SUFFIX:
+        return read_pieces(data, path)
+    try:
+        content = json.loads(data)
         model, texts = content["model"], content["model"]["vocab"]
         special = {each["content"]: int(each["id"]) for each in content.get("added_tokens") or ()}
         _require_supported(content, path)
@@ -46,7 +50,7 @@ def read_tokenizer(path: Path) -> BytePairs | Pieces:
         found = [b""] * count
         for text, number in ids.items():
             found[number] = b"" if text in special else bytes(letters[letter] for letter in text)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"it is not a tokenizer of byte pairs: {type(error).__name__} {error}", str(path), _hint()
         ) from None

@@ -245,7 +245,7 @@ def file_of(
 
 
 BAD_FILES = {
-    "none": (None, "No such file"),
+    "none": (None, "the tokenizer cannot be read: No such file"),
     "empty": (b"", "it has 0 pieces, and 0 of 2 parts"),
     "another kind": (b'{"model": {"type": "BPE"}}', "damaged: byte 0 begins no field|only .* follow"),
     "no settings": (b"".join(PLAIN), "it has 6 pieces, and 0 of 2 parts"),

@@ -12,7 +12,8 @@ from test_references import CASES
 from aot.errors import ModelError
 from aot.frontend.onnx.write import WRITERS, write_onnx
 from aot.interpret import run_graph
-from aot.ir.types import DType
+from aot.ir.graph import Graph, Node, State
+from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.binary import Add, Mul
@@ -115,3 +116,12 @@ def test_what_cannot_be_written_is_named():
     with pytest.raises(ModelError) as caught:
         write_onnx(CASES["gather_columns"].graph, "net.tflite")
     require_facts(caught.value, 'ONNX net.tflite gather "gather_columns" converter')
+
+
+def test_states_and_elements_that_cannot_be_written_are_named():
+    types = {"x": float32(1, 4), "h": float32(1, 4), "y": float32(1, 4), "n": TensorType(DType.I16, (2,))}
+    state = State("h", "y", np.zeros((1, 4), np.float32))
+    node = Node("sum", Add(), ("x", "h"), ("y",))
+    with pytest.raises(ModelError) as caught:
+        write_onnx(Graph("net", ("x", "n"), ("y",), (node,), types, {}, (state,)), "net.tflite")
+    require_facts(caught.value, 'net.tflite states "n" elements i16')

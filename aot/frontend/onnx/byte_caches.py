@@ -16,7 +16,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, num
 _MOST, _LEAST, _LAST = "row/most", "row/least_scale", "row/last_axis"  # constants
 _LEAST_SCALE = 1e-30  # of a row of zeros
 _KEYS, _VALUES, _KNOWN = 1, 2, 6  # inputs of Attention
-SCALES = ".scale"  # behind the names of a cache
+SCALES = ".scale"  # ends the name of the cache of scales
 
 
 def with_byte_caches(data: bytes) -> tuple[bytes, tuple[str, ...]]:

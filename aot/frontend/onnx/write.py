@@ -154,13 +154,12 @@ def write_onnx(graph: Graph, file_name: str) -> bytes:
             file_name,
             "compile it as it is, or give the float model to quantize it again",
         )
-    sheet = _Sheet(graph, plain={name: name for name in graph.inputs})
+    given = (*graph.inputs, *(state.name for state in graph.states))
+    sheet = _Sheet(graph, plain={name: name for name in given})
     refused = ["states that persist between runs"] if graph.states else []
+    refused += [f'input "{name}": {fault}' for name in graph.inputs if (fault := _unfit(graph, [name]))]
     for node in graph.nodes:
-        writer = WRITERS.get(node.op.name)
-        why = (
-            "no operator is written for it" if writer is None else _unfit(graph, node) or writer(sheet, node)
-        )
+        why = _unfit(graph, (*node.reads, *node.outputs)) or WRITERS.get(node.op.name, _unknown)(sheet, node)
         if why:
             refused.append(f'{node.op.name} "{node.name}": {why}')
             sheet.plain |= {output: output for output in node.outputs}
@@ -185,41 +184,27 @@ def write_onnx(graph: Graph, file_name: str) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def _unknown(_sheet: _Sheet, _node: Node) -> str:
-    return "no operator is written for it"
-
-
 def _described(graph: Graph, name: str) -> onnx.ValueInfoProto:
     tensor = graph.types[name]
     return helper.make_tensor_value_info(name, _ELEMENTS[tensor.dtype], tensor.shape)
 
 
-def _unfit(graph: Graph, node: Node) -> str:
-    """Returns why a node's elements have no place in a float model; empty if they have."""
-    found = (*node.reads, *node.outputs)
-    if any(graph.types[name].quant is not None for name in found):
-        return "it is quantized already"
-    unknown = sorted(
-        {graph.types[name].dtype.value for name in found if graph.types[name].dtype not in _ELEMENTS}
-    )
-    return f"elements of {', '.join(unknown)}" if unknown else ""
+def _unknown(_sheet: _Sheet, _node: Node) -> str:
+    return "no operator is written for it"
+
+
+def _unfit(graph: Graph, names: Sequence[str]) -> str:
+    """Returns why the elements of these values cannot be written; empty if they can."""
+    unknown = {graph.types[name].dtype for name in names} - _ELEMENTS.keys()
+    return f"elements of {', '.join(sorted(dtype.value for dtype in unknown))}" if unknown else ""
 
 
 def _elementwise(op_type: str, **attributes: Any) -> _Writer:
     def write(sheet: _Sheet, node: Node) -> None:
-        names = list(node.reads)
-        is_image = sheet.is_image(names)
-        sheet.deliver(node, op_type, [sheet.operand(n, is_image) for n in names], is_image, **attributes)
-
-    return write
-
-
-def _binary(op_type: str) -> _Writer:
-    def write(sheet: _Sheet, node: Node) -> None:
-        names = list(node.reads)
-        is_image = sheet.is_image(names)
-        inputs = [sheet.operand(name, is_image) for name in names]
-        sheet.deliver(node, op_type, inputs, is_image, node.op_as(BinaryOp).activation)
+        is_image = sheet.is_image(node.reads)
+        inputs = [sheet.operand(name, is_image) for name in node.reads]
+        activation = node.op.activation if isinstance(node.op, BinaryOp) else Activation.NONE
+        sheet.deliver(node, op_type, inputs, is_image, activation, **attributes)
 
     return write
 
@@ -472,7 +457,7 @@ def _unary_math(sheet: _Sheet, node: Node) -> str | None:
 
 
 WRITERS: Mapping[str, _Writer] = {
-    "add": _binary("Add"),
+    "add": _elementwise("Add"),
     "average_pool2d": _pool("AveragePool"),
     "batch_matmul": _batch_matmul,
     "clamp": _clamp,
@@ -481,23 +466,23 @@ WRITERS: Mapping[str, _Writer] = {
     "conv2d": _conv2d,
     "dense": _dense,
     "depthwise_conv2d": _depthwise,
-    "div": _binary("Div"),
+    "div": _elementwise("Div"),
     "hard_swish": _elementwise("HardSwish"),
     "leaky_relu": _leaky_relu,
     "log_softmax": _log_softmax,
     "logistic": _elementwise("Sigmoid"),
     "max_pool2d": _pool("MaxPool"),
     "mean": _mean,
-    "mul": _binary("Mul"),
+    "mul": _elementwise("Mul"),
     "pad": _pad,
-    "prelu": _binary("PRelu"),
+    "prelu": _elementwise("PRelu"),
     "rearrange": _rearrange,
     "reduce": _reduce,
     "reshape": _reshape,
     "resize": _resize,
     "softmax": _softmax,
     "squared_difference": _squared_difference,
-    "sub": _binary("Sub"),
+    "sub": _elementwise("Sub"),
     "tanh": _elementwise("Tanh"),
     "unary_math": _unary_math,
 }

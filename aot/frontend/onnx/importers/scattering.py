@@ -287,9 +287,9 @@ def _neutral(node: OnnxOperator, x: Value, reduction: str) -> float:
 
 def _computed_from_start(node: OnnxOperator, indices: Value, size: int) -> Value:
     """Converts negative indices, which count from the end."""
-    is_behind = node.do("Less", indices, node.number(0, indices.element))
+    is_negative = node.do("Less", indices, node.number(0, indices.element))
     moved = node.do("Add", indices, node.number(size, indices.element))
-    return node.do("Where", is_behind, moved, indices)
+    return node.do("Where", is_negative, moved, indices)
 
 
 def _extended(node: OnnxOperator, x: Value, axis: int, count: int, number: int) -> Value:
