@@ -36,13 +36,7 @@ from deploy.quantization.activation_widths import WIDE, wider_of
 from deploy.quantization.calibration import Calibration, make_calibration
 from deploy.quantization.model_outputs import decibels, noise_of
 from deploy.quantization.narrow_saving import NarrowSaving, Place, with_less_flash
-from deploy.quantization.onnx_quantizer import (
-    Quantized,
-    as_onnx,
-    quantize,
-    samples_in_sequence,
-    with_kept_states,
-)
+from deploy.quantization.onnx_quantizer import Quantized, as_onnx, quantize
 from deploy.quantization.refined_weights import Refinement
 from deploy.quantization.weight_widths import Bound
 from deploy.verification.oracles import NO_ORACLE
@@ -249,10 +243,7 @@ def _quantized(
     words: ModuleOptions,
     states: Sequence[State],
 ) -> tuple[Quantized, NarrowSaving | None]:
-    """Quantizes the exported model to int8, with four-bit weights or 16-bit values if requested.
-
-    With states, samples follow each other, and each state is stored as its next value is.
-    """
+    """Quantizes the exported model to int8, with four-bit weights or 16-bit values if requested."""
     least_db, (path, board, options) = words.signal_to_noise, place
     wider = wider_of(
         words.activation_type or "int8", least_db, False, 'activation_type="mixed", signal_to_noise=40'
@@ -262,16 +253,13 @@ def _quantized(
         if data is not None:
             return _measured(path, data, samples), None
     with as_onnx(path) as file:
-        given = samples_in_sequence(file, samples, states) if states else samples
-        narrow = None
         if wider is not None or least_db is None:
-            made = quantize(file, given, "minmax", {}, refine=True, wider=wider)
-        else:
-            bound = Bound(signal_to_noise_db=least_db)
-            made = quantize(file, given, "minmax", {}, "mixed", bound, refine=True)
-            if made.widths:
-                made, narrow = with_less_flash(made, (file, board, options), given, least_db)
-        return (with_kept_states(made, file, given, states) if states else made), narrow
+            return quantize(file, samples, "minmax", {}, refine=True, wider=wider, states=states), None
+        bound = Bound(signal_to_noise_db=least_db)
+        made = quantize(file, samples, "minmax", {}, "mixed", bound, refine=True, states=states)
+        if not made.widths:
+            return made, None
+        return with_less_flash(made, (file, board, options), samples, least_db, states)
 
 
 def _measured(path: Path, data: bytes, samples: Calibration) -> Quantized:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aot.ir.graph import State
 from aot.wording import counted
 from artifact.facts import facts_of
 from artifact.report import make_report
@@ -42,11 +44,11 @@ class NarrowSaving:
 
 
 def with_less_flash(
-    made: Quantized, place: Place, samples: Calibration, least_db: float
+    made: Quantized, place: Place, samples: Calibration, least_db: float, states: Sequence[State] = ()
 ) -> tuple[Quantized, NarrowSaving]:
     """Returns the model with four-bit weights in layers that then need less flash, or none."""
     path = place[0]
-    wide = quantize(path, samples, "minmax", {}, refine=True)
+    wide = quantize(path, samples, "minmax", {}, refine=True, states=states)
     before = _compiled(wide, place)
     found = made
     while any(each.bits == NARROW for each in found.widths):
@@ -55,7 +57,8 @@ def with_less_flash(
         among = frozenset(each.weights for each in chosen if _saves(each, narrow, before))
         if len(among) == len(chosen):
             break
-        found = quantize(path, samples, "minmax", {}, "mixed", Bound(None, least_db, among), refine=True)
+        bound = Bound(None, least_db, among)
+        found = quantize(path, samples, "minmax", {}, "mixed", bound, refine=True, states=states)
     layers = sum(each.bits == NARROW for each in found.widths)
     flash = _flash(before)
     if not layers or _flash(narrow) >= flash:

@@ -137,13 +137,17 @@ def quantize(
     bound: Bound | None = None,
     refine: bool = False,
     wider: Wider | None = None,
+    states: Sequence[State] = (),
 ) -> Quantized:
     """Quantizes a float model with these input shapes. Mixed weight widths need a bound.
 
     With `wider`, values get 16 bits. With `refine`, modified weights for the same function are tried, and the
     best variant is kept. Raises ModelError if the model cannot be read or its weights exceed the bound, and
-    ToolError if ONNX Runtime is missing or fails.
+    ToolError if ONNX Runtime is missing or fails. With states, samples follow each other, and the file
+    declares the states.
     """
+    if states:
+        calibration = _samples_in_sequence(path, calibration, states)
     with tempfile.TemporaryDirectory() as name, _sessions() as open_session:
         prepared, int8 = Path(name) / "float.onnx", Path(name) / "int8.onnx"
         float_bytes = float_model(read_model(path), _LEAST_OPSET, path.name, shapes)
@@ -160,7 +164,7 @@ def quantize(
             bar.step("outputs")
             real = classes_of(open_session(prepared), calibration.samples)
             integer = classes_of(open_session(int8), calibration.samples)
-        return Quantized(
+        made = Quantized(
             int8.read_bytes(),
             prepared.stat().st_size,
             layers,
@@ -171,6 +175,7 @@ def quantize(
             widened=in_16_bits,
             refinements=tried,
         )
+    return _with_kept_states(made, path, calibration, states) if states else made
 
 
 def with_integers_outside(made: Quantized, path: Path, states: Sequence[State] = ()) -> Quantized:
@@ -180,14 +185,14 @@ def with_integers_outside(made: Quantized, path: Path, states: Sequence[State] =
     return replace(made, data=data, edges=edges)
 
 
-def samples_in_sequence(path: Path, calibration: Calibration, states: Sequence[State]) -> Calibration:
+def _samples_in_sequence(path: Path, calibration: Calibration, states: Sequence[State]) -> Calibration:
     """Returns the samples with the states that the float model has when they follow each other."""
     with _sessions() as open_session, _failures_named(path):
         runs = in_sequence(open_session(path), calibration.samples, states)
         return Calibration(tuple(given for given, _ in runs), calibration.labels)
 
 
-def with_kept_states(
+def _with_kept_states(
     made: Quantized, path: Path, calibration: Calibration, states: Sequence[State]
 ) -> Quantized:
     """Declares the states, stores those in integers that can be, and measures the loss over the samples."""

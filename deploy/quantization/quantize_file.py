@@ -37,9 +37,7 @@ from deploy.quantization.onnx_quantizer import (
     Quantized,
     as_onnx,
     model_specs,
-    samples_in_sequence,
     with_integers_outside,
-    with_kept_states,
 )
 from deploy.quantization.onnx_quantizer import quantize as quantized
 from deploy.quantization.weight_widths import Bound
@@ -127,11 +125,7 @@ def quantize(
             asked = _question(file, shapes, options.states) if error.what.endswith("is missing") else ""
             raise InputError(error.what, error.where, asked or error.hint) from None
         doubts = calibration_doubts(calibration.samples)
-        if states:
-            calibration = samples_in_sequence(file, calibration, states)
-        made = quantized(file, calibration, method, shapes, weight_type, bound, refine, wider)
-        if states:
-            made = with_kept_states(made, file, calibration, states)
+        made = quantized(file, calibration, method, shapes, weight_type, bound, refine, wider, states)
         if io_type == "int8":
             made = with_integers_outside(made, file, states)
     if place.suffix == ".tflite":
