@@ -197,8 +197,8 @@ class _LayerMaker:
     def _row_body(self) -> tuple[Stmt, ...]:
         *_, kernel = self.calls
         wrote = self._reports(_written(self.kernel.rows_per_step))
-        beside = list(zip(_outputs(self.kernel)[1:], self.stage.others, strict=True))
-        wrote += [self._report(other, other.image_rows, Name(name)) for name, other in beside]
+        others = list(zip(_outputs(self.kernel)[1:], self.stage.others, strict=True))
+        wrote += [self._report(other, other.image_rows, Name(name)) for name, other in others]
         before = (*self._results(), *self._carried(), *self._started())
         return (*before, *self._call(kernel), *wrote)
 

@@ -326,7 +326,7 @@ def _no_memories(least: Member, job: Job) -> FitError:
             return error
     if not limits:
         return FitError("no plan fits the memories of --pool", hint=MORE_ROOM)
-    there = _ram_flags(arena_limits(job)) + (" beside the constants there" if job.options.constants else "")
+    there = _ram_flags(arena_limits(job)) + (" with the constants there" if job.options.constants else "")
     return FitError(
         f"the arena of {least.arena_bytes:,} bytes at least does not fit {there}",
         _live_at_peak(least),

@@ -216,7 +216,7 @@ def constants_at(
 
 
 def arena_limits(job: Job, stages: Sequence[LoweredStage] = ()) -> Mapping[str, int]:
-    """Returns the bytes that the limits of single RAMs leave for an arena beside the constants of stages."""
+    """Returns the bytes that the limits of single RAMs leave for an arena, after the constants of stages."""
     limits = region_limits(job.target, "ram", job.options.region_limits("ram"))
     if not limits:
         return NO_LIMITS
