@@ -246,7 +246,7 @@ def _changed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path, Path
 
 BAD_TOKENIZERS: dict[str, tuple[Callable[[Path, Path], str | None], str]] = {
     "none": (lambda folder, place: None, "needs the model's tokenizer"),
-    "no file": (lambda folder, place: str(place), "not a tokenizer of byte pairs"),
+    "no file": (lambda folder, place: str(place), "cannot be read: No such file"),
     "another kind": (_changed(lambda c: c["model"].update(type="Unigram")), "not supported: model Unigram"),
     "split by a pattern": (_changed(lambda c: c["pre_tokenizer"].update(use_regex=True)), "not supported"),
     "a merge of nothing": (_changed(lambda c: c["model"]["merges"].append("Q Q")), "not a tokenizer"),
