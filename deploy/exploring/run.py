@@ -67,19 +67,24 @@ def keep(path: Path, result: dict[str, Any]) -> None:
         raise OutputError(f"the result cannot be saved: {error.strerror}", str(path)) from None
 
 
-# Parses varied options: "optimize=speed,ram", or "stream" for without and with it.
-
-
 def read_varied(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """Returns the values of each varied option. Raises InputError."""
-    return dict(_read(text) for text in texts)
+    """Returns the values of each varied option, which may be named more than once. Raises InputError.
+
+    "optimize=speed,ram" has two values, "stream" is without and with it. Semicolons separate values that
+    contain commas: "ram=DTCM=48K,SRAM=100K;DTCM=64K".
+    """
+    varied: dict[str, list[Any]] = {}
+    for text in texts:
+        name, values = _read(text)
+        varied.setdefault(name, []).extend(values)
+    return {name: list(dict.fromkeys(values)) for name, values in varied.items()}
 
 
 def _read(text: str) -> tuple[str, list[Any]]:
     name, _, values = text.partition("=")
     _require_option(name)
-    if values:
-        return name, values.split(",")
+    if found := [each for each in values.split(";" if ";" in values else ",") if each]:
+        return name, found
     if OPTIONS[name].kind.metavar:
         raise InputError(f"--vary {name} needs values", hint=f"--vary {name}=ONE,OTHER")
     return name, [False, True]

@@ -147,9 +147,19 @@ def test_options_are_varied_in_all_combinations():
     ]  # fmt: skip
 
 
+def test_values_with_commas_are_separated_by_semicolons():
+    texts = ["ram=DTCM=48K,SRAM=100K;DTCM=64K", "optimize=ram", "ram=96K", "optimize=ram"]
+    varied = read_varied(texts)
+    assert varied == {"ram": ["DTCM=48K,SRAM=100K", "DTCM=64K", "96K"], "optimize": ["ram"]}
+    split, one, whole = (each.ram for each in all_options(CompileOptions(), varied))
+    assert [each.region for each in split + one] == ["DTCM", "SRAM", "DTCM"]
+    assert whole == 96 * 1024
+
+
 REFUSED: dict[tuple[str, ...], str] = {
     ("--vary", "optimise=speed"): '"optimise" "optimize"?',
     ("--vary", "optimize"): "--vary optimize values",
+    ("--vary", "ram=;"): "--vary ram values",
     ("--vary", "optimize=fast"): 'optimize "fast"',
     ("--rate", "20"): "rate --measure",
     ("--board", "nano-33-bla"): '"nano-33-bla" "nano-33-ble"?',
