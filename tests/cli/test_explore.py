@@ -13,6 +13,7 @@ import pytest
 from error_facts import require_facts
 
 import deploy
+from codegen.compile_kinds import RegionLimit
 from codegen.options import CompileOptions
 from deploy.exploring import run as exploring
 from deploy.exploring.exploration import mark_best, smallest_boards
@@ -151,9 +152,9 @@ def test_values_with_commas_are_separated_by_semicolons():
     texts = ["ram=DTCM=48K,SRAM=100K;DTCM=64K", "optimize=ram", "ram=96K", "optimize=ram"]
     varied = read_varied(texts)
     assert varied == {"ram": ["DTCM=48K,SRAM=100K", "DTCM=64K", "96K"], "optimize": ["ram"]}
-    split, one, whole = (each.ram for each in all_options(CompileOptions(), varied))
-    assert [each.region for each in split + one] == ["DTCM", "SRAM", "DTCM"]
-    assert whole == 96 * 1024
+    dtcm, sram = RegionLimit("DTCM", 48 * 1024), RegionLimit("SRAM", 100 * 1024)
+    limits = [each.ram for each in all_options(CompileOptions(), varied)]
+    assert limits == [(dtcm, sram), (RegionLimit("DTCM", 64 * 1024),), 96 * 1024]
 
 
 REFUSED: dict[tuple[str, ...], str] = {
