@@ -295,5 +295,5 @@ int32_t residual_run(
     for (uint32_t row = 0; row < 8u; ++row) {
         add_2(&run, row);
     }
-    return 0;
+    return RESIDUAL_OK;
 }

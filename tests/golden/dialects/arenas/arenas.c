@@ -308,5 +308,5 @@ int32_t arenas_run(
         conv2d_1(&run, row);
         add_2(&run, row);
     }
-    return 0;
+    return ARENAS_OK;
 }

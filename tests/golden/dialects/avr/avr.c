@@ -200,5 +200,5 @@ int32_t avr_run(
     for (uint32_t row = 0; row < 7u; ++row) {
         conv2d_0(&run, row);
     }
-    return 0;
+    return AVR_OK;
 }

@@ -213,5 +213,5 @@ int32_t reals_run(
         copy_x0_pixels32(&run, row * 2u + 1u);
         conv2d_y(&run, row);
     }
-    return 0;
+    return REALS_OK;
 }

@@ -462,5 +462,5 @@ int32_t riscv_run(
     compute_to_average_pool_1(&run);
     dense_3(&run);
     softmax_4(&run);
-    return 0;
+    return RISCV_OK;
 }

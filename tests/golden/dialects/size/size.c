@@ -901,5 +901,5 @@ int32_t size_run(
         return SIZE_ERROR_ALIGN;
     }
     compute_to_conv2d_point2(&run);
-    return 0;
+    return SIZE_OK;
 }

@@ -437,5 +437,5 @@ int32_t strict_run(
     compute_to_average_pool_1(&run);
     dense_3(&run);
     softmax_4(&run);
-    return 0;
+    return STRICT_OK;
 }

@@ -286,5 +286,5 @@ int32_t vectors_run(
     for (uint32_t row = 0; row < 6u; ++row) {
         conv2d_1(&run, row);
     }
-    return 0;
+    return VECTORS_OK;
 }

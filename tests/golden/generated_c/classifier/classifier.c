@@ -433,5 +433,5 @@ int32_t classifier_run(
     compute_to_average_pool_1(&run);
     dense_3(&run);
     softmax_4(&run);
-    return 0;
+    return CLASSIFIER_OK;
 }

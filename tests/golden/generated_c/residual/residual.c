@@ -306,5 +306,5 @@ int32_t residual_run(
         return RESIDUAL_ERROR_ALIGN;
     }
     compute_to_add_2(&run);
-    return 0;
+    return RESIDUAL_OK;
 }
