@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-# Formats a number with a noun: 1 layer, 2 layers.
-
 
 def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-# Makes foreign text, such as names in files and device output, safe to print on a terminal.
 
 
 def printable(text: str) -> str:

@@ -14,8 +14,6 @@ from artifact.artifact import Artifact
 from artifact.metadata import COMPILE_AGAIN, make_metadata, read_metadata
 from artifact.whole_file import write_whole
 
-# Reads and writes tar files: reproducible bytes, plain files only, never overwriting other files.
-
 _MODE = 0o644
 _LATEST = 8**11 - 1  # largest value in the eleven octal digits of a ustar header
 _MAGIC_AT = slice(257, 262)

@@ -19,8 +19,6 @@ from codegen.model import TensorInfo
 from codegen.option_entry import Option, WrittenWhen
 from codegen.options import ALL_OPTIONS
 
-# The JSON schema of an archive's metadata.json: a file, completed with the table of options.
-
 
 @cache
 def archive_schema() -> Any:

@@ -84,9 +84,6 @@ def default_of(each: Field[Any]) -> Any:
     return each.default if each.default_factory is MISSING else each.default_factory()
 
 
-# Reads option values, from the command line or from Python, into their dataclass.
-
-
 def read_given(start: T, options: Mapping[str, Option], given: Mapping[str, object]) -> T:
     """Returns `start`, a dataclass of these options, with the values given by keyword; None is ignored.
 

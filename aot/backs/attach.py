@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from aot.backs.back import Back
 
 
-# The table of back ends, and how to declare one: classes:average=4,threshold=0.7,hold=3.
-
 # The module here and its class: most models have no back end, and none has two.
 BACKS: Mapping[str, str] = {
     "anomaly": "anomaly.Anomaly",

@@ -23,8 +23,6 @@ class Back(Protocol):
         """Adds nodes after the model's first output; returns the names of the new outputs."""
 
 
-# Checks of a model for back ends: its outputs, and the size of its input image.
-
 _COLOURS = (1, 3)
 
 

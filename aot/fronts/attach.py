@@ -21,8 +21,6 @@ from aot.fronts.spectrum import Spectrum
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
 
-# The table of front ends, and how to declare one: tf.signal.mfcc:sample_rate=16000,frame_length=480,...
-
 _KIND = "front end"
 
 

@@ -178,8 +178,6 @@ def _real(numbers: Matrix | float) -> Array:
     return np.asarray(numbers, np.float32).reshape(1, 1, 1, -1)
 
 
-# Adds nodes that compute integer features from 16-bit samples, one row per frame.
-
 _LARGEST_LEVEL = 65_535.0  # of a level without logarithm
 
 
@@ -256,8 +254,6 @@ def _row(numbers: object, dtype: type[np.generic]) -> Array:
     """Returns a constant that is the same for each row."""
     return np.asarray(numbers).astype(dtype).reshape(1, 1, 1, -1)
 
-
-# Fits a spectrum to the model's input: frames, samples per clip, element order.
 
 Sound = Spectrum | IntegerFeatures
 

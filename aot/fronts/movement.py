@@ -89,8 +89,6 @@ class Movement:
         return len(self.moments) + (self.spectrum.bins if self.spectrum is not None else 0)
 
 
-# Adds nodes that filter rows of numbers and compute features of a window, axis by axis.
-
 _LEAST_VARIANCE = 1e-30  # of an axis at rest, whose skew is 0
 
 
@@ -234,9 +232,6 @@ def _add_power(chain: AddedNodes, spectrum: PowerSpectrum, axes: int) -> str:
 
 def _real(numbers: Matrix | float) -> Array:
     return np.asarray(numbers, np.float32).reshape(1, 1, 1, -1)
-
-
-# Fits movement features to the model's input: rows of a window, element order.
 
 
 def rows_type(movement: Movement, wanted: ModelInput) -> TensorType:

@@ -78,8 +78,6 @@ class Picture:
     why_not: str = ""  # if it is not possible
 
 
-# Adds nodes that convert a camera's bytes to the model's size and colors, row by row.
-
 BYTES = Quant((1.0,), (0,))
 _SIGNED = Quant((1.0,), (-128,))  # the same values as signed bytes
 _BRIGHTNESS = (0.2989, 0.5870, 0.1140)  # of red, green and blue, as in tf.image and torchvision
@@ -155,8 +153,6 @@ def _add_table(chain: AddedNodes, picture: Picture, to: TensorType) -> None:
 def _per_channel(numbers: tuple[float, ...]) -> Array:
     return np.array(numbers, np.float32).reshape(1, 1, 1, -1)
 
-
-# Fits a picture to the model's input: size, colors, interleaved or planar.
 
 _COLOURS = (1, 3)
 

@@ -34,8 +34,6 @@ from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops import OPS
 from aot.ops.op import Op
 
-# One line of graph text, read token by token from left to right.
-
 
 class GraphTextError(ValueError):
     """Raised if the text of a graph cannot be read."""

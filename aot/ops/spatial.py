@@ -47,9 +47,6 @@ def patches(x: Array, size: Pair, stride: Pair, dilation: Pair) -> npt.NDArray[n
     return windows[:, :: stride[0], :: stride[1], :, :: dilation[0], :: dilation[1]]
 
 
-# Window, output sizes and cost, shared by average and maximum pooling.
-
-
 @dataclass(frozen=True, slots=True)
 class Pool2d(Op):
     """Input: x [N, H, W, C]. Padding pixels are ignored."""

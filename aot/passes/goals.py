@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from aot.passes.partition.claims import Claims
 
 
-# Costs of splitting values into rows on a core; the compiler passes them to the passes.
-
-
 @dataclass(frozen=True, slots=True)
 class CostModel:
     """Times are in multiplications of the core's convolutions, which dominate the run time."""
@@ -31,17 +28,12 @@ class CostModel:
         return self.lost_pixels_by_remainder[pixels % len(self.lost_pixels_by_remainder)]
 
 
-# The input of PLACEMENT passes besides the graph: the target's costs and the user's options.
-
-
 @dataclass(frozen=True, slots=True)
 class PlacementGoal:
     costs: CostModel
     max_slowdown: float  # fraction of their time that convolutions along sequences may lose to short rows
     is_streamed: bool  # the input arrives row by row
 
-
-# The input of REGIONS passes besides the graph: a device's claims, and the regions it can run.
 
 STAYS = "stays: "  # start of the reason of a node that no device runs
 
@@ -51,9 +43,6 @@ class RegionGoal:
     device: str
     claim: Callable[[Graph], Claims]
     misfit: Callable[[Graph, Node], str]  # why the device cannot run this region; empty if it can
-
-
-# The input of VARIANT passes besides the graph: properties of the kernels of its layers.
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,6 @@ from aot.passes.outcome import Miss, Outcome, Reasons, outcome
 from aot.passes.values import fresh_name, rename_reads
 from aot.patterns.pattern import Match, Pattern, match
 
-# Removes nodes whose results no node, caller or state needs.
-
 
 def without_dead_code(graph: Graph) -> Graph:
     """Returns the same graph object if every node is needed. Unused inputs stay."""
@@ -90,8 +88,6 @@ class Mutator:
 
 _NAMES = {each.numpy.name: each.value for each in DType}
 
-
-# Rewrites a graph at each match of a pattern.
 
 Rewriting = Callable[[Graph, Match], Graph | Miss]
 

@@ -278,9 +278,6 @@ class _Groups:
         return isinstance(node.op, Conv2d | DepthwiseConv2d) and self.graph.types[node.reads[0]].shape[1] == 1
 
 
-# Groups the lines of a matrix into rows, and maps broadcast operands to these rows.
-
-
 @dataclass(frozen=True, slots=True)
 class MatrixRows:
     """A value as lines along its last axis; several consecutive lines form a row."""

@@ -13,8 +13,6 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.passes.outcome import Miss
 
-# Renames values that nodes read, and finds unused names for new values.
-
 
 def rename_reads(nodes: Iterable[Node], renamed: Mapping[str, str]) -> tuple[Node, ...]:
     """Returns the nodes, with inputs that are keys of `renamed` replaced by its values."""
@@ -31,8 +29,6 @@ def fresh_name(preferred: str, *taken: Container[str]) -> str:
         name, number = f"{preferred}#{number}", number + 1
     return name
 
-
-# Other users of a value: a rewriting may change or drop only values without other users.
 
 _MOST_NAMED = 8
 
@@ -62,9 +58,6 @@ def source_of(graph: Graph, value: str) -> str:
     if value in graph.constants:
         return "a constant"
     return "an input" if value in graph.inputs else "a state"
-
-
-# Reshapes as views: finds the value at the start of a chain of reshapes, and removes views of the input.
 
 
 def behind_views(value: str, graph: Graph) -> str:
@@ -100,8 +93,6 @@ def past_input_view(graph: Graph) -> Graph | Miss:
     types = {name: kind for name, kind in graph.types.items() if name != view}
     return replace(graph, nodes=nodes, types={**types, value: graph.types[view]})
 
-
-# Finds the values that a value rearranges, and the source position of each of its elements.
 
 Places = npt.NDArray[np.int64]
 

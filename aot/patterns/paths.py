@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from aot.ir.graph import Graph, Node
 from aot.patterns.pattern import PartialMatch, Pattern, PatternError, PatternValue, Wildcard, search
 
-# Chains: the same pattern repeated one after the other, as often as it occurs.
-
 Link = Callable[[Pattern], Pattern]
 
 
@@ -60,9 +58,6 @@ def chain(link: Link, first: Pattern, least: int = 1, most: int | None = None) -
     if link(hole) is hole:
         raise PatternError("a link of a chain must contain more than its input")
     return Chain(link, first, least, most)
-
-
-# Dominators: all paths from one value to another use nodes of one kind, and none leaves them.
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,9 +97,6 @@ def matches(pattern: Pattern, graph: Graph) -> Iterator[Match]:
                 yield found
 
 
-# Patterns without parts: any value, a constant, an absent input.
-
-
 @dataclass(frozen=True, eq=False)
 class Wildcard(Pattern):
     """Any value that is present."""
@@ -153,9 +150,6 @@ def absent() -> Pattern:
     return Absent()
 
 
-# Patterns of nodes: a value that an op computes, from inputs that match further patterns.
-
-
 @dataclass(frozen=True, eq=False)
 class NodePattern(Pattern):
     """A value that this op computes. Call it with patterns to restrict the inputs, in order.
@@ -205,9 +199,6 @@ def _inputs_match(
         yield from _inputs_match(patterns[1:], graph, values[1:], way)
 
 
-# Patterns with alternatives: one of several patterns, an optional node.
-
-
 @dataclass(frozen=True, eq=False)
 class AnyOf(Pattern):
     """A value that matches one of the patterns; the first match counts."""
@@ -233,8 +224,6 @@ def optional(around: Callable[[Pattern], Pattern], pattern: Pattern) -> Pattern:
     """Returns the pattern with or without a node around it: `optional(is_op("clamp"), x)`."""
     return any_of(around(pattern), pattern)
 
-
-# Patterns with a condition: attributes of the op that computes a value, or the value's type.
 
 Shape = tuple[int | None, ...]  # None: any size
 

@@ -202,8 +202,6 @@ def _in_given_order(graph: _Graph, path: _Path) -> _Path:
     return path
 
 
-# Computes how much memory a whole-tensor planner needs at least, for comparison with a plan of rows.
-
 _VIEW = "reshape"  # its output shares its input's memory
 _ONCE = Rows(0, 1)
 

@@ -79,9 +79,6 @@ def whole_inputs(site: Site) -> RowRequests:
     return tuple(whole(tensor) for tensor in site.inputs if tensor is not None)
 
 
-# Reads the options after an accelerator's name: --accelerator NAME:option=value,other=value.
-
-
 def read_settings(device: str, options: Sequence[AcceleratorOption], words: str) -> Mapping[str, Any]:
     """Returns the value of each option. Raises WrongValueError for an unknown option or a wrong value."""
     known = {option.name: option for option in options}

@@ -72,9 +72,6 @@ FILLS_BETWEEN: Mapping[int, FillHelper] = MappingProxyType(
 )
 
 
-# C code that fills rows, and the padding of a row, with zero points.
-
-
 def filled_row(fmt: RowFormat, row: Expr, rows: int = 1) -> Stmt:
     """Returns the statement that fills one or several consecutive rows without pixels."""
     return _call(_row_fill(fmt), row, Number(fmt.row_elements * rows), _value(fmt))

@@ -177,8 +177,6 @@ def layer_functions(
     return tuple(numbered(found, set(taken)).values())
 
 
-# The functions of generated C that callers use; each name follows the model's name.
-
 RUN = "run"
 RESET = "reset"  # for models with states
 SAVE, RESTORE = "save_state", "restore_state"  # for models with states

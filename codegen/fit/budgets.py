@@ -380,9 +380,6 @@ def _are_enough(member: Member, job: Job, limits: Mapping[str, int]) -> bool:
     return True
 
 
-# Lists a model's plans with arena, flash and cycles, and their distance to a lower bound.
-
-
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A plan that no other plan beats in arena, flash and cycles at once."""

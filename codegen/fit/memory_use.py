@@ -151,9 +151,6 @@ def _place(regions: Sequence[MemoryRegion], needed_bytes: int, fixed: Mapping[st
     return max(regions, key=lambda region: region.bytes)
 
 
-# The RAM of a plan besides its arena: stack, counters, constants that the user has placed there.
-
-
 def ram_needs(plan: CompiledPlan) -> MemoryNeeds:
     """Returns the needs without flash: no code, and only the constants that `--constants` has placed."""
     job = plan.job
@@ -176,8 +173,6 @@ def _io_bytes(graph: Graph) -> int:
 def _constant_bytes_by_region(plan: CompiledPlan) -> Mapping[str, int]:
     return collect_constants(plan.job.model.name, plan.lowered.stages, (), plan.constant_regions).bytes_in
 
-
-# The user's limits of single memories, and what a plan takes of them.
 
 Place = tuple[str, str]  # the role and name of a memory; without a name, all of that role together
 

@@ -24,8 +24,6 @@ from codegen.lower.stages import LoweredStage
 from codegen.model import PlacedConstants, PlacementInRam
 from codegen.options import CDialect
 
-# Solves the 0/1 knapsack problem by dynamic programming.
-
 _MOST_UNITS = 1 << 16  # granularity of the capacity; larger sizes are rounded up
 
 

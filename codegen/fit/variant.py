@@ -34,8 +34,6 @@ from codegen.lower.two_cores import on_two_cores
 from codegen.model import PlacementInRam
 from codegen.options import TWO, CompileOptions
 
-# Finds convolutions that should not fuse the following add, with the reason.
-
 
 def slow_sums(sites: Sites) -> Mapping[str, str]:
     """Returns the reasons by layer, for convolutions whose results are added, from their strategies."""
@@ -50,8 +48,6 @@ def slow_sums(sites: Sites) -> Mapping[str, str]:
     found = {name: sites.chosen_for(sites.of(node)).slow_sum for name, node in added.items()}
     return {name: why for name, why in found.items() if why}
 
-
-# Inputs and outputs in the caller's memory: the plan reserves no bytes for them and never overlaps them.
 
 _CALLERS = (Kind.INPUT, Kind.OUTPUT)
 
@@ -73,9 +69,6 @@ def _inside(stage: Stage, apart: set[str]) -> tuple[tuple[int, int], ...]:
         for read, write in stage.in_place
         if stage.reads[read] not in apart and stage.writes[write] not in apart
     )
-
-
-# Restricts the arena to memories that the kernels can access.
 
 
 def pools_demanded(

@@ -46,9 +46,6 @@ def _refuse_rows(_site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) 
     raise AssertionError("the core lacks the instruction set")
 
 
-# Loads the strategies of each op from an instruction set's table.
-
-
 def listed_strategies(
     package: str, table: Mapping[str, tuple[str, ...]]
 ) -> Mapping[str, tuple[Strategy, ...]]:

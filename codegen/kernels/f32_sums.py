@@ -39,13 +39,12 @@ from codegen.loops.ir import (
 )
 from codegen.loops.schedule import privatize, reorder, split, unroll
 
-# Fused multiply-add for floats on an FPU.
-#
-# It runs after all scheduling, because strategies match sums.
-
 
 def with_fused_sums(kernel: Kernel) -> Kernel:
-    """Returns the kernel with each sum of a product as one instruction."""
+    """Returns the kernel with each sum of a product as one instruction of an FPU.
+
+    Call it after all scheduling, because strategies match sums.
+    """
     return kernel.with_loops(_fused)
 
 

@@ -17,8 +17,6 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Buffer, Element, For, Proc, Role, Store, at, load
 from codegen.loops.tensorize import tensorize
 
-# Converts a row between int8 and uint8 with the same scale, without a table.
-
 
 def flips_sign(table: Array, source: DType, x: RowFormat, y: RowFormat) -> bool:
     """Returns True if each result is its operand moved by 128, and rows are bytes without gaps."""

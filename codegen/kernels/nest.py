@@ -146,9 +146,6 @@ def repeated_strides(shape: Sequence[int], whole: Sequence[int]) -> tuple[int, .
     return (0,) * missing + tuple(0 if size == 1 else step for size, step in zip(shape, strides, strict=True))
 
 
-# Requests and loops of kernels that process whole tensors as flat memory in one step.
-
-
 def flat_requests(site: Site) -> tuple[RowRequest | None, ...]:
     """Requests contiguous operands."""
     return tuple(whole(site.input(i)) for i in _moving(site))

@@ -44,8 +44,6 @@ def plain_strategies(op_name: str, site: Site) -> tuple[Strategy, ...]:
     return KERNELS[op_name].strategies if in_order is None else (in_order,)
 
 
-# Automatic strategies for unscheduled nests: the sketches of a nest become the knobs of its kernel.
-
 _AS_IT_IS: Point = MappingProxyType({})
 
 

@@ -40,8 +40,6 @@ from codegen.loops.ir import (
     minimum,
 )
 
-# The activations of recurrent layers as functions of one float.
-
 _FIXED: Mapping[str, ScalarFunction] = {
     "relu": clamp_f32(Activation.RELU),
     "sigmoid": LOGISTIC,

@@ -26,8 +26,6 @@ from codegen.loops.ir import (
     load,
 )
 
-# The nest of kernels with one operand: one row from one row, element by element.
-
 
 def requests_anything(site: Site) -> tuple[RowRequest | None, ...]:
     return (None,)
@@ -48,9 +46,6 @@ def applied(site: Site, function: ScalarFunction, x: RowFormat, y: RowFormat, wh
     )
 
 
-# Loops of kernels that process a row pixel by pixel and channel by channel.
-
-
 def pixel_element(fmt: RowFormat) -> Affine:
     """Returns the row element at `column`, channel `c`."""
     return (variable("column") + fmt.left) * fmt.x_step + variable("c") * fmt.c_step
@@ -69,8 +64,6 @@ def dense_element(fmt: RowFormat) -> Affine:
 def every_pixel(y: RowFormat, *body: Stmt) -> For:
     return For("column", y.width, (For("c", y.channels, body),))
 
-
-# Requests and loops of kernels whose results need all channels of their pixel and nothing else.
 
 # (channel of the input, place of a result channel) -> the statements of a pixel
 PixelBody = Callable[[Callable[[Affine | int], Load], Callable[[Affine], BufferPlace]], Sequence[Stmt]]
@@ -108,9 +101,6 @@ def vector_kernel(
         summary=f"One row of {what}: {x.said}.",
         constants={table.name: array for table, array in tables.items()},
     )
-
-
-# The loops of kernels that map vectors along the last axis: by image rows, or over flat memory.
 
 
 @dataclass(frozen=True)

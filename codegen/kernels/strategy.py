@@ -166,9 +166,6 @@ def choose_strategy(strategies: Sequence[Strategy], site: Site) -> ChosenStrateg
     raise AssertionError(f"{site.node.op.name}: the last strategy must fit everywhere and accept any rows")
 
 
-# Conditions on sites that many strategies share.
-
-
 def _are_bytes(site: Site) -> bool:
     return {site.input(0).dtype, site.input(1).dtype, site.outputs[0].dtype} == {DType.I8}
 
@@ -220,9 +217,6 @@ def by_dtype(integers: OpKernel, f32: OpKernel) -> OpKernel:
     """Returns a kernel with the float strategies for float inputs and the integer strategies for others."""
     of_f32 = tuple(replace(s, fits=(F32_INPUTS, *s.fits)) for s in f32.strategies)
     return OpKernel((*of_f32, *integers.strategies), integers.dtypes | f32.dtypes)
-
-
-# Schedules from outside of this source tree: a user's file, Python code, or an installed package.
 
 
 @dataclass(frozen=True)

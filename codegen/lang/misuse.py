@@ -28,8 +28,6 @@ def line_of_user() -> str:
     return ""
 
 
-# Looks up loops or tensors of a kernel by name. The error for an unknown name shows the user's line.
-
 T = TypeVar("T")
 
 

@@ -44,8 +44,6 @@ def _refusing(what: str, hint: str) -> Any:
     return refuse
 
 
-# Python operators for shifts, bits and remainders, shared by values, tensors and positions.
-
 Made = TypeVar("Made")
 
 

@@ -126,9 +126,6 @@ def _renamed(stmt: Stmt, taken: set[str]) -> Stmt:
     return replace(stmt, var=free, body=tuple(_renamed(s, taken) for s in body))
 
 
-# Creates a schedule from tensor expressions.
-
-
 @checks_arguments
 def schedule(name: str, inputs: Sequence[TensorExpression], output: Outputs, check: bool = False) -> Schedule:
     """Returns a schedule without steps that computes one or several outputs from inputs and constants."""

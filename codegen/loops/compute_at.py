@@ -46,8 +46,6 @@ from codegen.loops.ir import (
 )
 from codegen.loops.schedule import ScheduleError
 
-# The nest that produces one tensor, and how to move it.
-
 
 @dataclass(frozen=True)
 class TensorNest:
@@ -266,9 +264,6 @@ def _moved(
         inside = {**around, stmt.var: stmt.extent}
         return replace(stmt, body=tuple(_moved(s, inside, stage, box, smaller, strides) for s in stmt.body))
     return map_places(stmt, into_box(around, stage.buffer, stage.axes, box, smaller, strides))
-
-
-# compute_inline: computes the elements of a tensor at each read.
 
 
 def compute_inline(proc: Proc, tensor: str) -> Proc:

@@ -20,8 +20,6 @@ from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
 
-# Values whose number of rows is known only at run time: a value has the maximal number of rows.
-
 T = TypeVar("T")
 
 

@@ -38,9 +38,6 @@ class AlreadyReportedError(ModelError):
     """An error in a body that has been collected already."""
 
 
-# Explains why an ONNX operator is not supported, and what helps.
-
-
 @dataclass(frozen=True)
 class Reason:
     why: str
@@ -90,8 +87,6 @@ def reason_of(operator: str) -> Reason:
     """Returns the reason for an operator, given with its domain unless that is the standard one."""
     return _OF_OPERATOR.get(operator) or _OF_DOMAIN.get(operator.rpartition(".")[0], _UNKNOWN)
 
-
-# Collects all errors of a file: operators, broken limits, and sizes that it leaves open.
 
 MOST_NAMED = 50  # nodes of one operator, and nodes that violate a limit
 

@@ -13,8 +13,6 @@ from onnx import helper, numpy_helper
 
 from aot.ir.types import Array
 
-# Finds linear layers in a float model, and pairs whose second layer is the only reader of the first.
-
 _LINEAR = ("Conv", "Gemm")
 # Ops that scale their output by the same positive factor as their input channel.
 _PASSING = ("Relu", "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool")
@@ -246,8 +244,6 @@ def _rounded(flat: Array, steps: Array) -> Array:
     each = steps.astype(np.float64)[:, None]
     return np.asarray(np.clip(np.rint(np.divide(flat, each)), _LOW, _HIGH) * each)
 
-
-# Corrects biases for the average error that rounded weights add to each channel, measured on samples.
 
 _LARGEST_WEIGHT = 127  # of weights as integers
 

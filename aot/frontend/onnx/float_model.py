@@ -11,12 +11,9 @@ from onnx import numpy_helper
 
 from aot.errors import ModelError
 
-# Converts Gemm biases of shape [1, n] or one number to vectors, and copies vectors for each of their uses.
-#
-# Quantizers expect both; the sums are the same.
-
 
 def with_vector_biases(data: bytes) -> bytes:
+    """Converts Gemm biases to vectors, one for each use, as quantizers expect; the sums are the same."""
     model = onnx.load_model_from_string(data)
     biases = {node.input[2] for node in model.graph.node if node.op_type == "Gemm" and len(node.input) == 3}
     others = {

@@ -30,8 +30,6 @@ from aot.frontend.paired_states import with_states
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 
-# Reads the metadata that exporters store with the nodes of an ONNX file, such as their origin.
-
 
 def node_metadata(data: bytes) -> Mapping[str, Mapping[str, str]]:
     """Returns the metadata of each named node."""
@@ -39,13 +37,10 @@ def node_metadata(data: bytes) -> Mapping[str, Mapping[str, str]]:
     return {node.name: {each.key: each.value for each in node.metadata_props} for node in nodes if node.name}
 
 
-# Sorts nodes into execution order: the format requires it, but not every tool obeys.
-
-
 def in_order(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
     """Returns nodes with their numbers in the file, producers before their readers; stable.
 
-    In a cycle, a node comes before one that it reads.
+    The format requires this order, but not every tool obeys. In a cycle, a node precedes one that it reads.
     """
     makers = {name: number for number, node in enumerate(nodes) for name in node.output if name}
     order: list[tuple[int, NodeProto]] = []

@@ -83,9 +83,6 @@ def read_power(power: float) -> int:
     return int(power)
 
 
-# Checks and parts shared by the front ends for pictures.
-
-
 def read_form(name: str, width: int, height: int) -> PixelForm:
     known = [form.value for form in PixelForm]
     if name not in known:

@@ -14,15 +14,13 @@ from aot.fronts.mel import hann
 from aot.fronts.movement import Moment, Movement, PowerSpectrum
 from aot.fronts.spectrum import Matrix
 
-# Butterworth filters as second-order sections: scipy.signal.butter(..., output="sos").
-
 Complex = npt.NDArray[np.complex128]
 TYPES = ("lowpass", "highpass", "bandpass")
 _LEAST_IMAGINARY = 1e-12  # of a complex pole
 
 
 def butterworth(order: int, edges_hz: Sequence[float], kind: str, rate_hz: float) -> Matrix:
-    """Returns [S, 5]: b0, b1, b2, a1, a2. A band filter has twice the order, and two edges."""
+    """Returns [S, 5]: b0, b1, b2, a1, a2, like SciPy's. A band filter has twice the order, and two edges."""
     warped = 2 * np.tan(np.pi * np.asarray(edges_hz) / rate_hz)
     angles = np.pi * (2 * np.arange(order) + 1) / (2 * order)
     unit = 1j * np.exp(1j * angles)

@@ -14,8 +14,6 @@ from aot.ir.graph import Graph, Node
 from aot.passes.outcome import Reasons
 from aot.passes.partition.claims import NOBODY, Claims, require_sound
 
-# Pieces of a graph: nodes that run one after another, as a separate graph.
-
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -53,9 +51,6 @@ def piece_graph(graph: Graph, piece: Piece) -> Graph:
         {name: kind for name, kind in graph.types.items() if name in mentioned},
         {name: array for name, array in graph.constants.items() if name in mentioned},
     )
-
-
-# Groups of nodes that run together: no group may depend on itself through other nodes.
 
 
 class NodeGroups:

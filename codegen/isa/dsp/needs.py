@@ -18,7 +18,6 @@ def needs_of(is_aligned: bool) -> frozenset[Feature]:
 
 
 # The pipeline of cores that issue two instructions per cycle, at most one of them a product.
-
 # LDRD is issued alone, so words are loaded one by one. Widening instructions are issued first in a cycle.
 IN_PAIRS = Pipeline(
     2,
@@ -31,17 +30,12 @@ IN_PAIRS = Pipeline(
 )
 
 
-# The element width of the rows that SMLAD kernels read.
-
-
 def row_bytes(site: Site, makes_factors: bool) -> int:
     """Returns the bytes: 2 if memory permits, since SMLAD needs no widening then. Factors need int8 rows."""
     if makes_factors:
         return 1
     return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1
 
-
-# Unrolls loops further in layers that dominate the run time.
 
 UNROLLED_HOT = 16  # in hot layers
 _HOT_MACS = 300_000
@@ -51,8 +45,6 @@ def is_hot(macs: int) -> bool:
     """Returns True if a layer needs so much time that further unrolling is worth the code."""
     return macs >= _HOT_MACS
 
-
-# Unaligned 32-bit loads, which not every core, or not every system around it, supports.
 
 _WORD = 4  # int8 elements; wider ones would need fewer
 

@@ -160,9 +160,6 @@ static inline int32_t {name}(int32_t v)
     )
 
 
-# The parts of the 16-bit softmax, in C and with their exact meaning.
-
-
 def exp_of_difference_16(multiplier: Multiplier) -> ScalarFunction:
     """f(x - max) -> the exponential as a fraction of 2**15."""
     mult, shift = multiplier

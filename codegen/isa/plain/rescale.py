@@ -42,8 +42,6 @@ static inline {dtype.c_name} {name}(int32_t v)
     return ScalarFunction(name, dtype, definition, compute, (), calls)
 
 
-# Converts a byte between int8 and uint8 by an offset of 128.
-
 _BYTES = {
     DType.I8: expression_function(
         "signed_byte", DType.I8, (DType.U8,), "(int8_t)(a - 128)", lambda a: int(a) - 128

@@ -214,8 +214,6 @@ def _window(block: RowBlock, products: Products, count: int) -> list[str]:
     return [f"for (int32_t r = 0; r < {block.rows}; ++r) {{", *(f"    {line}" for line in row), "}"]
 
 
-# RISC-V vectors, depthwise windows: multiplies the channels of a pixel by contiguous weights.
-
 _DEPTHWISE_PIXEL = 3  # VLE8, VSEXT, VWMACC
 
 

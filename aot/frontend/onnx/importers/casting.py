@@ -16,8 +16,6 @@ from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import DType
 from aot.ops.convert import Convert
 
-# Reinterprets the bits of one type as another.
-
 _WHOLE_BYTES = {element for element in STORED if BITS.get(element, (8, True))[0] % 8 == 0}
 
 

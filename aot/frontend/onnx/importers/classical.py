@@ -13,8 +13,6 @@ from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array
 
-# Support vector machines from scikit-learn: kernels are one product, pairs of classes another.
-
 _MOST_FACTORS = 8  # of a power computed as products
 
 

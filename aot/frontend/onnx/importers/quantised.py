@@ -19,8 +19,6 @@ from aot.ir.types import Quant
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Loops
 
-# Quantization: conversion between floats and integers, halves to even.
-
 _WHOLE = (TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16)  # stored without widening
 
 

@@ -9,8 +9,6 @@ from aot.frontend.onnx.draft import AbsentValue, Item, TensorSequence, Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 
-# Optional values; whether they are present is known at compile time.
-
 
 def _has_element(node: OnnxOperator) -> Value:
     return node.number(node.has(0), TensorProto.BOOL)

@@ -18,8 +18,6 @@ from aot.ops.pad import Pad
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
 
-# Transposes constants.
-
 Shape = tuple[int, ...]
 
 
@@ -77,8 +75,6 @@ def with_holes(node: TfliteOperator, x: str, steps: Sequence[int], fill: float) 
     return x
 
 
-# Batches of images: processed image by image, because ops on images accept one.
-
 MOST_IMAGES = 64  # of a batch: each adds layers
 
 
@@ -89,7 +85,7 @@ def by_images(
     others: Sequence[str | None],
     output: str = "",
 ) -> None:
-    """Applies the op to each image of x and joins the results in the output (by default, the operator's)."""
+    """Applies the op, which accepts one image, to each image of x and joins the results in the output."""
     output = output or node.the_output
     images, declared = node.tensor(x).shape[0], node.tensor(output)
     if not 1 < images <= MOST_IMAGES or declared.rank == 0 or declared.shape[0] != images:

@@ -15,8 +15,6 @@ from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.strategy import Condition, Strategy
 from codegen.loops.ir import ScalarFunction
 
-# Operations that the FPU of a Cortex-M has in one instruction and that C leaves undefined.
-
 
 def truncation(name: str, compute: Callable[[Any], Any]) -> ScalarFunction:
     """f(a) -> an int32_t. VCVT saturates and converts NaN to 0, which saves comparisons."""
