@@ -7,6 +7,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from aot.errors import ArchiveError
 from aot.ir.graph import Graph
@@ -15,7 +16,9 @@ from aot.ir.types import Array
 from artifact.fact_json import decode, encode, print_json
 from artifact.facts import ModelFacts, facts_of
 from artifact.parameters import ParametersError, pack_parameters, unpack_parameters
-from codegen.model import CompiledModel
+
+if TYPE_CHECKING:
+    from codegen.compile import CompiledModel
 
 _SOURCES = "codegen/host/src/"
 _HEADERS = "codegen/host/include/"
@@ -158,14 +161,14 @@ def artifact_of(model: CompiledModel, runtime: Mapping[str, bytes] = _NO_FILES) 
 
 
 def _files(model: CompiledModel, runtime: Mapping[str, bytes]) -> dict[str, bytes]:
-    constants, before = external_constants(model.graph), external_constants(model.imported)
+    constants, before = external_constants(model.graph), external_constants(model.planned.job.model.graph)
     imported = _imported(model.name)
     return {
         **{f"{_folder_of(name)}{name}": text.encode() for name, text in model.sources.items()},
         **{f"{_RUNTIME}{name}": data for name, data in runtime.items()},
         _graph_path(model.name): print_graph(model.graph).encode(),
         _parameters_path(model.name): pack_parameters(constants),
-        _graph_path(imported): print_graph(model.imported).encode(),
+        _graph_path(imported): print_graph(model.planned.job.model.graph).encode(),
         _parameters_path(imported): pack_parameters(
             {name: array for name, array in before.items() if not _is_same(array, constants.get(name))}
         ),

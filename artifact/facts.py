@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from aot.ir.graph import Graph, Window
 from aot.passes.pipeline import PassStep
@@ -13,10 +14,13 @@ from artifact.memory_map import MemoryMap, map_memory
 from codegen.c.arenas import Arena, arenas_of, line_bytes
 from codegen.c.observe import OBSERVED_BYTES
 from codegen.fit.memory_use import MemoryNeeds
-from codegen.model import CompiledModel, KeptLimit, LayerInfo, PlacementInRam, TensorInfo
+from codegen.model import KeptLimit, LayerInfo, PlacementInRam, TensorInfo
 from codegen.option_entry import WHEN_ARCHIVED, WrittenWhen
 from codegen.options import CompileOptions
 from codegen.version import VERSION
+
+if TYPE_CHECKING:
+    from codegen.compile import CompiledModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,25 +123,25 @@ class ModelFacts:
 def facts_of(model: CompiledModel) -> ModelFacts:
     return ModelFacts(
         name=model.name,
-        source_name=model.source_name,
-        model_hash=model.model_hash,
+        source_name=model.planned.job.model.source_name,
+        model_hash=model.parts.model_hash,
         tool_version=VERSION,
         target=model.target,
         options=model.options,
         inputs=model.inputs,
         outputs=model.outputs,
         layers=model.layers,
-        memory=map_memory(model.request, model.plan, model.whole_tensor_bound_bytes),
-        constants_bytes=model.constants_bytes,
-        constants_in=model.constants_in,
+        memory=map_memory(model.planned.request, model.plan, model.whole_tensor_bound_bytes),
+        constants_bytes=model.constants.bytes,
+        constants_in=model.constants.bytes_in,
         code_bytes_estimate=model.code_bytes_estimate,
-        stack_bytes_estimate=model.stack_bytes_estimate,
-        c_flags=model.c_flags,
+        stack_bytes_estimate=model.planned.stack_bytes,
+        c_flags=model.parts.c_flags,
         c_headers=model.c_headers,
-        board=model.board,
-        removed_macs=_removed_macs(model.steps),
-        window=model.imported.window,
-        placement=model.placement,
+        board=model.planned.job.board,
+        removed_macs=_removed_macs(model.planned.steps),
+        window=model.planned.job.model.graph.window,
+        placement=model.planned.placement,
         limits=model.limits,
         structure=model.weights.structure if model.weights else "",
         weights_bytes=len(model.weights.data) if model.weights else 0,

@@ -31,7 +31,7 @@ def _row(result: Result) -> str:
     options = CompileOptions(optimize=Optimize(result.optimize), shapes=shapes_for(result.model))
     job = read_job(model_file(result.model), load_board(result.board).target, options)
     model = compile_job(job)
-    code, stack = model.code_bytes_estimate, model.stack_bytes_estimate
+    code, stack = model.code_bytes_estimate, model.planned.stack_bytes
     assert result.stack_bytes is not None, f"{result.board} paints its stack"
     return (
         f"| {result.model} | {result.board} | {result.optimize} "

@@ -15,9 +15,8 @@ from aot.ir.types import Array
 from aot.target import Target
 from benchmarks.results import read_results
 from benchmarks.shared import model_file
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import read_job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from extensions.ethos_u.configurations import CONFIGS
 from extensions.ethos_u.program import NpuProgram, program_of

@@ -42,5 +42,5 @@ def level_rows(name: str) -> Iterator[str]:
             count = f"{measure_file(model_file(name), board, choices).count:,}"
         except DeployError:
             count = "no room"
-        sizes = model.plan.arena_bytes, model.constants_bytes, model.code_bytes_estimate
+        sizes = model.plan.arena_bytes, model.constants.bytes, model.code_bytes_estimate
         yield f"| {name} | -O{level} | {count} | {' | '.join(f'{each:,}' for each in sizes)} |\n"

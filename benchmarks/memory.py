@@ -20,9 +20,8 @@ from artifact.report import make_report
 from benchmarks.cases import RESULTS
 from benchmarks.shared import model_file, shapes_for
 from boards.board import Board
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import read_job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.benchmark.meter import Meter
 from deploy.benchmark.run_series import run_series
@@ -81,7 +80,7 @@ def measure_memory(name: str) -> MemoryResult | None:
     ram, speed = (
         measure_goal(path, board, replace(options, optimize=goal)) for goal in (Optimize.RAM, Optimize.SPEED)
     )
-    graph = compiled.imported
+    graph = compiled.planned.job.model.graph
     scores = max((graph.types[value].bytes for value in scores_of(graph)), default=0)
     largest = max(graph.types[value].bytes for value in graph.producers) if scores else 0
     return MemoryResult(name, compiled.whole_tensor_bound_bytes, ram, speed, scores, largest)
@@ -142,7 +141,7 @@ def run_on(model: CompiledModel, board: Board) -> tuple[int | None, int | None]:
 def beside_bytes(model: CompiledModel) -> int:
     """What copies, wide rows, padding and sums take beside the dense rows at the hungriest layer."""
     extra = {layer.output: _extra(model, number) for number, layer in enumerate(model.layers)}
-    stages = model.request.stages
+    stages = model.planned.request.stages
     return max(
         stage.state_bytes + sum(extra.get(t, 0) for t in {*stage.reads, *stage.writes}) for stage in stages
     )

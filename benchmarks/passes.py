@@ -10,9 +10,8 @@ from aot.passes import REQUIRED
 from benchmarks.memory import BOARD
 from benchmarks.shared import model_file, shapes_for
 from boards.board import Board
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import read_job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.benchmark.bench_model import BenchChoices, measure_file
 from deploy.devices.connection_options import LineOptions
@@ -38,7 +37,7 @@ def pass_rows(name: str) -> Iterator[str]:
         model = compile_job(job)
     except DeployError:
         return
-    rewriting = (step.what.name for step in model.steps if step.after is not step.before)
+    rewriting = (step.what.name for step in model.planned.steps if step.after is not step.before)
     names = [each for each in rewriting if each not in REQUIRED]
     instructions = _instructions(name, board, job.options) if names else None
     for without in [(each,) for each in names] + ([tuple(names)] if len(names) > 1 else []):
@@ -70,4 +69,4 @@ def _instructions(name: str, board: Board, options: CompileOptions) -> int | Non
 
 def _counts(model: CompiledModel) -> tuple[int, int, int, int]:
     macs = sum(layer.macs for layer in model.layers)
-    return model.plan.arena_bytes, model.constants_bytes, model.code_bytes_estimate, macs
+    return model.plan.arena_bytes, model.constants.bytes, model.code_bytes_estimate, macs

@@ -12,11 +12,10 @@ from aot.errors import DeployError
 from aot.target import Optimize
 from benchmarks.memory import BOARD
 from benchmarks.shared import model_file, shapes_for
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.fit import variant
 from codegen.fit.variant import forget_plans
 from codegen.job import read_job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.board_files import load_board
 

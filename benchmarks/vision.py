@@ -15,9 +15,8 @@ from benchmarks.vision_networks import (
     MOBILENET_V2_224,
     VisionNetwork,
 )
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import Job, import_data
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.board_files import load_board
 
@@ -137,10 +136,10 @@ def _compiled(data: bytes, stream: bool) -> CompiledModel:
 def macs_done(model: CompiledModel) -> int:
     """The multiplications of all steps of the plan: those of a row that two steps make count twice."""
     made = [0] * len(model.layers)
-    steps = [iter(stage.steps) for stage in model.request.stages]
+    steps = [iter(stage.steps) for stage in model.planned.request.stages]
     for stage in model.plan.order:
         made[stage] += len(next(steps[stage]).writes[0])
-    stored = {tensor.name: tensor.rows for tensor in model.request.tensors}
+    stored = {tensor.name: tensor.rows for tensor in model.planned.request.tensors}
     done = 0
     for layer, rows in zip(model.layers, made, strict=True):
         padding = stored[layer.output] - layer.rows  # rows that cost no multiplication

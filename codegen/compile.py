@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aot.ir.graph import Graph
 from aot.plan.model import Kind, Plan
+from aot.plan.wholes import whole_tensor_bound
 from aot.positions import index_limits, position_limits
+from aot.target import Target
 from codegen.c.arenas import arenas_of
-from codegen.c.constants import collect_constants
+from codegen.c.constants import Constants, collect_constants
 from codegen.c.dialect import Dialect, dialect_of
 from codegen.c.emit import SourceParts, c_headers, emit_sources
 from codegen.c.estimate import estimate_code_bytes
@@ -22,7 +24,7 @@ from codegen.c.observe import observation_of
 from codegen.c.provenance import made_by, needs
 from codegen.c.states import state_infos
 from codegen.checking import check_plan
-from codegen.fit.layer_cycles import cycle_table
+from codegen.fit.layer_cycles import RunCycles, cycle_table
 from codegen.fit.memory_use import kept_limits
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
@@ -31,8 +33,9 @@ from codegen.layer_infos import is_tuned, layer_infos
 from codegen.lower.outside_rows import rows_outside
 from codegen.lower.stages import Lowered
 from codegen.model import (
-    CompiledModel,
     ExternalWeights,
+    KeptLimit,
+    LayerCode,
     LayerInfo,
     PackedTable,
     TensorInfo,
@@ -46,6 +49,81 @@ if TYPE_CHECKING:
 _ALIGN = 4
 _NAMELESS = "model"
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
+
+
+@dataclass(frozen=True)
+class CompiledModel:
+    """A plan, and the parts that its C files are printed from."""
+
+    planned: CompiledPlan
+    parts: SourceParts = field(repr=False)
+    layers: tuple[LayerInfo, ...]
+    weights: ExternalWeights | None = field(default=None, repr=False)  # None if they are in the code
+    table: PackedTable | None = field(default=None, repr=False)  # None unless tables can run its kernels
+
+    @property
+    def name(self) -> str:
+        return self.parts.name
+
+    @property
+    def target(self) -> Target:
+        return self.planned.job.target
+
+    @property
+    def options(self) -> CompileOptions:
+        return self.planned.job.options
+
+    @property
+    def graph(self) -> Graph:
+        """Returns the graph after all passes, as the layers compute it."""
+        return self.planned.graph
+
+    @property
+    def plan(self) -> Plan:
+        return self.planned.plan
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        return self.parts.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        return self.parts.outputs
+
+    @property
+    def constants(self) -> Constants:
+        return self.parts.constants
+
+    @property
+    def code_bytes_estimate(self) -> int:
+        return estimate_code_bytes(self.parts.library, self.parts.run, self.target)
+
+    @property
+    def c_headers(self) -> tuple[str, ...]:
+        """Returns the standard headers that its files include."""
+        return c_headers(self.parts)
+
+    @property
+    def limits(self) -> tuple[KeptLimit, ...]:
+        """Returns the user's limits of single memories, with what the model takes of each."""
+        return tuple(each for each in kept_limits(self.planned) if each.region)
+
+    @cached_property
+    def whole_tensor_bound_bytes(self) -> int:
+        """Returns a lower bound of the arena without rings; computed when first read."""
+        return whole_tensor_bound(self.planned.job.model.graph, self.options.caller_owns_io)
+
+    @cached_property
+    def sources(self) -> Mapping[str, str]:
+        """Returns the texts of "<name>.c", "<name>.h", "<name>_weights.c", ...; printed when first read."""
+        return emit_sources(self.parts)
+
+    def code_of(self, layer: int) -> LayerCode:
+        parts = self.parts
+        return layer_code(layer, self.planned.lowered, parts.library, parts.run, parts.dialect)
+
+    def estimate_cycles(self) -> RunCycles:
+        return cycle_table(self.planned.job.kernel_target).estimate(self.planned.lowered)
 
 
 def compile_job(job: Job) -> CompiledModel:
@@ -65,47 +143,13 @@ def compile_job(job: Job) -> CompiledModel:
 
 
 def compile_plan(planned: CompiledPlan) -> CompiledModel:
-    """Prints a plan as a compiled model."""
-    job, graph, lowered = planned.job, planned.graph, planned.lowered
-    parts, layers = _source_parts(planned, _names_in_c(job.model.name, graph, lowered))
+    """Makes the parts of a plan's C files."""
+    parts, layers = _source_parts(
+        planned, _names_in_c(planned.job.model.name, planned.graph, planned.lowered)
+    )
     weights = None if parts.weights is None else _external(planned, parts.weights)
-    parts, table = _with_table(planned, parts) if job.options.tables else (parts, None)
-    model, target, options = job.model, job.target, job.options
-    constants = parts.constants
-    code_of = partial(
-        layer_code, lowered=lowered, library=parts.library, run=parts.run, dialect=parts.dialect
-    )
-    return CompiledModel(
-        name=model.name,
-        source_name=model.source_name,
-        model_hash=model.hash,
-        imported=model.graph,
-        graph=graph,
-        steps=planned.steps,
-        target=target,
-        options=options,
-        write_sources=partial(emit_sources, parts),
-        code_of=code_of,
-        estimate_cycles=lambda: cycle_table(job.kernel_target).estimate(lowered),
-        inputs=tuple(parts.inputs),
-        outputs=tuple(parts.outputs),
-        request=planned.request,
-        plan=planned.plan,
-        layers=layers,
-        constants_bytes=constants.bytes,
-        constants_in=constants.bytes_in,
-        code_bytes_estimate=estimate_code_bytes(parts.library, parts.run, target),
-        stack_bytes_estimate=parts.stack_bytes_estimate,
-        c_flags=parts.c_flags,
-        c_headers=c_headers(parts),
-        parameters=constants.arrays,
-        shared_bytes=sum(array.nbytes for array in constants.elsewhere.values()),
-        board=job.board,
-        placement=planned.placement,
-        limits=tuple(each for each in kept_limits(planned) if each.region),
-        weights=weights,
-        table=table,
-    )
+    parts, table = _with_table(planned, parts) if planned.job.options.tables else (parts, None)
+    return CompiledModel(planned, parts, layers, weights, table)
 
 
 def _c_flags(dialect: Dialect, options: CompileOptions) -> tuple[str, ...]:
@@ -199,8 +243,8 @@ def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
         parts,
         model_hash="00" * 32,
         version="",
-        inputs=[replace(tensor, name=tensor.c_name) for tensor in parts.inputs],
-        outputs=[replace(tensor, name=tensor.c_name) for tensor in parts.outputs],
+        inputs=tuple(replace(tensor, name=tensor.c_name) for tensor in parts.inputs),
+        outputs=tuple(replace(tensor, name=tensor.c_name) for tensor in parts.outputs),
         states=[replace(state, name="") for state in parts.states],
     )
     return ExternalWeights(structure_of(emit_sources(nameless), _NAMELESS), layout.packed)

@@ -1,24 +1,16 @@
-"""The compiler's result: tensors, layers, plan and C sources of a model."""
+"""What the compiler tells about a model: its tensors and layers, its code and its memories."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
-from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec
-from aot.ir.types import Array, TensorType
-from aot.passes.pipeline import PassStep
-from aot.plan.model import Plan, PlanRequest
-from aot.plan.wholes import whole_tensor_bound
-from aot.target import Target
-from codegen.fit.layer_cycles import RunCycles
+from aot.ir.types import TensorType
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Proc
 from codegen.option_entry import WHEN_ARCHIVED, WrittenWhen
-from codegen.options import CompileOptions
 
 _LATER = {WHEN_ARCHIVED: WrittenWhen.IF_SET}
 
@@ -183,46 +175,3 @@ class PackedTable:
 
     data: bytes  # as solder_table.c reads it
     kernels: Mapping[str, str]  # their names, each with its first layer
-
-
-@dataclass(frozen=True)
-class CompiledModel:
-    name: str  # a C identifier in lower case
-    source_name: str  # the model file's name, without folders
-    model_hash: str  # SHA-256 of the model file's bytes, in hex
-    imported: Graph = field(repr=False)  # as in the file, before any pass
-    steps: tuple[PassStep, ...] = field(repr=False)  # the passes on the way to the graph
-    graph: Graph  # after all passes, as the layers compute it
-    target: Target
-    options: CompileOptions
-    write_sources: Callable[[], Mapping[str, str]] = field(repr=False)
-    code_of: Callable[[int], LayerCode] = field(repr=False)  # of the layer with that number
-    estimate_cycles: Callable[[], RunCycles] = field(repr=False)
-    inputs: tuple[TensorInfo, ...]
-    outputs: tuple[TensorInfo, ...]
-    request: PlanRequest
-    plan: Plan
-    layers: tuple[LayerInfo, ...]
-    constants_bytes: int
-    constants_in: Mapping[str, int]  # of constants, by region if outside the code's
-    code_bytes_estimate: int
-    stack_bytes_estimate: int
-    c_flags: tuple[str, ...]
-    c_headers: tuple[str, ...]  # standard headers that its files include
-    parameters: Mapping[str, Array]  # packed constants by C name
-    shared_bytes: int  # of constants that another model in the firmware also has
-    board: str = ""  # its name, which the generated C mentions
-    placement: PlacementInRam | None = None  # None without --place
-    limits: tuple[KeptLimit, ...] = ()  # of single memories
-    weights: ExternalWeights | None = field(default=None, repr=False)  # None if they are in the code
-    table: PackedTable | None = field(default=None, repr=False)  # None unless tables can run its kernels
-
-    @cached_property
-    def whole_tensor_bound_bytes(self) -> int:
-        """Returns a lower bound of the arena without rings; computed when first read."""
-        return whole_tensor_bound(self.imported, self.options.caller_owns_io)
-
-    @cached_property
-    def sources(self) -> Mapping[str, str]:
-        """Returns the texts of "<name>.c", "<name>.h", "<name>_weights.c", ...; printed when first read."""
-        return self.write_sources()

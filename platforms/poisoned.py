@@ -20,7 +20,7 @@ from aot.ir.types import Array
 from aot.plan.model import Stage
 from aot.wording import counted
 from artifact.memory_map import BufferLife, MemoryMap, map_memory
-from codegen.model import CompiledModel
+from codegen.compile import CompiledModel
 from platforms.shared_library import HostModel, build
 
 _HOOK = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32)
@@ -37,9 +37,9 @@ class Poisoned:
         sources[f"{model.name}.c"] = "#define SOLDER_LAYER_HOOK\n" + sources[f"{model.name}.c"]
         self.model = model
         self.host: HostModel = build({**sources, "hook.c": _HOOK_C}, directory)
-        self.memory = map_memory(model.request, model.plan, 0)
+        self.memory = map_memory(model.planned.request, model.plan, 0)
         self.reports = _reporting_positions(model, self.memory)
-        keeps_padding = {tensor.name for tensor in model.request.tensors if tensor.keeps_padding}
+        keeps_padding = {tensor.name for tensor in model.planned.request.tensors if tensor.keeps_padding}
         self.in_use = [_in_use(self.memory, buffer, keeps_padding) for buffer in self.memory.buffers]
         self.hasty = hasty
         self.poisoned_bytes = 0
@@ -128,7 +128,7 @@ def _reporting_positions(model: CompiledModel, memory: MemoryMap) -> list[list[i
         positions[layer].append(position)
     reports = []
     for info, steps in zip(model.layers, positions, strict=True):
-        stage, count = model.request.stages[info.index], len(info.results)
+        stage, count = model.planned.request.stages[info.index], len(info.results)
         # Rows of fill are not reported. A layer with several results reports each of them.
         is_every_step = bool(stage.state_bytes) or stage.starts or _writes_all_over(stage)
         reports.append(steps if is_every_step else steps[: info.rows])

@@ -43,6 +43,11 @@ class Constants:
         return sum(a.nbytes for a in self.arrays.values())
 
     @property
+    def bytes_elsewhere(self) -> int:
+        """Returns the bytes of constants that another model in the firmware also has."""
+        return sum(array.nbytes for array in self.elsewhere.values())
+
+    @property
     def fixed(self) -> Mapping[str, Array]:
         """The arrays that are not external."""
         return {name: array for name, array in self.arrays.items() if name not in self.external}

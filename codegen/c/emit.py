@@ -54,8 +54,8 @@ class SourceParts:
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]  # of the compiler for which the estimate is made
     dialect: Dialect
-    inputs: Sequence[TensorInfo]
-    outputs: Sequence[TensorInfo]
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
     states: Sequence[StateInfo]
     window: Window | None  # None unless the model computes one hop of a window
     arenas: Sequence[Arena]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from codegen.c.arenas import arenas_of
 from codegen.c.emit import render
-from codegen.model import CompiledModel, TensorInfo
+from codegen.model import TensorInfo
 from codegen.version import VERSION
+
+if TYPE_CHECKING:
+    from codegen.compile import CompiledModel
 
 
 def emit_variants(variants: Sequence[CompiledModel], open_inputs: Collection[str]) -> Mapping[str, str]:
@@ -18,7 +22,7 @@ def emit_variants(variants: Sequence[CompiledModel], open_inputs: Collection[str
         "name": first.name,
         "prefix": first.name.upper(),
         "version": VERSION,
-        "source_name": first.source_name,
+        "source_name": first.planned.job.model.source_name,
         "arenas": [
             {
                 "name": arena.name,

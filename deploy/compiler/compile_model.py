@@ -14,9 +14,10 @@ from artifact.whole_file import write_whole
 from boards.board import Board
 from codegen.axis_sizes import is_open
 from codegen.c.variants import emit_variants
+from codegen.compile import CompiledModel
 from codegen.job import ImportedModel, Job
 from codegen.kernels.tuning_records import Selection
-from codegen.model import CompiledModel, PackedTable
+from codegen.model import PackedTable
 from codegen.options import CDialect, CompileOptions
 from deploy.cli.command_result import Paged
 from deploy.compiler.board_or_target import options_on, require_cores
@@ -50,7 +51,10 @@ class Compiled(Paged):
     @property
     def costs(self) -> tuple[SizeCost, ...]:
         """Returns the cost of each size, the largest first."""
-        return tuple(SizeCost(each.artifact.facts, each.model.shared_bytes) for each in (self, *self.others))
+        return tuple(
+            SizeCost(each.artifact.facts, each.model.constants.bytes_elsewhere)
+            for each in (self, *self.others)
+        )
 
     def __repr__(self) -> str:
         sizes = f"{self.arena_bytes:,} bytes of arena, {self.constants_bytes:,} of constants"
@@ -59,7 +63,7 @@ class Compiled(Paged):
     @property
     def steps(self) -> tuple[PassStep, ...]:
         """The passes that ran on its graph."""
-        return self.model.steps
+        return self.model.planned.steps
 
     @property
     def arena_bytes(self) -> int:
@@ -159,7 +163,7 @@ def _compile_sizes(model: ImportedModel, board: Board, options: CompileOptions) 
         job, selection = job_for(
             sized, board.target, options_on(board, known), board.name, board.base_firmware
         )
-        defined = {name: array for each in made for name, array in each.model.parameters.items()}
+        defined = {name: array for each in made for name, array in each.model.constants.arrays.items()}
         made.append(compile_on(board, replace(job, defined=defined), selection))
     first, *others = made
     facts = [each.artifact.facts for each in made]

@@ -10,10 +10,9 @@ from aot.errors import DeployError, FitError, ToolError
 from aot.target import BaseFirmware, Optimize, Target
 from artifact.facts import facts_of
 from artifact.report import make_report
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
 from codegen.kernels.knobs import NOT_TUNED
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.cli.console import progress
 

@@ -18,9 +18,9 @@ from artifact.memory_text import draw_memory
 from artifact.report import Report, make_report
 from artifact.whole_file import write_whole
 from boards.cores import load_core
+from codegen.compile import CompiledModel
 from codegen.fit.layer_cycles import RunCycles
 from codegen.job import ImportedModel, Job, import_model
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.cli.command_result import monospaced
 from deploy.cli.console import OnProgress, progress, reports_progress
@@ -88,7 +88,7 @@ class Inspection:
 
     def steps_of(self, passes: Sequence[str]) -> tuple[PassStep, ...]:
         """Returns the steps of these passes, or of "all". Raises InputError for an archive."""
-        return named(self._compiled("the changes of the passes").steps, passes)
+        return named(self._compiled("the changes of the passes").planned.steps, passes)
 
     def layer(self, wanted: int | str) -> LayerView:
         """Returns a layer by index or name: node, loops, C, assembly. Raises InputError for an archive."""

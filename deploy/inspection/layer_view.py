@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from aot.errors import InputError, did_you_mean
 from aot.ir.text import print_node
+from codegen.compile import CompiledModel
 from codegen.loops.ir import Instruction
-from codegen.model import CompiledModel, LayerCode, LayerInfo
+from codegen.model import LayerCode, LayerInfo
 from deploy.cli.command_result import Paged
 from deploy.cli.console import table
 
@@ -82,7 +83,9 @@ class LayerView(Paged):
         from platforms.assembly import assembly_of
 
         made = self.compiled
-        found = assembly_of(self.code.functions, made.sources, f"{made.name}.c", made.target, made.c_flags)
+        found = assembly_of(
+            self.code.functions, made.sources, f"{made.name}.c", made.target, made.parts.c_flags
+        )
         return "\n\n".join(found.values()) + "\n"
 
     @cached_property
@@ -96,7 +99,9 @@ class LayerView(Paged):
         made = self.compiled
         if not (made.options.at_level.has_schedules and made.options.at_level.has_instructions):
             return ()
-        before = next((step.before for step in made.steps if step.what.table == "VARIANT"), made.graph)
+        before = next(
+            (step.before for step in made.planned.steps if step.what.table == "VARIANT"), made.graph
+        )
         variant = Variant(before, made.target, made.options, (), decisions_for(before, made.options.optimize))
         return ways_of_layer(variant, cycle_table(made.target), self.info.name)
 
@@ -197,7 +202,7 @@ def view_of(compiled: CompiledModel, wanted: int | str) -> LayerView:
         return found
     if word.lstrip("-").isdecimal():
         raise InputError(
-            f"there is no layer {word}: {compiled.source_name} has {len(layers)}, "
+            f"there is no layer {word}: {compiled.planned.job.model.source_name} has {len(layers)}, "
             f"from 0 to {len(layers) - 1}",
             hint="deploy inspect --layers lists them",
         )

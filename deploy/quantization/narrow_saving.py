@@ -11,8 +11,8 @@ from aot.wording import counted
 from artifact.facts import facts_of
 from artifact.report import make_report
 from boards.board import Board
+from codegen.compile import CompiledModel
 from codegen.job import import_data
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.compiler.board_or_target import options_on
 from deploy.compiler.jobs import compile_or_explain, job_for

@@ -178,7 +178,7 @@ def constants_before_and_after(job: Job, records: Path) -> tuple[int, int]:
     """Returns the bytes of constants by default and with the records, because wider weights are faster."""
     options = replace(job.options, tuning_records=records)
     tuned, _ = job_for(job.model, job.target, options, job.board, job.firmware)
-    by_default, with_records = (compile_job(each).constants_bytes for each in (job, tuned))
+    by_default, with_records = (compile_job(each).constants.bytes for each in (job, tuned))
     return by_default, with_records
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from codegen.model import CompiledModel
+from codegen.compile import CompiledModel
 from deploy.inputs.samples import Samples
 from platforms.poisoned import Poisoned
 

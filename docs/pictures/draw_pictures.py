@@ -23,9 +23,8 @@ from aot.target import Optimize, Target
 from artifact.facts import ModelFacts, facts_of
 from artifact.memory_map import BufferLife, MemoryMap
 from artifact.memory_svg import draw_memory_svg
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 
 FOLDER = Path(__file__).parent

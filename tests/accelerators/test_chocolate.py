@@ -20,9 +20,8 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.text import parse_graph
 from aot.target import Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import read_options
 from platforms.poisoned import Poisoned
 
@@ -77,7 +76,7 @@ def test_where_memory_is_short_a_transfer_starts_early_only_where_that_is_free(r
 def test_tiles_fill_lines_of_the_cache():
     case = some(CONVOLUTIONS)[0]
     made = made_of(case.graph, "chocolate:tile=32")
-    (stage,) = (stage for stage in made.request.stages if stage.starts)
+    (stage,) = (stage for stage in made.planned.request.stages if stage.starts)
     buffer = made.plan.buffers[f"{stage.name}.state"]
     assert (buffer.offset % 32, buffer.bytes % 32) == (0, 0)
 

@@ -34,9 +34,8 @@ from aot.ops.binary import Add, Mul
 from aot.ops.curves_16 import exp_16, reciprocal_16
 from aot.ops.max_pool2d import MaxPool2d
 from aot.target import Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.benchmark.run_series import run_series as run_on_board
 from deploy.compiler.compile_model import compile_for

@@ -19,9 +19,8 @@ from aot.interpret import run_graph
 from aot.ir.text import parse_graph
 from aot.ir.types import Array
 from aot.target import Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from extensions.ethos_u import vela
 from extensions.ethos_u.claims import claims, misfit

@@ -20,7 +20,7 @@ from aot.errors import CheckError
 from aot.interpret import run_graph
 from aot.ir.text import parse_graph
 from benchmarks.gemm_npu_picture import LAYER, TILING, draw
-from codegen.model import CompiledModel
+from codegen.compile import CompiledModel
 from extensions.gemm_npu import device, window_tiles
 from extensions.gemm_npu.assembly import assembled, disassembled
 from extensions.gemm_npu.device import NpuDevice

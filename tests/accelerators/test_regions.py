@@ -17,10 +17,9 @@ from aot.ir.region import DeviceRegion
 from aot.ir.text import external_constants, parse_graph, print_graph
 from aot.passes.partition.claims import Claims
 from aot.target import Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
 from codegen.kernels.kernel import MemoryDemand
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions, read_options
 from platforms.poisoned import Poisoned
 
@@ -90,7 +89,7 @@ def test_a_model_of_cpu_and_devices_keeps_every_bit(words, tmp_path):
 
 
 def test_the_option_reaches_the_plan():
-    request = compiled("sums:align=16").request
+    request = compiled("sums:align=16").planned.request
     assert {stage.align for stage in request.stages if stage.scratch_bytes} == {16}
 
 

@@ -16,9 +16,8 @@ from aot.ir.text import external_constants, parse_graph, print_graph
 from aot.ir.verify import verify
 from aot.target import Target
 from artifact.archive import read_archive
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from extensions.strawberry.packing import packed
 from platforms.poisoned import Poisoned

@@ -19,9 +19,8 @@ from codegen.accelerators.accelerator import Accelerator
 from codegen.accelerators.asked import AcceleratorList
 from codegen.accelerators.names import ACCELERATORS as ACCELERATORS_OF_THE_TREE
 from codegen.accelerators.table import accelerators
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.option_kinds import WrongValueError
 from codegen.options import CompileOptions
 from platforms.poisoned import Poisoned

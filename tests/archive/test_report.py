@@ -45,8 +45,8 @@ def _additions(report: Report) -> int:
 def test_what_is_needed_is_put_beside_what_there_is(report, compiled):
     ram, flash = report.memory
     assert (ram.region.name, flash.region.name) == ("RAM", "FLASH")
-    assert ram.needed_bytes == compiled.plan.arena_bytes + compiled.stack_bytes_estimate
-    assert flash.needed_bytes == compiled.constants_bytes + compiled.code_bytes_estimate
+    assert ram.needed_bytes == compiled.plan.arena_bytes + compiled.planned.stack_bytes
+    assert flash.needed_bytes == compiled.constants.bytes + compiled.code_bytes_estimate
     assert report.fits == (ram.needed_bytes <= 4096 and flash.needed_bytes <= 8192)
 
 
@@ -54,9 +54,7 @@ def test_pointers_to_rows_are_as_wide_as_the_core_has_them():
     graph = parse_model(TINY["residual"](), "residual.tflite")
     target = Target("cortex-m0plus")
     stacks = [
-        compile_job(
-            Job(ImportedModel(graph, "", "", "residual"), made, CompileOptions())
-        ).stack_bytes_estimate
+        compile_job(Job(ImportedModel(graph, "", "", "residual"), made, CompileOptions())).planned.stack_bytes
         for made in (target, replace(target, pointer_bytes=8))
     ]
     # A convolution of three rows is the hungriest; the factor is for a pointer of four bytes.

@@ -16,7 +16,7 @@ from aot.ir.types import Array
 from artifact.archive import read_archive, write_archive
 from artifact.artifact import artifact_of
 from artifact.parameters import ParametersError, pack_parameters, unpack_parameters
-from codegen.model import CompiledModel
+from codegen.compile import CompiledModel
 
 COMPILE = """
 from pathlib import Path

@@ -34,9 +34,9 @@ def facts_of(name: str, board: str, goal: Optimize) -> SharedFacts:
     model = compile_plan(planned)
     return SharedFacts(
         model.plan.arena_bytes,
-        model.constants_bytes,
+        model.constants.bytes,
         model.code_bytes_estimate,
-        model.stack_bytes_estimate,
+        model.planned.stack_bytes,
         model.whole_tensor_bound_bytes + beside_bytes(model),
         tuned_layers(planned, model),
     )

@@ -18,9 +18,8 @@ from aot.target import MemoryRegion, Optimize
 from artifact.facts import facts_of
 from boards.board import Board
 from boards.board_text import boards_table
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job, import_model, read_job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.compiler.jobs import memory_hints
 from deploy.devices.board_filter import Fit, fitting
@@ -234,7 +233,7 @@ def test_a_goal_is_named_where_it_makes_the_code_fit():
 
     def flash_of(options: CompileOptions) -> int:
         made = compiled(graph, DSP, options, "m")
-        return made.constants_bytes + made.code_bytes_estimate
+        return made.constants.bytes + made.code_bytes_estimate
 
     fast, small = (flash_of(CompileOptions(goal)) for goal in (Optimize.SPEED, Optimize.SIZE))
     assert small < fast

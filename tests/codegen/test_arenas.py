@@ -24,12 +24,11 @@ from aot.plan.model import Kind, PlanTensor, Pool, Rows, Stage, Step
 from aot.target import FIRMWARE_RAM_BYTES, MemoryRegion, Optimize, Target
 from artifact.artifact import artifact_of
 from codegen.c.arenas import Arena, arenas_of, chosen_pools, line_bytes, pools_for
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.fit.variant import pools_demanded, without_io
 from codegen.job import ImportedModel, Job, read_job
 from codegen.kernels.kernel import ANYWHERE, MemoryDemand
 from codegen.lower.stages import LoweredStage
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.base import platform_of
 from platforms.board_files import load_board
@@ -115,7 +114,7 @@ def test_what_is_used_most_for_its_size_lies_in_the_fast_memory(residual):
     model = spread(residual)
     assert 0 < model.plan.pool_bytes["DTCM"] <= 200 < sum(model.plan.pool_bytes.values())
     used = {"DTCM": 0, "SRAM": 0}
-    for stage in model.request.stages:
+    for stage in model.planned.request.stages:
         for name, rows in zip(stage.reads, zip(*(f.reads for f in stage.steps), strict=True), strict=True):
             buffer = model.plan.buffers[name]
             used[buffer.pool] += max(stage.work, sum(map(len, rows)) * buffer.row_bytes)
@@ -259,8 +258,8 @@ def test_what_goes_element_by_element_writes_over_no_input_of_the_caller(apart, 
         Job(ImportedModel(graph, "t", "0" * 64, "net"), PLAIN, CompileOptions(caller_owns_io=apart))
     )
     assert model.plan.arena_bytes <= arena_bytes
-    inputs = {t.name for t in model.request.tensors if t.name in graph.inputs}
-    written_over = {s.reads[read] for s in model.request.stages for read, _ in s.in_place}
+    inputs = {t.name for t in model.planned.request.tensors if t.name in graph.inputs}
+    written_over = {s.reads[read] for s in model.planned.request.stages for read, _ in s.in_place}
     assert bool(inputs & written_over) is not apart
     assert "a" in written_over
 

@@ -19,12 +19,12 @@ from aot.target import FIRMWARE_RAM_BYTES, FlashReads, MemoryRegion, Target
 from artifact.facts import facts_of
 from artifact.metadata import make_metadata, read_metadata
 from artifact.report import make_report
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.compile_kinds import ConstantRule
 from codegen.fit.placed_constants import most_valuable
 from codegen.fit.plan_job import plan_job
 from codegen.job import ImportedModel, Job, read_job
-from codegen.model import CompiledModel, PlacementInRam
+from codegen.model import PlacementInRam
 from codegen.options import CDialect, CompileOptions
 from deploy.inspection.placement_page import placement_lines
 
@@ -50,7 +50,7 @@ def test_constants_are_little_more_than_the_live_weights_and_tables(name, shared
     transformed = sum(stage.kernel.extra_bytes for stage in plan_job(job).lowered.stages)
     model = compile_job(job)
     most = needed_bytes(model.graph) * MOST + transformed
-    assert model.constants_bytes <= most  # less where tables are equal
+    assert model.constants.bytes <= most  # less where tables are equal
 
 
 @pytest.mark.slow
@@ -110,8 +110,8 @@ def test_without_rules_no_section_is_spoken_of(graph):
 
 def test_what_lies_elsewhere_is_counted_there(graph):
     alone, model = placed(graph), placed(graph, ("conv2d", "ITCM"), ("dense", "QSPI"))
-    itcm, qspi = model.constants_in["ITCM"], model.constants_in["QSPI"]
-    assert model.constants_bytes == alone.constants_bytes == itcm + qspi + _rest(model)
+    itcm, qspi = model.constants.bytes_in["ITCM"], model.constants.bytes_in["QSPI"]
+    assert model.constants.bytes == alone.constants.bytes == itcm + qspi + _rest(model)
     uses = {use.region.name: dict(use.parts) for use in make_report(facts_of(model)).memory}
     assert uses["ITCM"]["constants in ITCM"] == itcm
     assert uses["QSPI"] == {"constants in QSPI": qspi}
@@ -119,7 +119,7 @@ def test_what_lies_elsewhere_is_counted_there(graph):
 
 
 def _rest(model: CompiledModel) -> int:
-    return model.constants_bytes - sum(model.constants_in.values())
+    return model.constants.bytes - sum(model.constants.bytes_in.values())
 
 
 @pytest.mark.parametrize(
@@ -182,14 +182,14 @@ def compiled(graph: Graph, target: Target = SLOW_FLASH, **options: object) -> Co
 
 
 def placement(model: CompiledModel) -> PlacementInRam:
-    assert model.placement is not None
-    return model.placement
+    assert model.planned.placement is not None
+    return model.planned.placement
 
 
 def with_ram(left: int, model: CompiledModel) -> Target:
     """The target with so many bytes of DTCM beside what that model takes of it, its constants not counted."""
     (use,) = (b for b in make_report(facts_of(model)).memory if b.region.name == "DTCM")
-    taken = use.needed_bytes - model.constants_in.get("DTCM", 0) + FIRMWARE_RAM_BYTES
+    taken = use.needed_bytes - model.constants.bytes_in.get("DTCM", 0) + FIRMWARE_RAM_BYTES
     return replace(SLOW_FLASH, regions=(FLASH, replace(DTCM, bytes=taken + left), SRAM))
 
 
@@ -197,15 +197,17 @@ def test_with_room_all_layers_that_wait_lie_in_the_fastest_ram(graph):
     model = compiled(graph)
     placed = placement(model)
     assert [(each.layer, each.region) for each in placed.layers] == [(1, "DTCM"), (3, "DTCM")]
-    assert placed.bytes == sum(-(-array.nbytes // 4) * 4 for array in model.parameters.values()), "in words"
+    assert placed.bytes == sum(-(-array.nbytes // 4) * 4 for array in model.constants.arrays.values()), (
+        "in words"
+    )
     assert placed.notes == ()
-    assert model.sources["net_weights.c"].count("\nCONSTANT_IN(DTCM)") == len(model.parameters)
+    assert model.sources["net_weights.c"].count("\nCONSTANT_IN(DTCM)") == len(model.constants.arrays)
 
 
 def test_what_is_left_is_what_arena_stack_and_firmware_leave(graph):
     model = compiled(graph)
     (use,) = (b for b in make_report(facts_of(model)).memory if b.region.name == "DTCM")
-    others = use.needed_bytes - model.constants_in["DTCM"]
+    others = use.needed_bytes - model.constants.bytes_in["DTCM"]
     placed = placement(model)
     assert placed.rooms["DTCM"] == (DTCM.bytes - others - FIRMWARE_RAM_BYTES) // 4 * 4
     assert placed.left_in("DTCM") == placed.rooms["DTCM"] - placed.bytes
@@ -233,7 +235,7 @@ def test_where_one_fits_it_is_the_one_that_saves_most(graph):
 def test_without_room_nothing_is_placed_and_it_still_fits(graph):
     model = compiled(graph, with_ram(3, compiled(graph)))
     assert not placement(model).layers
-    assert not model.constants_in
+    assert not model.constants.bytes_in
     assert make_report(facts_of(model)).fits
     assert "layers 1, 3 stay in flash: they do not fit the 0 bytes of DTCM" in placement(model).notes[0]
 
@@ -304,7 +306,7 @@ def test_the_copy_is_counted_by_words_and_lines(graph):
 
 def test_without_the_option_nothing_is_said(graph):
     model = compile_job(Job(ImportedModel(graph, "t", "0" * 64, "net"), SLOW_FLASH, CompileOptions()))
-    assert model.placement is None
+    assert model.planned.placement is None
     assert not list(placement_lines(facts_of(model)))
 
 

@@ -24,9 +24,8 @@ from aot.ir.graph import Graph
 from aot.plan.model import Pool
 from aot.target import MemoryRegion, Target
 from boards.cores import load_core
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CDialect, CompileOptions
 from platforms.templates import template_text
 

@@ -295,7 +295,7 @@ def test_stack_and_code_of_a_small_model_are_reported(name, painted):
     graph = parse_model(data, f"{name}.tflite", "litert-ref")
     options = CompileOptions(optimize=painted.optimize, cores=painted.cores)
     told = compile_job(Job(ImportedModel(graph, name, "00" * 32, name.lower()), painted.target, options))
-    assert painted.bytes <= told.stack_bytes_estimate <= MOST_TIMES_THE_STACK * painted.bytes
+    assert painted.bytes <= told.planned.stack_bytes <= MOST_TIMES_THE_STACK * painted.bytes
     if painted.code_bytes:
         assert told.code_bytes_estimate == pytest.approx(painted.code_bytes, rel=PART_OF_CODE)
 

@@ -20,12 +20,12 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.passes.pipeline import run_meaning
 from aot.target import Optimize, Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.compile_kinds import ConstantRule
 from codegen.job import ImportedModel, Job
 from codegen.lower.lower import lower_graph
 from codegen.lower.place_tables import place_tables
-from codegen.model import CompiledModel, ExternalWeights
+from codegen.model import ExternalWeights
 from codegen.options import CDialect, CompileOptions
 from platforms.board_files import load_board
 

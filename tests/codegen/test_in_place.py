@@ -12,9 +12,8 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.ops.binary import Add, Mul
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.poisoned import Poisoned
 
@@ -77,5 +76,5 @@ def test_an_operand_that_is_read_later_is_not_written_over():
 
 def test_images_keep_their_rows_apart():
     model = compiled(chain(int8(1, 6, 4, 3)))
-    assert all(not stage.in_place for stage in model.request.stages)
+    assert all(not stage.in_place for stage in model.planned.request.stages)
     assert "restrict y" in model.sources["net.c"]

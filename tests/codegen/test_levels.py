@@ -14,10 +14,9 @@ import deploy
 from aot.errors import InputError
 from aot.frontend.tflite.read import read_tflite
 from aot.passes import MEANING
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
 from codegen.levels import DEFAULT, LEVELS
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions, read_options
 
 MODELS = ("classifier", "conv", "depthwise", "residual")
@@ -50,9 +49,11 @@ def test_plain_levels_need_nothing_of_the_core(name):
 
 def test_at_the_lowest_level_each_operator_of_the_file_is_a_layer():
     plain, usual = compiled("residual", 0), compiled("residual", DEFAULT)
-    ran = {step.what.name for step in plain.steps if step.after is not step.before}
+    ran = {step.what.name for step in plain.planned.steps if step.after is not step.before}
     assert not ran & (MEANING.keys() - {"fold-constants"})
-    assert [node.name for node in plain.graph.nodes] == [node.name for node in plain.imported.nodes]
+    assert [node.name for node in plain.graph.nodes] == [
+        node.name for node in plain.planned.job.model.graph.nodes
+    ]
     assert len(plain.layers) >= len(usual.layers)
 
 
@@ -104,8 +105,8 @@ def test_a_level_that_is_none_is_refused(given):
 
 
 def test_the_compiler_is_asked_for_what_a_debugger_needs():
-    assert compiled("conv", 0).c_flags == ("-std=c99", "-O0", "-g")
-    assert compiled("conv", 1).c_flags == compiled("conv", DEFAULT).c_flags
+    assert compiled("conv", 0).parts.c_flags == ("-std=c99", "-O0", "-g")
+    assert compiled("conv", 1).parts.c_flags == compiled("conv", DEFAULT).parts.c_flags
 
 
 @pytest.mark.cc
@@ -115,7 +116,7 @@ def test_the_compiler_is_asked_for_what_a_debugger_needs():
 def test_the_head_says_at_which_level_its_stack_is_taken(given, flag):
     model = compiled("residual", **{"level": DEFAULT, **given})
     head = " ".join(model.sources["residual.h"].split())
-    assert f"about {model.stack_bytes_estimate:,} bytes of stack at {flag}." in head
+    assert f"about {model.planned.stack_bytes:,} bytes of stack at {flag}." in head
 
 
 @pytest.mark.arm

@@ -26,11 +26,10 @@ from aot.passes.sequence_rows import choose_rows
 from aot.target import Optimize
 from benchmarks.memory import BOARD, run_on
 from boards.board import Board
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.fit.placement_search import MEASURED_COSTS
 from codegen.job import ImportedModel, Job
 from codegen.lower.lower import lower_graph
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.board_files import load_board
 from platforms.poisoned import Poisoned

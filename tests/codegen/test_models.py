@@ -15,9 +15,9 @@ from model_run import HYBRID
 from aot.frontend.load import load_model
 from aot.ir.types import Array
 from aot.target import Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel, TensorInfo
+from codegen.model import TensorInfo
 from codegen.options import CompileOptions, Rounding
 from platforms.board_files import load_board
 from platforms.shared_library import build

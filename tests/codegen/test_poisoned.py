@@ -11,9 +11,8 @@ from tiny_models import TINY
 
 from aot.interpret import run_graph
 from aot.target import Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import read_job
-from codegen.model import CompiledModel
 from platforms.poisoned import Poisoned
 
 SHARED = (

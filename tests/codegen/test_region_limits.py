@@ -189,9 +189,9 @@ def test_constants_moved_for_speed_keep_to_a_limit(model):
     assert whole.placement.bytes > 1000
     limit = 884 + 1000
     compiled = compile_job(replace(job, options=replace(job.options, ram=(RegionLimit("DTCM", limit),))))
-    assert compiled.placement is not None
-    assert 0 < compiled.placement.bytes <= 1000
-    assert compiled.limits == (KeptLimit("ram", "DTCM", limit, 884 + compiled.placement.bytes),)
+    assert compiled.planned.placement is not None
+    assert 0 < compiled.planned.placement.bytes <= 1000
+    assert compiled.limits == (KeptLimit("ram", "DTCM", limit, 884 + compiled.planned.placement.bytes),)
 
 
 def test_an_archive_keeps_limits_and_every_page_shows_them(tmp_path, run_deploy):

@@ -19,6 +19,7 @@ from aot.ir.types import DType, TensorType
 from aot.ops.max_pool2d import MaxPool2d
 from aot.target import Target
 from artifact.row_packing import pack_rows, rows_crc32
+from codegen.compile import CompiledModel
 from codegen.formats import (
     ElementOrder,
     Geometry,
@@ -32,7 +33,7 @@ from codegen.formats import (
 )
 from codegen.kernels.kernel import RowAccess
 from codegen.lower.views import ending_at_words
-from codegen.model import CompiledModel, LayerInfo
+from codegen.model import LayerInfo
 from platforms.poisoned import Poisoned
 from platforms.shared_library import HostModel, build
 
@@ -246,27 +247,27 @@ def test_a_budget_that_rows_with_margins_do_not_meet_is_met_without():
 def test_the_weights_of_an_edge_are_those_of_the_whole_window():
     """The layers between them store weights with the numbers of their scales."""
     kept = ("narrow_a0_w", "narrow_y_w")
-    ram, speed = (sum(model(o).parameters[name].nbytes for name in kept) for o in ("ram", "speed"))
+    ram, speed = (sum(model(o).constants.arrays[name].nbytes for name in kept) for o in ("ram", "speed"))
     assert ram == speed
 
 
 def test_where_constants_have_pointers_of_their_own_rows_beyond_are_in_memory():
     avr = Target("avr", constant_space="__flash")
-    assert not any("row_of_" in name for name in model("ram", avr).parameters)
+    assert not any("row_of_" in name for name in model("ram", avr).constants.arrays)
 
 
 @pytest.mark.cc
 @pytest.mark.parametrize("graph", [narrow, two_fills], ids=lambda graph: graph.__name__)
 def test_garbage_in_free_memory_changes_nothing(graph, tmp_path):
     made = compiled(graph(), PLAIN, OPTIONS["ram"], "m")
-    assert any("row_of_" in name for name in made.parameters)
+    assert any("row_of_" in name for name in made.constants.arrays)
     assert same(made, graph(), Poisoned(made, tmp_path))
 
 
 @pytest.mark.cc
 def test_a_streamed_input_is_read_without_margins(tmp_path):
     made = compiled(narrow(), PLAIN, replace(OPTIONS["ram"], stream=True), "m")
-    assert any("row_of_" in name for name in made.parameters)
+    assert any("row_of_" in name for name in made.constants.arrays)
     assert same(made, narrow(), build(made.sources, tmp_path))
 
 

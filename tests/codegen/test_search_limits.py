@@ -15,7 +15,7 @@ from aot.passes.pipeline import PassRun, run_meaning
 from aot.plan.model import Kind, PlanRequest, PlanTensor, Stage
 from aot.target import MemoryRegion, Optimize, Target
 from codegen.c.arenas import ANY_REGION
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.fit import placement_search
 from codegen.fit import plan_job as planning
 from codegen.fit import variant as variants
@@ -32,7 +32,6 @@ from codegen.fit.variant import (
 )
 from codegen.job import ImportedModel, Job
 from codegen.lower.decisions import Decisions, decisions_for
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions, Rounding
 
 

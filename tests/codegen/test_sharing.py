@@ -61,17 +61,17 @@ def test_equal_constants_are_stored_once():
     x = d.input("x", 1, 5, 5, 4)
     first = d.conv("first", x, 4, seed=5)
     model = compiled(d.graph(first, d.conv("second", first, 4, seed=5)), PLAIN, OPTIONS["speed"], "k")
-    contents = [(a.dtype, a.tobytes()) for a in model.parameters.values()]
+    contents = [(a.dtype, a.tobytes()) for a in model.constants.arrays.values()]
     assert len(set(contents)) == len(contents)
-    weights = [name for name in model.parameters if name.endswith("_w")]
+    weights = [name for name in model.constants.arrays if name.endswith("_w")]
     assert len(weights) == 1
-    assert model.constants_bytes == sum(a.nbytes for a in model.parameters.values())
+    assert model.constants.bytes == sum(a.nbytes for a in model.constants.arrays.values())
 
 
 def test_every_constant_is_in_the_weights_file_with_its_values():
     model = compiled(GRAPHS["classifier"](), PLAIN, OPTIONS["speed"], "k")
     text = model.sources["k_weights.c"]
-    for name, array in model.parameters.items():
+    for name, array in model.constants.arrays.items():
         found = re.search(rf"\b{name}\[{array.size}\] = {{([^}}]*)}}", text)
         assert found is not None
         assert np.array_equal([int(v) for v in found[1].replace(",", " ").split()], array.reshape(-1))

@@ -24,11 +24,11 @@ from aot.ir.verify import verify
 from aot.passes.pipeline import run_meaning
 from aot.plan.model import Pool
 from aot.target import MemoryRegion, Optimize, Target
+from codegen.compile import CompiledModel
 from codegen.fit import placement_search
 from codegen.fit.placement_search import min_gain_bytes, spreads_tried
 from codegen.lower.decisions import decisions_for
 from codegen.lower.lower import lower_graph
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.board_files import load_board
 from platforms.poisoned import Poisoned

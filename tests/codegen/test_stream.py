@@ -14,10 +14,9 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
 from aot.ops.reshape import Reshape
 from aot.target import Optimize, Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job, read_job
 from codegen.lower.streaming import streamed_input
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.board_files import load_board
 from platforms.shared_library import build

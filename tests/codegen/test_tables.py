@@ -18,8 +18,9 @@ from aot.frontend.tflite.read import read_tflite
 from aot.ir.graph import Graph
 from aot.target import Optimize, Target
 from codegen.c.order import find_period
+from codegen.compile import CompiledModel
 from codegen.compile_kinds import ConstantRule
-from codegen.model import CompiledModel, PackedTable
+from codegen.model import PackedTable
 from codegen.options import CDialect, CompileOptions
 from codegen.tables.kernels import alignment, reads_anywhere
 from codegen.tables.replay import Place

@@ -11,11 +11,10 @@ from tiny_models import residual
 import deploy.demo
 from aot.errors import InputError
 from aot.target import Optimize
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import read_job
 from codegen.kernels import default_points
 from codegen.kernels.tuning_records import read_records, select
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.board_files import load_board
 

@@ -31,9 +31,8 @@ from aot.frontend.load import parse_model
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.target import Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 
 RIGHT, REFUSED, UNKNOWN, WRONG = "right", "refused", "not run by ONNX Runtime", "wrong"

@@ -22,7 +22,7 @@ from aot.ir.graph import Graph, Node, State
 from aot.ir.types import Array
 from aot.ops.binary import Add
 from artifact.artifact import Artifact, artifact_of
-from codegen.model import CompiledModel
+from codegen.compile import CompiledModel
 from codegen.options import CompileOptions
 from deploy.proving.c_functions import constants_of, functions_of, sha256_of
 from deploy.proving.chapter import Chapter, Finding, Standing
@@ -221,7 +221,7 @@ def test_numbers_are_read_as_c_reads_them():
 def test_the_hashes_of_constants_are_those_of_what_the_compiler_packed(compiled):
     texts = compiled.artifact.sources.values()
     found = {name: each.sha256 for text in texts for name, each in constants_of(text).items()}
-    assert found == {name: sha256_of(data) for name, data in compiled.model.parameters.items()}
+    assert found == {name: sha256_of(data) for name, data in compiled.model.constants.arrays.items()}
 
 
 def test_a_constant_leads_to_its_operator_and_file_and_back(subject):

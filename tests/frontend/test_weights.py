@@ -324,11 +324,11 @@ def test_they_are_the_constants_of_the_graph(beside):
 
 
 def test_the_model_is_known_by_them_too(beside):
-    before = compile_job(read_job(beside, Target("host"), CompileOptions())).model_hash
+    before = compile_job(read_job(beside, Target("host"), CompileOptions())).parts.model_hash
     assert before == hashlib.sha256(read_model(beside)).hexdigest()
     other = beside.parent / "net.onnx.data"
     other.write_bytes(other.read_bytes()[::-1])
-    assert compile_job(read_job(beside, Target("host"), CompileOptions())).model_hash != before
+    assert compile_job(read_job(beside, Target("host"), CompileOptions())).parts.model_hash != before
 
 
 def test_a_file_without_them_is_read_as_it_is(tmp_path):

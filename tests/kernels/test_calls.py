@@ -18,11 +18,10 @@ from aot.interpret import run_graph
 from aot.plan.check import PlanError, check_plan
 from aot.target import Feature, MemoryRegion, Optimize, Target
 from artifact.artifact import artifact_of
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
 from codegen.kernels.kernel import ANYWHERE, MemoryDemand
 from codegen.kernels.strategy import Condition, Strategy
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.poisoned import Poisoned
 from platforms.project import project_source, share_firmware
@@ -114,7 +113,7 @@ def test_estimates_count_the_library_once_and_its_hungriest_function(use):
     use(Larger(ANYWHERE))
     made = model()
     assert 5_000 < made.code_bytes_estimate < 2 * 5_000
-    assert made.stack_bytes_estimate - without.stack_bytes_estimate > 2_900
+    assert made.planned.stack_bytes - without.planned.stack_bytes > 2_900
 
 
 def test_tensors_and_scratch_lie_in_memory_that_the_function_reaches(use):
@@ -125,7 +124,7 @@ def test_tensors_and_scratch_lie_in_memory_that_the_function_reaches(use):
     moved = replace(made.plan.buffers["m"], pool="DTCM")
     wrong = replace(made.plan, buffers={**made.plan.buffers, "m": moved})
     with pytest.raises(PlanError, match="buffer 'm' is in pool 'DTCM'"):
-        check_plan(made.request, wrong)
+        check_plan(made.planned.request, wrong)
 
 
 def test_the_check_sees_scratch_that_begins_elsewhere(use):
@@ -136,7 +135,7 @@ def test_the_check_sees_scratch_that_begins_elsewhere(use):
     pools = {pool: size + 16 for pool, size in made.plan.pool_bytes.items()}
     wrong = replace(made.plan, buffers={**made.plan.buffers, name: moved}, pool_bytes=pools)
     with pytest.raises(PlanError, match=r"'first.scratch' at \d+ is not aligned to 16"):
-        check_plan(made.request, wrong)
+        check_plan(made.planned.request, wrong)
 
 
 def test_memory_that_does_not_exist_is_named_with_the_node(use):

@@ -148,7 +148,7 @@ def test_a_kernel_of_a_model_is_built_alone(repo_digits):
     dense = next(layer for layer in found.compiled.layers if layer.op == "softmax")
     code = found.layer(dense.index).code
     prefix = f"{found.compiled.name}_digit_"
-    stored = {name.removeprefix(prefix): array for name, array in found.compiled.parameters.items()}
+    stored = {name.removeprefix(prefix): array for name, array in found.compiled.constants.arrays.items()}
     (proc,) = code.procs
     kernel = lang.build(proc, "host", {p.name: stored[p.name] for p in proc.params if p.name in stored})
     assert kernel(np.arange(10, dtype=np.int8)).shape == (10,)

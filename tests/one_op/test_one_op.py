@@ -18,9 +18,8 @@ from aot.interpret import run_all, run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array, DType, TensorType
 from aot.target import Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 
 EACH = int(os.environ.get("ONE_OP_EACH", "4"))  # models of an operator

@@ -17,9 +17,8 @@ from suite_batch import build_batch
 
 from aot.errors import DeployError
 from aot.target import Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.shared_library import HostModel
 

@@ -209,6 +209,6 @@ def test_firmware_has_as_many_bytes_of_constants_as_its_artifact_says(tmp_path):
     artifact, platform = artifact_of(model), platform_of(AN386)
     platform.generate(project_source(artifact), tmp_path / "p", AN386, App.STANDALONE)
     elf = platform.build(tmp_path / "p", AN386, BuildChoices("arm-none-eabi-gcc")).elf
-    held = {symbol.name: symbol.bytes for symbol in symbols(elf) if symbol.name in model.parameters}
+    held = {symbol.name: symbol.bytes for symbol in symbols(elf) if symbol.name in model.constants.arrays}
     assert sum(held.values()) == artifact.facts.constants_bytes
-    assert held.keys() == model.parameters.keys()
+    assert held.keys() == model.constants.arrays.keys()

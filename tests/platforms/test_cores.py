@@ -60,7 +60,7 @@ def test_helium_without_an_fpu_computes_the_references_bits(
     path.write_bytes(TINY["conv"]())
     options = CompileOptions()
     compiled = compile_for(import_model(path, options), WITHOUT_FPU, options)
-    assert any("vmladav" in text for text in compiled.model.write_sources().values())
+    assert any("vmladav" in text for text in compiled.model.sources.values())
     verdict = verify_model(
         prepare_compiled(compiled),
         random_samples(compiled.artifact.facts.inputs, 2),

@@ -23,7 +23,7 @@ from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.target import Optimize
 from codegen.c.arenas import arenas_of, line_bytes
-from codegen.model import CompiledModel
+from codegen.compile import CompiledModel
 from codegen.options import CompileOptions
 from deploy.compiler.compile_model import Compiled
 from platforms.board_files import load_board

@@ -11,9 +11,8 @@ from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.target import Target
 from codegen.accelerators.emulated import OutsideMemory
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from extensions.gemm_npu import accelerator
 from extensions.gemm_npu.device import NpuDevice

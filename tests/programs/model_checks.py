@@ -11,9 +11,9 @@ from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.target import Feature, Optimize, Target
 from codegen.c.arenas import arenas_of
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel, TensorInfo
+from codegen.model import TensorInfo
 from codegen.options import CompileOptions
 
 _DSP = frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED})

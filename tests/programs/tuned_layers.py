@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from codegen.compile import compile_plan
+from codegen.compile import CompiledModel, compile_plan
 from codegen.fit.variant import CompiledPlan
 from codegen.kernels.kernel import Kernel
-from codegen.model import CompiledModel
 from platforms.tuning.tasks import tasks_of
 
 

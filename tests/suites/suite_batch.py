@@ -8,7 +8,7 @@ from pathlib import Path
 from c_sheets import sheets
 
 from aot.target import Target
-from codegen.model import CompiledModel
+from codegen.compile import CompiledModel
 from platforms.shared_library import HostModel
 from platforms.templates import template_text
 from platforms.toolchains import Toolchain, find_toolchain

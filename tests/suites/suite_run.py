@@ -19,9 +19,8 @@ from suite_cases import SuiteCase, modes, suite_cases, why_wrong
 from aot.errors import DeployError
 from aot.frontend.load import load_model
 from aot.target import Target
-from codegen.compile import compile_job
+from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 
 RIGHT, REFUSED, WRONG = "right", "refused", "wrong"
