@@ -18,7 +18,7 @@ from aot.ops.reshape import Reshape
 from aot.ops.rounding import rounding_of
 
 FloatArray = npt.NDArray[np.float64]
-_LARGEST = 127
+_WEIGHTS = np.arange(127, 0, -1)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ def affine(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> lis
     x = None if found is None else rewrite.integers(found.value)
     if found is None or x is None or rewrite.type(x).dtype is not DType.I8:
         return None
-    constants = _constants(rewrite, found, rewrite.type(x), layer.node.name)
+    out = rewrite.graph.types[layer.quantise.outputs[0]]
+    constants = _constants(rewrite, found, rewrite.type(x), out, layer.node.name)
     return None if constants is None else _nodes(rewrite, layer, activation, x, constants)
 
 
@@ -74,20 +75,42 @@ def _before(
 
 
 def _constants(
-    rewrite: IntegerRewrite, found: _Channels, x: TensorType, label: str
+    rewrite: IntegerRewrite, found: _Channels, x: TensorType, out: TensorType, label: str
 ) -> tuple[str, str] | None:
-    """Returns weights of 127 with a scale per channel, exact for the factors, and a bias in their steps."""
-    scales = np.abs(found.factors) / _LARGEST
-    scales = np.where(scales > 0, scales, max(float(scales.max()), 1e-6))
-    steps = quant_of(x).scale * scales
-    bias = np.rint(found.summands / steps)
+    """Returns weights with a scale per channel, exact for the factors, and a bias in their steps.
+
+    The bias is rounded to whole steps, and a step depends on the weight. Of all weights, the one is taken
+    whose bias fits best: with a fixed one, up to 1 % of the outputs would differ from the float function's.
+    """
+    factors = np.abs(found.factors)
+    factors = np.where(factors > 0, factors, max(float(factors.max()), 1e-6))
+    offsets = _offsets(found, factors, x, out)
+    biases = np.rint(offsets[:, None] * _WEIGHTS)
+    best = np.abs(offsets[:, None] - biases / _WEIGHTS).argmin(axis=1)
+    bias, weight = biases[np.arange(len(best)), best], _WEIGHTS[best]
     if not bool((np.abs(bias) < 2**30).all()):
         return None
-    weights = (np.sign(found.factors) * _LARGEST).astype(np.int8).reshape(1, 1, -1)
-    quant = Quant(tuple(float(s) for s in scales), (0,) * len(scales), 2)
+    weights = (np.sign(found.factors) * weight).astype(np.int8).reshape(1, 1, -1)
+    quant = Quant(tuple(float(s) for s in factors / weight), (0,) * len(factors), 2)
     w = rewrite.constant(f"{label}/factors", TensorType(DType.I8, weights.shape, quant), weights)
     b = rewrite.constant(f"{label}/summands", TensorType(DType.I32, bias.shape), bias.astype(np.int32))
     return w, b
+
+
+def _offsets(found: _Channels, factors: FloatArray, x: TensorType, out: TensorType) -> FloatArray:
+    """Returns offsets in steps of x: the middle of those that round every input as the exact one does."""
+    quant, result = quant_of(x), quant_of(out)
+    exact = found.summands / (quant.scale * factors)
+    gain = quant.scale * factors / result.scale
+    low, high = x.dtype.limits
+    inputs = np.sign(found.factors)[:, None] * (np.arange(low, high + 1) - quant.zero_point)
+    low, high = (limit - result.zero_point for limit in out.dtype.limits)
+    rounded = np.rint((inputs + exact[:, None]) * gain[:, None])
+    least = np.where(rounded <= low, -np.inf, (rounded - 0.5) / gain[:, None] - inputs).max(axis=1)
+    greatest = np.where(rounded >= high, np.inf, (rounded + 0.5) / gain[:, None] - inputs).min(axis=1)
+    least, greatest = np.maximum(least, exact - 0.5 / gain), np.minimum(greatest, exact + 0.5 / gain)
+    middle: FloatArray = (least + greatest) / 2
+    return middle
 
 
 def _nodes(
