@@ -27,6 +27,7 @@ class ProjectInfo:
     models: tuple[str, ...]  # in the firmware; the first is `name`
     build_id: str  # reported by the firmware over the line; "" in projects without one
     archive: str = ""  # the path of the archive that it was created from, relative to the folder
+    other_archives: tuple[str, ...] = ()  # those of the models after the first
 
 
 def write_project(directory: Path, files: Mapping[str, str | bytes]) -> None:
@@ -102,6 +103,7 @@ def _info(facts: Any, file: Path) -> ProjectInfo:
             models=tuple(str(each) for each in facts.get("models", [facts["name"]])),
             build_id=str(facts.get("build_id", "")),
             archive=_path(facts.get("archive", "")),
+            other_archives=tuple(_path(each) for each in facts.get("other_archives", [])),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise OutputError(f"{PROJECT_FILE} is damaged: {error}", str(file)) from error

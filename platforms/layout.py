@@ -273,5 +273,6 @@ def project_json(source: ProjectSource, board: Board, app: App, platform: str) -
         "build_id": build_id_of(source),
         "made_by": f"solder {source.tool_version}",
         **({"archive": source.archive} if source.archive else {}),
+        **({"other_archives": source.other_archives} if source.other_archives else {}),
     }
     return json.dumps(facts, indent=2) + "\n"

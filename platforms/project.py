@@ -124,6 +124,7 @@ class ProjectSource:
     others_observe: bool = False  # another model in the firmware does
     others_keep_state: bool = False  # another model in the firmware keeps state between runs
     archive: str = ""  # the path of the archive that it was created from, relative to the project
+    other_archives: tuple[str, ...] = ()  # those of the models in `beside`
 
     @property
     def on_two_cores(self) -> bool:

@@ -27,11 +27,11 @@ from deploy.compiler.fit import require_core, require_fit
 from deploy.compiler.several_sizes import together
 from deploy.devices.build_cache import cached
 from deploy.devices.buildable_boards import platform_for, platform_here
-from deploy.devices.project_archive import archive_of, require_archive
+from deploy.devices.project_archive import archive_of, require_archives
 from platforms.base import BuildChoices, Firmware, Platform
 from platforms.board_files import load_board
 from platforms.folder import ProjectInfo, is_project, read_project
-from platforms.project import App, ProjectSource, project_source
+from platforms.project import App, ProjectSource, project_source, share_firmware
 from platforms.rpc.messages import Expected
 from platforms.runners.runner import ATTACH
 
@@ -72,6 +72,18 @@ class Prepared:
     artifact: Artifact | None = None  # None for a project folder, and after loading a cartridge
     compiled: Compiled | None = None  # None also for an archive
     model: str | None = None  # the model in the firmware to run; None: the first
+    others: tuple[Artifact, ...] = ()  # further models in the same firmware, if their archives are known
+
+    def for_model(self, name: str) -> Prepared:
+        """Returns the same firmware for another of its models. Raises InputError if it is not one of them."""
+        if self.artifact is None:
+            return replace(self, model=name)
+        artifacts = (self.artifact, *self.others, *self.artifact.sizes)
+        found = next((each for each in artifacts if each.name == name), None)
+        if found is None:
+            known = ", ".join(each.name for each in artifacts)
+            raise InputError(f'the firmware has no model "{name}"', hint=f"its models: {known}")
+        return replace(self, artifact=found, compiled=None, model=name)
 
     @property
     def keeps_state(self) -> bool:
@@ -200,13 +212,14 @@ def moved_to(prepared: Prepared, board: Board) -> Prepared:
             str(folder),
             f"deploy new ARCHIVE DIR --app {app.value} --board B makes one for an emulated board B",
         )
-    artifact = require_archive(folder)
+    artifact, *others = require_archives(folder)
     if project.platform not in board.platforms:
         print_error(
             "note: the emulated firmware is bare metal with the same model, "
             f"not the project's for {project.platform}"
         )
-    return replace(prepared, board=board, source=source_for(artifact, board), artifact=artifact)
+    source = share_firmware(source_for(artifact, board), [source_for(each, board) for each in others])
+    return replace(prepared, board=board, source=source, artifact=artifact, others=tuple(others))
 
 
 def prepare_compiled(compiled: Compiled) -> Prepared:

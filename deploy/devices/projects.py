@@ -125,10 +125,16 @@ def new(
         source = replace(source, chat=chat_model(source, first, builder.name, tokenizer))
     elif tokenizer is not None:
         raise InputError(f"the app {app} has no tokenizer", str(tokenizer), "--app chat")
-    source = replace(source, archive=_way_to(model, first, source, Path(directory)))
+    is_plain = build_id_of(source) == build_id_of(share_firmware(*_plain(first, more)))
+    ways = [
+        _way_to(given, artifact, is_plain, Path(directory))
+        for given, artifact in zip((model, *others), (first, *more), strict=True)
+    ]
+    source = replace(source, archive=ways[0], other_archives=tuple(ways[1:]))
     builder.generate(source, Path(directory), place, App(app))
-    if source.archive == archive_name(first):
-        write_archive(first, Path(directory) / source.archive)
+    for artifact, way in zip((first, *more), ways, strict=True):
+        if way == archive_name(artifact):
+            write_archive(artifact, Path(directory) / way)
     facts = {
         "directory": str(directory),
         "model": first.name,
@@ -145,11 +151,14 @@ def new(
     return Answer(facts, page)
 
 
-def _way_to(model: str | Path | Compiled, artifact: Artifact, source: ProjectSource, directory: Path) -> str:
-    """Returns the path of the project's archive relative to its folder; "" if no archive has the same C."""
+def _plain(first: Artifact, more: Sequence[Artifact]) -> tuple[ProjectSource, list[ProjectSource]]:
+    return project_source(first), [project_source(each) for each in more]
+
+
+def _way_to(model: str | Path | Compiled, artifact: Artifact, is_plain: bool, directory: Path) -> str:
+    """Returns the path of a model's archive relative to the project; "" if archives lack some of its C."""
     if isinstance(model, Compiled) or not is_archive(model_path(model)):
-        is_same = build_id_of(source) == build_id_of(project_source(artifact))
-        return archive_name(artifact) if is_same else ""
+        return archive_name(artifact) if is_plain else ""
     try:
         return Path(os.path.relpath(model_path(model).resolve(), directory.resolve())).as_posix()
     except ValueError:  # on another drive of Windows

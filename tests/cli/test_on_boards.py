@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import deploy
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from aot.ops.average_pool2d import AveragePool2d
@@ -312,6 +313,30 @@ def test_every_form_of_a_model_is_emulated_by_every_command(own_board, tmp_path,
     assert "nothing to write: unicorn loads" in run_deploy("flash", *emulated).out
     shown = run_deploy("monitor", *emulated, "--decode")
     assert "tiny counts no statistics" in shown.err, "the firmware answered"
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["files", "archives"])
+def test_a_project_of_several_models_is_emulated_with_each_of_them(kind, model, tmp_path, run_deploy):
+    """It was refused, because only projects of one model knew their archive."""
+    board = ("--board", "nucleo-f446re")
+    first, second = model, Path(deploy.__file__).parent / "demo" / "digits.tflite"
+    if kind == "archives":
+        for each, archive in ((first, "tiny.tar"), (second, "digits.tar")):
+            run_deploy("compile", each, *board, "-o", tmp_path / archive)
+        first, second = tmp_path / "tiny.tar", tmp_path / "digits.tar"
+    project = tmp_path / "both"
+    assert run_deploy("new", first, project, "--with", second, *board, "--platform", "baremetal").status == 0
+    outcome = run_deploy("verify", project, "--emulated")
+    assert outcome.out.startswith("tiny on nucleo-f446re: 3 samples, outputs equal"), outcome.err
+    run = ("run", project, "--emulated", "--fill", "random", "--model")
+    outcome = run_deploy(*run, "digits")
+    assert outcome.out.startswith("digits on nucleo-f446re: 1 sample"), outcome.err
+    assert 'sample 0  "digit"' in outcome.out, "its own output, and inputs of its own size"
+    outcome = run_deploy(*run, "third")
+    assert 'the firmware has no model "third"' in outcome.err
+    assert "its models: tiny, digits" in outcome.err
 
 
 @pytest.mark.parametrize("command", ["run", "verify", "bench", "flash"])

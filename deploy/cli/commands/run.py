@@ -83,7 +83,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.emulated:
         has_cartridge = arguments.cartridge is not None
         prepared = on_emulator(prepared, arguments.platform, has_cartridge=has_cartridge)
-    if len(prepared.each_size) > 1 and arguments.inputs:
+    if arguments.model:
+        prepared = prepared.for_model(arguments.model)
+    elif len(prepared.each_size) > 1 and arguments.inputs:
         prepared = at_size_of(prepared, read_arrays(arguments.inputs))
     data = options.data_options(arguments)
     cartridge = read_cartridge(arguments.cartridge) if arguments.cartridge else None
@@ -92,7 +94,7 @@ def run(arguments: argparse.Namespace) -> None:
         read_data(arguments.inputs, data, prepared.inputs, 1, front=prepared.front)
     line = options.line_options(arguments)
     choices = options.build_choices(arguments)
-    ready = ready_for(prepared, choices, line.runner).asked_for(arguments.model or prepared.model)
+    ready = ready_for(prepared, choices, line.runner).asked_for(prepared.model)
     with open_device(ready, line) as device:
         if cartridge:
             load_into(device.session, cartridge)
