@@ -55,6 +55,7 @@ PURPOSE = {
         app: f"{sensor_app.summary} continuously and reports its decisions."
         for app, sensor_app in SENSOR_APPS.items()
     },
+    App.TRANSCRIBE: "Turns sound into text, and writes letters as they are recognized.",
     App.CHAT: "Continues texts: reads a line and writes the model's words as they are computed.",
 }
 TRY_IT = {
@@ -62,6 +63,7 @@ TRY_IT = {
     App.STANDALONE: "deploy monitor .  # builds it, starts it and shows its output",
     App.MLPERF_TINY: "deploy monitor .  # builds it, starts it and shows that it is ready for a runner",
     **dict.fromkeys(SENSOR_APPS, "deploy monitor --decode .  # builds it, starts it and shows its decisions"),
+    App.TRANSCRIBE: "deploy monitor .  # builds it, starts it and shows its text",
     App.CHAT: "deploy monitor .  # builds it, starts it, and passes what you type",
 }
 _MAIN_SAYS = {
@@ -71,6 +73,7 @@ _MAIN_SAYS = {
     **dict.fromkeys(
         SENSOR_APPS, "reads rows from `sensor.c`, reports decisions of `decision.c`; yours to change"
     ),
+    App.TRANSCRIBE: "reads rows from `sensor.c`, writes the text of the model's frames; yours to change",
     App.CHAT: "reads lines, runs the model with `tokenizer.c` and `sampler.c`; yours to change",
 }
 

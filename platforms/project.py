@@ -28,6 +28,7 @@ class App(Enum):
     DETECT = "detect"  # finds objects in camera pictures
     MLPERF_TINY = "mlperf-tiny"  # answers the runner of the MLPerf Tiny benchmark
     CHAT = "chat"  # continues texts, typed line by line
+    TRANSCRIBE = "transcribe"  # writes what is spoken
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,14 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelTexts:
+    """What is written for each label of a model that gives one for each frame."""
+
+    texts: tuple[bytes, ...]
+    blank: int  # the label of frames without a letter
+
+
+@dataclass(frozen=True, slots=True)
 class SensorPipeline:
     """How a sensor's rows reach a streamed model, and how the outputs become decisions."""
 
@@ -84,6 +93,8 @@ class SensorPipeline:
     most_boxes: int = 0  # maximum detections in a picture
     recording: Recording | None = None
     hop_rows: int = 0  # new rows of each decision if the window slides; 0: windows are computed whole
+    written: LabelTexts | None = None  # if decisions are letters of a text
+    most_rows: int = 0  # of a sound; 0: any number
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from platforms.templates import filled, template_text
 _TEMPLATES = "sensor_app"
 _AS_THEY_ARE = ("log.h", "log.c", "sensor.h")
 _QUEUE_ROWS = 16
-PLATFORMS_OF_SENSOR_APPS = ("arduino", "baremetal", "host", "zephyr")  # platforms with sensor templates
+_ASCII_END = 128
 _ZEPHYR, _ARDUINO = "zephyr", "arduino"
 
 
@@ -28,6 +28,8 @@ class SensorApp:
     backs: tuple[str, ...]  # back ends with such outputs
     sensors: tuple[SensorKind, ...]
     lanes: int  # windows computed at the same time
+    platforms: tuple[str, ...] = ("arduino", "baremetal", "host", "zephyr")  # with templates for it
+    writes_text: bool = False  # instead of a log
 
 
 _BOXES = ("ultralytics.yolov8", "ultralytics.yolov5", "torchvision.ssd", "edge_impulse.fomo")
@@ -41,6 +43,9 @@ SENSOR_APPS: Mapping[App, SensorApp] = {
     App.ANOMALY: SensorApp(
         "Detects anomalies", "anomaly", ("anomaly",), (SensorKind.SOUND, SensorKind.NUMBERS), 1
     ),
+    App.TRANSCRIBE: SensorApp(
+        "Turns sound into text", "text", (), (SensorKind.SOUND,), 1, ("baremetal", "host"), writes_text=True
+    ),
 }
 
 
@@ -51,6 +56,8 @@ def sensor_app_files(
     pipeline, kind = source.pipeline, SENSOR_APPS[app]
     assert pipeline is not None  # checked by deploy new
     every = {**words, **sensor_words(source, pipeline, app, board, platform)}
+    if kind.writes_text:
+        return {f"src/{name}": text for name, text in _text_files(pipeline, every).items()}
     own = {
         **{name: template_text(_TEMPLATES, name) for name in _AS_THEY_ARE},
         "app_main.c" if every["is_arduino"] else "main.c": filled(_TEMPLATES, "main.c.jinja", **every),
@@ -60,6 +67,30 @@ def sensor_app_files(
         **_sensor_files(pipeline, every),
     }
     return {f"src/{name}": text for name, text in own.items()}
+
+
+def _text_files(pipeline: SensorPipeline, words: Mapping[str, Any]) -> dict[str, str]:
+    written = pipeline.written
+    assert written is not None  # checked by deploy new
+    (scores,) = words["outputs"]
+    own = {
+        "scores": scores,
+        "frames": scores["elements"] // len(written.texts),
+        "tokens": ["".join(map(_in_c, text)) for text in written.texts],
+        "blank": written.blank,
+    }
+    return {
+        "main.c": filled(_TEMPLATES, "main_text.c.jinja", **words, **own),
+        "app.h": filled(_TEMPLATES, "app.h.jinja", **words),
+        "sensor.h": template_text(_TEMPLATES, "sensor.h"),
+        **_sensor_files(pipeline, words),
+    }
+
+
+def _in_c(byte: int) -> str:
+    """Returns a byte of a string as C source."""
+    is_plain = chr(byte).isalnum() and byte < _ASCII_END
+    return chr(byte) if is_plain or byte == ord(" ") else f"\\{byte:03o}"
 
 
 def _sensor_files(pipeline: SensorPipeline, words: Mapping[str, Any]) -> dict[str, str]:

@@ -91,7 +91,8 @@ def new(
     key, the server answers only clients that have it. Sensor apps need `class_names`, `rate` in rows per
     second if no front end has it, and optionally a `recording` to play instead of the sensor.
     The app chat needs the model's `tokenizer`: a tokenizer.json, or a tokenizer.model of
-    SentencePiece.
+    SentencePiece. The app transcribe needs the texts of the model's labels there: a file with one
+    per line, or a tokenizer.model.
     """
     place = _board_of(model, board)
     first, *more = (_artifact(each, place) for each in (model, *others))
@@ -117,14 +118,19 @@ def new(
         is_computer=builder.name == "host",
     )
     source = replace(source, line_key=read_line_key(Path(line_key)) if line_key else b"")
-    choices = SensorChoices(class_names, rate, None if recording is None else Path(recording))
+    choices = SensorChoices(
+        class_names,
+        rate,
+        None if recording is None else Path(recording),
+        Path(tokenizer) if tokenizer is not None and app == App.TRANSCRIBE.value else None,
+    )
     source = with_pipeline(source, first, App(app), place, builder.name, choices)
     if app == App.MLPERF_TINY.value:
         benchmark_of(source, place, builder.name)
     if app == App.CHAT.value:
         source = replace(source, chat=chat_model(source, first, builder.name, tokenizer))
-    elif tokenizer is not None:
-        raise InputError(f"the app {app} has no tokenizer", str(tokenizer), "--app chat")
+    elif tokenizer is not None and app != App.TRANSCRIBE.value:
+        raise InputError(f"the app {app} has no tokenizer", str(tokenizer), "--app chat or transcribe")
     is_plain = build_id_of(source) == build_id_of(share_firmware(*_plain(first, more)))
     ways = [
         _way_to(given, artifact, is_plain, Path(directory))

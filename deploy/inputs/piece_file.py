@@ -89,6 +89,17 @@ def read_pieces(data: bytes, path: Path) -> Pieces:
         raise InputError(f"it is not a SentencePiece model, or damaged: {error}", str(path), _HINT) from None
 
 
+def read_piece_texts(data: bytes, path: Path) -> tuple[tuple[str, ...], tuple[bytes, ...]]:
+    """Returns the pieces, and what is written for each. Raises InputError if the file does not have them."""
+    try:
+        file = _file(data)
+        of_byte = {f"<0x{byte:02X}>": bytes([byte]) for byte in range(256)}
+        texts = tuple(_bytes_of(each, of_byte, file.trainer) for each in file.pieces)
+    except _BrokenError as error:
+        raise InputError(f"it is not a SentencePiece model, or damaged: {error}", str(path), _HINT) from None
+    return tuple(each.text for each in file.pieces), texts
+
+
 def _file(data: bytes) -> _File:
     pieces: list[_Piece] = []
     parts: dict[int, dict[int, _Field]] = {}
@@ -219,7 +230,7 @@ def _tables(file: _File) -> Pieces:
 
 def _bytes_of(piece: _Piece, of_byte: Mapping[str, bytes], trainer: _Settings) -> bytes:
     """Returns what is written for a piece."""
-    if piece.kind == _NORMAL:
+    if piece.kind in (_NORMAL, _USER_DEFINED):
         return piece.text.replace(_SPACE, " ").encode()
     if piece.kind == _UNKNOWN:
         return trainer.text(_UNKNOWN_TEXT, " \u2047 ").encode()

@@ -8,21 +8,25 @@ from pathlib import Path
 
 from aot.backs.anomaly import Anomaly
 from aot.backs.attach import declared_back
+from aot.backs.back import Back
 from aot.errors import InputError
 from aot.fronts.attach import declared_front
 from aot.fronts.front import Front
 from aot.fronts.integer_features import IntegerFeatures
 from aot.fronts.movement import Movement
 from aot.fronts.picture import Picture
+from aot.fronts.spectrum import Spectrum
 from aot.ops.blobs import Blobs
 from aot.ops.detect import CORNERS, Detect
 from aot.ops.reduce import ArgExtreme
 from artifact.artifact import Artifact
 from boards.board import Board
+from deploy.inputs.label_file import read_label_texts
 from deploy.inputs.recordings import read_recording
-from platforms.project import App, CameraForm, ProjectSource, SensorKind, SensorPipeline
-from platforms.sensor_app import PLATFORMS_OF_SENSOR_APPS, SENSOR_APPS, SensorApp
+from platforms.project import App, CameraForm, LabelTexts, ProjectSource, SensorKind, SensorPipeline
+from platforms.sensor_app import SENSOR_APPS, SensorApp
 
+_FRAMES_AND_LABELS = 2  # dimensions
 _MICROSECONDS = 1_000_000
 _SAID = {SensorKind.SOUND: "sound", SensorKind.NUMBERS: "numbers", SensorKind.PICTURE: "pictures"}
 
@@ -34,6 +38,7 @@ class SensorChoices:
     labels: str | None = None  # of classes: separated by commas, or a file with one per line
     rate_hz: int | None = None  # rows or pictures per second, if the front end does not define it
     recording: Path | None = None  # sensor data to replay on the board
+    tokens: Path | None = None  # texts of the labels of a model that writes text
 
 
 def with_pipeline(
@@ -54,6 +59,13 @@ def with_pipeline(
             )
         front = artifact.facts.options.front
         found = read_recording(choices.recording, pipeline, source.inputs[0].type.dtype, front)
+        if 0 < pipeline.most_rows < len(found.rows):
+            samples = (each * pipeline.row_elements for each in (len(found.rows), pipeline.most_rows))
+            raise InputError(
+                "the recording has {:,} samples, the model hears at most {:,}".format(*samples),
+                str(choices.recording),
+                "cut it, or use a model that keeps state from run to run",
+            )
         pipeline = replace(pipeline, recording=found)
     arenas = tuple(replace(arena, bytes=arena.bytes * pipeline.lanes) for arena in pipeline.arenas)
     return replace(source, pipeline=pipeline, arenas=arenas)
@@ -69,8 +81,8 @@ def _refuse_choices(app: App, choices: SensorChoices) -> None:
 
 
 def _require_platform(app: App, platform: str) -> None:
-    if platform not in PLATFORMS_OF_SENSOR_APPS:
-        *others, last = PLATFORMS_OF_SENSOR_APPS
+    *others, last = SENSOR_APPS[app].platforms
+    if platform not in (*others, last):
         known = f"{', '.join(others)} and {last}"
         raise InputError(
             f"the app {app.value} supports the platforms {known}, not {platform}",
@@ -87,15 +99,7 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
             where,
             "deploy compile --stream",
         )
-    back = None if options.back is None else declared_back(options.back)
-    if back is None or options.back is None or options.back.partition(":")[0] not in kind.backs:
-        found = "no back end" if options.back is None else f"the back end {options.back.partition(':')[0]}"
-        wanted = " or ".join(kind.backs)
-        raise InputError(
-            f"the app {app.value} needs the back end {wanted}, but this model has {found}",
-            where,
-            f"deploy compile --back {kind.backs[0]}:...",
-        )
+    back = _back(kind, app, options.back, where)
     front = None if options.front is None else declared_front(options.front)
     _require_sensor(kind, app, options.front, where)
     rate = _rate(front, choices.rate_hz, where)
@@ -104,6 +108,7 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
     if window is not None:
         _require_rows_that_slide(kind, app, where)
         rows = window.rows
+    written = _written(source, app, front, choices, where) if kind.writes_text else None
     is_one_lane = window is not None or (isinstance(front, IntegerFeatures) and front.continuous)
     return SensorPipeline(
         sensor=_sensor(front),
@@ -111,14 +116,64 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
         window_rows=rows,
         row_elements=elements,
         window_us=int(_in_window(front, rows, elements) * _MICROSECONDS / rate) if rate else 0,
-        labels=() if isinstance(back, Anomaly) else _labels(artifact, choices.labels),
+        labels=() if written or isinstance(back, Anomaly) else _labels(artifact, choices.labels),
         has_threshold=isinstance(back, Anomaly) and back.threshold is not None,
         arenas=artifact.facts.arenas,
         lanes=1 if is_one_lane else kind.lanes,
         hop_rows=0 if window is None else window.hop,
         camera=_camera(front),
         most_boxes=_most_boxes(artifact),
+        written=written,
+        most_rows=rows if written and not source.keeps_state else 0,
     )
+
+
+def _back(kind: SensorApp, app: App, declared: str | None, where: str) -> Back | None:
+    name = None if declared is None else declared.partition(":")[0]
+    if name in (kind.backs or (None,)):
+        return None if declared is None else declared_back(declared)
+    wanted = f"the back end {' or '.join(kind.backs)}" if kind.backs else "no back end"
+    found = "no back end" if name is None else f"the back end {name}"
+    raise InputError(
+        f"the app {app.value} needs {wanted}, but this model has {found}",
+        where,
+        f"deploy compile --back {kind.backs[0]}:..." if kind.backs else "deploy compile without --back",
+    )
+
+
+def _written(
+    source: ProjectSource, app: App, front: Front | None, choices: SensorChoices, where: str
+) -> LabelTexts:
+    """Returns the texts of the labels. Raises InputError if the model does not give one label per frame."""
+    if choices.labels is not None:
+        raise InputError(f"the app {app.value} has no class names", choices.labels, "--tokenizer tokens.txt")
+    if choices.tokens is None:
+        raise InputError(
+            f"the app {app.value} needs the texts of the model's labels",
+            hint="--tokenizer tokens.txt, with one token per line, or tokenizer.model",
+        )
+    outputs = ", ".join(f"{each.name} {list(each.type.shape)}" for each in source.outputs)
+    shape = source.outputs[0].type.shape
+    if len(source.outputs) != 1 or source.slides or len(shape) < _FRAMES_AND_LABELS:
+        raise InputError(
+            f"the app {app.value} needs one output, the scores of the labels for each frame; this model "
+            f"{'has a window that slides' if source.slides else f'has {outputs}'}",
+            where,
+            "export a model with the output [1, frames, labels]; compile it without --slide",
+        )
+    if source.keeps_state and isinstance(front, Spectrum) and _misses_sound(front):
+        raise InputError(
+            "the model keeps state from run to run, but frames of this front end overlap, and none has sound "
+            "of two runs",
+            where,
+            "train with frames as long as their step, or with micro_frontend:continuous=true",
+        )
+    return read_label_texts(choices.tokens, shape[-1])
+
+
+def _misses_sound(front: Spectrum) -> bool:
+    """Returns whether runs one after the other give other frames than one long run."""
+    return len(front.frames.window) != front.frames.hop or front.frames.before != 0
 
 
 def _sensor(front: Front | None) -> SensorKind:

@@ -210,6 +210,6 @@ def test_a_tutorial_prints_what_it_shows(name, repo_root, own_folders, generated
 
 
 def test_every_tutorial_is_run(repo_root):
-    """The first hour's commands are run beside the site, and those of the language model in tests/demo."""
+    """Three are run elsewhere: next to the site, in tests/demo and in tests/sensor_apps."""
     pages = {path.stem for path in (repo_root / "docs" / "tutorials").glob("*.md")}
-    assert pages == {*PAGES, "first-hour", "language-model"}
+    assert pages == {*PAGES, "first-hour", "language-model", "sound-to-text"}

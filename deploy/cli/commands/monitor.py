@@ -67,11 +67,12 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.decode and app is App.RPC:
         _show_counters(prepared, choices, options.line_options(arguments))
         return
-    if arguments.decode and app not in SENSOR_APPS:
+    logged = [each for each, kind in SENSOR_APPS.items() if not kind.writes_text]
+    if arguments.decode and app not in logged:
         raise InputError(
             f"the app {app.value} of this project writes no log to decode",
             str(source),
-            f"deploy new --app {', '.join(each.value for each in SENSOR_APPS)}",
+            f"deploy new --app {', '.join(each.value for each in logged)}",
         )
     board, platform = prepared.board, platform_used(prepared, choices)
     firmware, chosen = firmware_of(prepared, choices), options.line_options(arguments)

@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=[app.value for app in App],
         default=App.RPC.value,
         help="Program to create [rpc]. rpc serves the model over a serial line; standalone is a start for "
-        "your own program; mlperf-tiny answers the runner of MLPerf Tiny; chat continues texts; the others "
-        "read a sensor endlessly and report what they find",
+        "your own program; mlperf-tiny answers the runner of MLPerf Tiny; chat continues texts; "
+        "transcribe turns sound into text; the others read a sensor endlessly and report what they find",
     )
     parser.add_argument(
         "--with",
@@ -59,7 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokenizer",
         metavar="FILE",
         type=Path,
-        help="For --app chat: the model's tokenizer.json, or tokenizer.model of SentencePiece",
+        help="For --app chat: the model's tokenizer.json, or tokenizer.model of SentencePiece. For --app "
+        "transcribe: a file with the token of each label per line, or tokenizer.model",
     )
     sensor = options.group(parser, "Programs for a sensor")
     sensor.add_argument(
