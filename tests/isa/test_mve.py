@@ -553,17 +553,28 @@ def test_instructions_do_what_their_nests_say(instructions, compiler, tmp_path):
     assert failures_on_board(checks, tmp_path / "checks", BOARD, name) == {}
 
 
+# Kernel sizes and channels: few pointers and many, remainders, loops, and neighbors out of reach.
+TILES = ((1, 136), (1, 152), (1, 600), (2, 67), (2, 200), (3, 100), (3, 200), (4, 12), (4, 50), (5, 30))
+LEVELS = ("-O0", "-Og", "-O1", "-Os", "-O2", "-O3")
+
+
 @pytest.mark.arm
 @pytest.mark.slow
-def test_gcc_finds_registers_for_windows_of_four_rows_at_every_level(tmp_path):
+@pytest.mark.parametrize("options", ["speed", "size"])
+def test_gcc_finds_registers_for_tiles_of_any_window_at_every_level(options, tmp_path):
     d = Draft()
-    graph = d.graph(d.conv("y", d.input("x", 1, 13, 13, 12), 16, 4, padding=((0, 0), (0, 0))))
-    made = compiled(graph, MVE, OPTIONS["speed"], "model")
-    assert "dot_2x4_4_rows_of_48" in made.sources[f"{made.name}.c"]
-    for name, text in made.sources.items():
+    valid = ((0, 0), (0, 0))
+    made = [
+        d.conv(f"y{n}", d.input(f"x{n}", 1, 7, 7, channels), 12, size, padding=valid)
+        for n, (size, channels) in enumerate(TILES)
+    ]
+    model = compiled(d.graph(*made), MVE, OPTIONS[options], "model")
+    for size, channels in TILES:
+        assert f"dot_2x4_{size}_rows_of_{size * channels}_" in model.sources["model.c"]
+    for name, text in model.sources.items():
         (tmp_path / Path(name).name).write_text(text)
     core = ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-std=c99", "-Werror", "-c")
-    for level in ("-O1", "-Os", "-O2", "-O3"):
-        words = ("arm-none-eabi-gcc", *core, level, f"{made.name}.c")
+    for flags in product(LEVELS, ("-fomit-frame-pointer", "-fno-omit-frame-pointer")):
+        words = ("arm-none-eabi-gcc", *core, *flags, "model.c")
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{level}: {done.stderr}"
+        assert done.returncode == 0, f"{flags}: {done.stderr}"

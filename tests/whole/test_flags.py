@@ -22,6 +22,7 @@ KEEPING = (  # registers: without a frame pointer by itself, or named by a macro
     "-O2 -fno-omit-frame-pointer",
     "-O3 -fno-omit-frame-pointer",
     "-Os -fno-omit-frame-pointer",
+    "-Og",
     "-Og -DFEW_REGISTERS",
     "-O3 -fno-omit-frame-pointer -ffixed-r9 -DFEW_REGISTERS",
     "-Ofast -DFEW_REGISTERS",

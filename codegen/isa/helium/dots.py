@@ -39,7 +39,8 @@ LANES = 16
 READ_AHEAD = LANES - 1  # bytes loaded past the last weight; these lanes are zero in the pixels
 _WORD_REACH, _BYTE_REACH = 508, 127  # largest offsets of vector loads
 _UNROLLED = 4  # steps per iteration
-_ODD_REGISTERS = 5  # not usable for sums; one is left to the compiler
+_ODD_REGISTERS = ("r1", "r3", "r5", "r7", "r9")  # not usable for sums; R11 is left to the compiler
+_MOST_SUMS = 8  # they take all even registers
 _STRAIGHT = 8  # steps of a row without a loop
 _COUNTS = {8: "eight", 16: "sixteen"}
 
@@ -294,25 +295,24 @@ def _describe(tile: HeliumDotTile) -> str:
 
 def _window(tile: HeliumDotTile) -> list[str]:
     """Returns one asm statement for the whole window. Many tap pointers are on the stack."""
-    pointers = [f"p{n}" for n in range(len(_taps(tile)))] if _in_registers(tile) else ["p"]
-    temporary = _temporary(tile)
-    moved = pointers if _in_registers(tile) else ["tap"]
-    moved = [*moved, *(["w"] if tile.steps else []), *(["rest"] if tile.rest else [])]
+    moved, temporary = _moved(tile), _temporary(tile)
+    is_pinned = _is_pinned(tile)
 
     def low(name: str) -> str:  # loads that widen have only the lower registers
         return "+l" if tile.x_dtype is DType.I16 and name in ("w", "rest") else "+r"
 
     kind = "Te" if tile.sum_dtype is DType.I32 else "r"
     sums = ", ".join(f'[s{i}{j}] "=&{kind}"(s{i}{j})' for i, j in tile.sums)
+    others = [f'[{n}] "{low(n)}"({"in_" * is_pinned}{n})' for n in moved]
+    others += [f'[{n}] "=&r"({n})' for n in temporary]
+    others += ['[rest] "+m"(rest)'] if _shares_register(tile) else []
     clobbered = ["q0", "q1", "q2", "q3", *(["p0"] if tile.rest else []), "memory", "cc"]
     return [
         *_declared(tile),
-        *(f"    int32_t {n};" for n in temporary),
         "    __asm__ volatile(",
         *(f'        "{line.text}\\n\\t"' for line in _asm_lines(tile)),
         f"        : {sums},",
-        "          "
-        + ", ".join([*(f'[{n}] "{low(n)}"({n})' for n in moved), *(f'[{n}] "=&r"({n})' for n in temporary)]),
+        f"          {', '.join(others)}",
         "        :",
         f"        : {', '.join(chr(34) + name + chr(34) for name in clobbered)});",
     ]
@@ -341,6 +341,17 @@ def _temporary(tile: HeliumDotTile) -> list[str]:
     return [*names, *(["count"] if _counts(tile) else [])]
 
 
+def _moved(tile: HeliumDotTile) -> dict[str, tuple[str, str]]:
+    """Returns the advancing pointers in registers, with C code of their types and values."""
+    element = f"const {tile.x_dtype.c_name}"
+    if _in_registers(tile):
+        found = {f"p{n}": (element, tap) for n, tap in enumerate(_taps(tile))}
+    else:
+        found = {"tap": (f"{element} *const", "taps")}
+    weights = (["w"] if tile.steps else []) + (["rest"] if tile.rest and not _shares_register(tile) else [])
+    return found | {n: ("const int8_t", n) for n in weights}
+
+
 def _taps(tile: HeliumDotTile) -> list[str]:
     """Returns C code for the start of each tap of the first pixel's window."""
     every = [(r, t * tile.tap_step) for r in range(tile.kernel_rows) for t in range(tile.taps)]
@@ -348,27 +359,42 @@ def _taps(tile: HeliumDotTile) -> list[str]:
 
 
 def _declared(tile: HeliumDotTile) -> list[str]:
-    taps = _taps(tile)
-    if _in_registers(tile):
-        return [f"    const {tile.x_dtype.c_name} *p{n} = {tap};" for n, tap in enumerate(taps)]
-    return [
-        f"    const {tile.x_dtype.c_name} *const taps[{len(taps)}] = {{{', '.join(taps)}}};",
-        f"    const {tile.x_dtype.c_name} *const *tap = taps;",
+    moved, temporary, taps = _moved(tile), _temporary(tile), _taps(tile)
+    kind = f"const {tile.x_dtype.c_name} *const"
+    listed = [] if _in_registers(tile) else [f"    {kind} taps[{len(taps)}] = {{{', '.join(taps)}}};"]
+    if not _is_pinned(tile):
+        pointers = [f"    {kind} *{n} = {value};" for n, (kind, value) in moved.items() if n != value]
+        return [*listed, *pointers, *(f"    int32_t {n};" for n in temporary)]
+    values = [(f"{kind} *in_{n}", f" = {value}") for n, (kind, value) in moved.items()]
+    values += [(f"int32_t {n}", "") for n in temporary]
+    return listed + [
+        f'    register {name} __asm__("{register}"){value};'
+        for register, (name, value) in zip(_ODD_REGISTERS, values, strict=False)
     ]
 
 
-def _in_registers(tile: HeliumDotTile) -> bool:
-    """Returns True if each tap's pointer has a register: of four, gcc finds none with -O1 and -Os.
+def _is_pinned(tile: HeliumDotTile) -> bool:
+    """Returns True if sums have all even registers: compilers fail to assign the others."""
+    return len(tile.sums) == _MOST_SUMS
 
-    A remainder needs one more, for its weights.
-    """
-    others = (tile.steps > 0) + 2 * (tile.rest > 0) + _is_far(tile) + (_turns(tile) > 0)
-    return len(_taps(tile)) < 4 and len(_taps(tile)) + others <= _ODD_REGISTERS
+
+def _in_registers(tile: HeliumDotTile) -> bool:
+    """Returns True if each tap's pointer has a register: of four, gcc finds none with -O1 and -Os."""
+    others = (tile.steps > 0) + (tile.rest > 0) + _is_far(tile) + (_turns(tile) > 0)
+    return len(_taps(tile)) < 4 and len(_taps(tile)) + others <= len(_ODD_REGISTERS)
 
 
 def _counts(tile: HeliumDotTile) -> bool:
     """Returns True if a register is only a counter."""
-    return _turns(tile) > 0 or (tile.rest > 0 and len(_taps(tile)) == 1)
+    is_free = len(_taps(tile)) == 1 and not _is_pinned(tile)
+    return _turns(tile) > 0 or (tile.rest > 0 and is_free)
+
+
+def _shares_register(tile: HeliumDotTile) -> bool:
+    """Returns True if the counter's register has the address of the remainder's weights after each loop."""
+    return (
+        _is_pinned(tile) and not _in_registers(tile) and _is_far(tile) and _turns(tile) > 0 and tile.rest > 0
+    )
 
 
 def _tap(tile: HeliumDotTile, number: int) -> list[AsmLine]:
@@ -411,11 +437,14 @@ def _step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[AsmLine]:
 
 def _rest_step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[AsmLine]:
     """Returns the products of a remainder; pixels past the tap's end count as zero, with any weights."""
+    place = "count" if _shares_register(tile) else "rest"
     lines = [predicate(f"vps{'t' * tile.pixels}", tile.pixels)]
     lines += [_load_x(tile, pointer, i, None) for i in reversed(range(tile.pixels))]
     for j in range(tile.channels):
-        lines += [_load_w(tile, "rest", j, tile.rest), *_products(tile, j, sets)]
-    return lines
+        lines += [_load_w(tile, place, j, tile.rest), *_products(tile, j, sets)]
+    if place == "rest":
+        return lines
+    return [stays("ldr %[count], %[rest]"), *lines, stays("str %[count], %[rest]")]
 
 
 def _load_w(tile: HeliumDotTile, pointer: str, channel: int, length: int) -> AsmLine:

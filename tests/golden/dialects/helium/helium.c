@@ -624,11 +624,11 @@ static inline __attribute__((always_inline)) void dot_2x4_1_rows_of_4_step_4(
     }
 #else
     int32_t s00, s01, s02, s03, s10, s11, s12, s13;
-    const int8_t *p0 = x0;
-    int32_t count;
+    register const int8_t *in_p0 __asm__("r1") = x0;
+    register const int8_t *in_rest __asm__("r3") = rest;
     __asm__ volatile(
-        "mov %[count], #4\n\t"
-        "vctp.8 %[count]\n\t"
+        "mov %[s00], #4\n\t"
+        "vctp.8 %[s00]\n\t"
         "vpstt\n\t"
         "vldrbt.8 q1, [%[p0], #4]\n\t"
         "vldrbt.8 q0, [%[p0]]\n\t"
@@ -645,7 +645,7 @@ static inline __attribute__((always_inline)) void dot_2x4_1_rows_of_4_step_4(
         "vmladav.s8 %[s03], q0, q3\n\t"
         "vmladav.s8 %[s13], q1, q3\n\t"
         : [s00] "=&Te"(s00), [s01] "=&Te"(s01), [s02] "=&Te"(s02), [s03] "=&Te"(s03), [s10] "=&Te"(s10), [s11] "=&Te"(s11), [s12] "=&Te"(s12), [s13] "=&Te"(s13),
-          [p0] "+r"(p0), [rest] "+r"(rest), [count] "=&r"(count)
+          [p0] "+r"(in_p0), [rest] "+r"(in_rest)
         :
         : "q0", "q1", "q2", "q3", "p0", "memory", "cc");
 #endif
