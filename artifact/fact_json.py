@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -15,6 +15,8 @@ from codegen.option_entry import WHEN_ARCHIVED, Option, WrittenWhen, default_of,
 _MISSING = object()
 T = TypeVar("T")
 _LINE = 110
+_JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}  # bool is an int, too
+Rules = Mapping[str, Mapping[str, Any]]
 
 
 def encode(value: object) -> Any:
@@ -111,6 +113,40 @@ def _stored(field: Field[Any], hint: Any, option: Option | None) -> _StoredField
         return _StoredField(field.name, hint, option.archive_path, option.in_archive, option.default)
     when = field.metadata.get(WHEN_ARCHIVED, WrittenWhen.ALWAYS)
     return _StoredField(field.name, hint, (field.name,), when, default_of(field))
+
+
+def schema_of(kind: type, rules: Rules, never_required: Collection[str]) -> dict[str, Any]:
+    """Returns the JSON schema of what `encode` writes; `rules` limit plain values, by their field's name."""
+    stored = _stored_fields(kind)
+    always = (each.name for each in stored if each.when is WrittenWhen.ALWAYS)
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [name for name in always if name not in never_required],
+        "properties": {each.name: _schema_of(each.hint, each.name, rules, never_required) for each in stored},
+    }
+
+
+def _schema_of(hint: Any, name: str, rules: Rules, never_required: Collection[str]) -> dict[str, Any]:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is None:
+        return _plain_schema(hint, name, rules, never_required)
+    inner = [_schema_of(p, name, rules, never_required) for p in parts if p not in (NoneType, ...)]
+    if NoneType in parts:
+        return {"anyOf": [{"type": "null"}, *inner]}
+    if issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": inner[-1]}
+    limits = {"minItems": len(inner), "maxItems": len(inner)} if len(inner) > 1 else {}
+    return {"type": "array", "items": inner[0], **limits, **rules.get(f"{name}[]", {})}
+
+
+def _plain_schema(kind: Any, name: str, rules: Rules, never_required: Collection[str]) -> dict[str, Any]:
+    if isinstance(kind, type) and is_dataclass(kind):
+        return schema_of(kind, rules, never_required)
+    if issubclass(kind, Enum):
+        return {"enum": [each.value for each in kind]}
+    json_type = next(text for each, text in _JSON_TYPES.items() if issubclass(kind, each))
+    return {"type": json_type, **rules.get(name, {"minimum": 0} if json_type == "integer" else {})}
 
 
 def print_json(value: Any, indent: int = 0) -> str:

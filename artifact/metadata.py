@@ -12,7 +12,8 @@ from typing import Any
 
 from aot.errors import ArchiveError
 from aot.ir.types import TensorType
-from artifact.fact_json import decode, encode, print_json
+from aot.plan.model import Kind
+from artifact.fact_json import decode, encode, print_json, schema_of
 from artifact.facts import ModelFacts
 from artifact.memory_map import MemoryMap
 from codegen.model import TensorInfo
@@ -24,8 +25,25 @@ from codegen.options import ALL_OPTIONS
 def archive_schema() -> Any:
     """Returns the whole schema. It is cached, so callers must not change it."""
     schema = json.loads(files("artifact").joinpath("archive_schema.json").read_text(encoding="utf-8"))
-    schema["$defs"]["options"] = options_schema(ALL_OPTIONS)
+    schema["properties"][OURS] = _our_schema()
     return schema
+
+
+def _our_schema() -> dict[str, Any]:
+    """Returns the schema of our part: the fields of ModelFacts, and what `_ours` adds to them."""
+    schema = schema_of(ModelFacts, _RULES, _NOT_IN_OLD_ARCHIVES)
+    tensor = {"bytes": _COUNT, "layout": {"enum": ["", *_LAYOUTS.values()]}}
+    for key in ("inputs", "outputs"):
+        _extend(schema["properties"][key]["items"], tensor)
+    hashes = {"type": "object", "additionalProperties": _SHA256}
+    added = {"format": {"const": FORMAT}, _SELF: _SHA256, "files": hashes, "arena_bytes": _COUNT}
+    _extend(schema, {**added, "name": _IDENTIFIER, "options": options_schema(ALL_OPTIONS)})
+    return schema
+
+
+def _extend(schema: dict[str, Any], properties: Mapping[str, Any]) -> None:
+    schema["properties"].update(properties)
+    schema["required"] = sorted({*schema["required"], *properties})
 
 
 def options_schema(options: Iterable[Option]) -> dict[str, Any]:
@@ -62,6 +80,26 @@ OURS = "solder"
 _SELF = "metadata_sha256"  # hash of the whole document without this key
 _CPU = 1  # DLDeviceType
 _LAYOUTS = {2: "NC", 3: "NWC", 4: "NHWC"}
+_COUNT = {"type": "integer", "minimum": 0}
+_IDENTIFIER = {"type": "string", "pattern": "^[a-z_][a-z0-9_]*$"}
+_SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_SIZES = ("dtype_bytes", "hop", "line_bytes", "pointer_bytes", "rows_held", "sets", "ways")
+_IF_ANY = ("removed_macs", "table_bytes", "weights_bytes")
+_SIGNED = ("axis", "fill", "indices", "limits", "zero_points")
+# Plain values by the name of their field, and arrays by name[]. Other integers are not negative.
+_RULES: Mapping[str, Mapping[str, Any]] = {
+    **{name: {"minimum": 1} for name in (*_SIZES, *_IF_ANY)},
+    **{name: {} for name in _SIGNED},
+    "c_name": _IDENTIFIER,
+    "features": _IDENTIFIER,
+    "kernels": {"pattern": "^[0-9a-f]{16}$"},
+    "kind": {"enum": [*(kind.value for kind in Kind), "sums", "scratch"]},
+    "model_hash": _SHA256,
+    "role": {"enum": ["ram", "flash"]},
+    "scales[]": {"minItems": 1},
+    "zero_points[]": {"minItems": 1},
+}
+_NOT_IN_OLD_ARCHIVES = ("architecture", "flash_reads", "machine", "passed_over")
 COMPILE_AGAIN = "compile the model again: deploy compile MODEL --board B -o OUT.tar"
 
 

@@ -16,7 +16,7 @@ import deploy
 from aot.frontend.load import parse_model
 from aot.target import Target
 from artifact.fact_json import decode, encode
-from artifact.metadata import archive_schema, options_schema
+from artifact.metadata import options_schema
 from codegen.c.provenance import made_by
 from codegen.job import ImportedModel, Job
 from codegen.option_entry import Option, WrittenWhen, options_of, read_given
@@ -198,7 +198,7 @@ def test_a_head_says_nothing_of_other_defaults():
 
 @pytest.mark.parametrize("option", ALL_OPTIONS, ids=lambda option: option.field)
 def test_the_schema_has_it_where_archives_do(option):
-    place: Any = archive_schema()["$defs"]["options"]
+    place: Any = options_schema(ALL_OPTIONS)
     for key in option.archive_path:
         assert (key in place["required"]) == (option.in_archive is WrittenWhen.ALWAYS)
         place = place["properties"].get(key, {"required": (), "properties": {}})
@@ -208,7 +208,7 @@ def test_the_schema_has_it_where_archives_do(option):
 @EVERY
 def test_an_archive_gives_it_back(option):
     document = json.loads(json.dumps(encode(sample(option))))
-    assert not list(Draft202012Validator(archive_schema()["$defs"]["options"]).iter_errors(document))
+    assert not list(Draft202012Validator(options_schema(ALL_OPTIONS)).iter_errors(document))
     kept = CompileOptions() if option.in_archive is WrittenWhen.NEVER else sample(option)
     assert decode(CompileOptions, document) == kept
 
