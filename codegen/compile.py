@@ -13,7 +13,7 @@ from aot.plan.wholes import whole_tensor_bound
 from aot.positions import index_limits, position_limits
 from aot.target import Target
 from codegen.c.arenas import arenas_of
-from codegen.c.constants import Constants, collect_constants
+from codegen.c.constants import ConstantCollector, Constants
 from codegen.c.dialect import Dialect, dialect_of
 from codegen.c.emit import SourceParts, c_headers, emit_sources
 from codegen.c.estimate import estimate_code_bytes
@@ -172,10 +172,12 @@ def _source_parts(planned: CompiledPlan, names: CNames) -> tuple[SourceParts, tu
     arenas = arenas_of(plan.pool_bytes)
     by_pool = dict(zip(plan.pool_bytes, arenas, strict=True))
     states = state_infos(name, graph.states, plan, by_pool)
-    outside, external = rows_outside(lowered), options.weights_external
-    constants = collect_constants(
-        name, lowered.stages, states, planned.constant_regions, outside, external, job.defined, names.layers
-    )
+    external = options.weights_external
+    collector = ConstantCollector(name, names.layers, external, job.defined)
+    collector.add_stages(lowered.stages, planned.constant_regions)
+    collector.add_outside_rows(rows_outside(lowered))
+    collector.add_states(states)
+    constants = collector.constants()
     inputs, outputs = _interface(graph, lowered, plan, names.tensors)
     maker = RunMaker(lowered, plan, library, constants, by_pool, names)
     dialect = dialect_of(target, options.dialect is CDialect.STRICT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from functools import cached_property
 
 import numpy as np
 
@@ -23,7 +23,6 @@ _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
 _SUFFIXES = {"int64": "LL", "uint32": "u", "uint64": "ULL"}
 _LINE, _INDENT, _BETWEEN = 100, "   ", ", "
 _SMALL = [str(n) for n in (*range(128), *range(-128, 0))]  # 8-bit integers; negative ones index from the end
-NO_ROWS_OUTSIDE: Mapping[tuple[DType, int], int] = MappingProxyType({})
 _MEMBER_OF = "run->weights->"
 _WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
 
@@ -62,42 +61,27 @@ class Constants:
 
 
 def collect_constants(
-    model: str,
-    stages: Sequence[LoweredStage],
-    states: Sequence[StateInfo] = (),
-    stage_regions: Sequence[str] = (),
-    outside_rows: Mapping[tuple[DType, int], int] = NO_ROWS_OUTSIDE,
-    external: bool = False,
-    defined: Mapping[str, Array] = NOTHING_DEFINED,
-    labels: Sequence[str] = (),
+    model: str, stages: Sequence[LoweredStage], regions: Sequence[str] = (), external: bool = False
 ) -> Constants:
-    """Collects the C arrays of all stages, named by `labels`.
-
-    `stage_regions` has the memory of each stage's constants; "" is the code's.
-
-    If `external`, each layer has separate arrays: equal ones may differ after another training. Arrays that
-    control where a kernel reads stay with the code, so that no weights can change its accesses.
-
-    `outside_rows` maps type and value of elements outside of images to the number of elements that layers
-    read. `defined` has the constants of other models in the same firmware by C name; equal ones are reused.
-    """
-    theirs = {} if external else {_contents(array): name for name, array in defined.items()}
-    collector = _ConstantCollector(model, external, theirs, labels or layer_labels(stages))
-    for index, stage in enumerate(stages):
-        collector.add_stage(index, stage, stage_regions[index] if stage_regions else "")
-    collector.add_outside_rows(outside_rows)
-    collector.add_states(states)
+    """Collects the C arrays of stages alone. See ConstantCollector."""
+    collector = ConstantCollector(model, layer_labels(stages), external)
+    collector.add_stages(stages, regions)
     return collector.constants()
 
 
 @dataclass
-class _ConstantCollector:
-    """Assigns a name to each array at its first use."""
+class ConstantCollector:
+    """Assigns a name to each array at its first use.
+
+    If `external`, each layer has separate arrays: equal ones may differ after another training. Arrays that
+    control where a kernel reads stay with the code, so that no weights can change its accesses.
+    """
 
     model: str
-    external: bool
-    theirs: Mapping[tuple[object, ...], str]  # contents -> C name, of constants that other models define
     labels: Sequence[str]  # of the layers
+    external: bool = False
+    # Constants of other models in the firmware; equal ones are reused.
+    defined: Mapping[str, Array] = field(default_factory=lambda: NOTHING_DEFINED)
     arrays: dict[str, Array] = field(default_factory=dict)
     names: list[Mapping[str, str]] = field(default_factory=list)
     regions: dict[str, str] = field(default_factory=dict)
@@ -107,16 +91,26 @@ class _ConstantCollector:
     elsewhere: dict[str, Array] = field(default_factory=dict)
     known: dict[tuple[object, ...], str] = field(default_factory=dict)
 
-    def add_stage(self, index: int, stage: LoweredStage, region: str) -> None:
+    def add_stages(self, stages: Sequence[LoweredStage], regions: Sequence[str] = ()) -> None:
+        """Adds the constants of all stages; `regions` has the memory of each stage's, "" is the code's."""
+        for index, stage in enumerate(stages):
+            self._add_stage(index, stage, regions[index] if regions else "")
+
+    @cached_property
+    def _theirs(self) -> Mapping[tuple[object, ...], str]:
+        """Returns the names of constants that other models define, by their contents."""
+        return {} if self.external else {_contents(array): name for name, array in self.defined.items()}
+
+    def _add_stage(self, index: int, stage: LoweredStage, region: str) -> None:
         kernel = stage.kernel
         stays = place_tables(kernel.procs) if self.external else frozenset(kernel.constants)
         lies_anywhere = kernel.demand.align <= WORD and not region  # so another model's array can replace it
         mine = {}
         for param, data in kernel.constants.items():
             key: tuple[object, ...] = (index, param) if self.external else _contents(data)
-            if lies_anywhere and key in self.theirs:
-                mine[param] = self.theirs[key]
-                self.elsewhere[self.theirs[key]] = data
+            if lies_anywhere and key in self._theirs:
+                mine[param] = self._theirs[key]
+                self.elsewhere[self._theirs[key]] = data
                 continue
             if key not in self.known:
                 self._add(key, self._free_name(index, param, param in stays), data, region)
@@ -144,6 +138,7 @@ class _ConstantCollector:
             self.regions[name] = region
 
     def add_outside_rows(self, rows: Mapping[tuple[DType, int], int]) -> None:
+        """Adds rows outside of images: type and value of their elements -> how many elements layers read."""
         for (dtype, value), elements in rows.items():
             name = f"{self.model}_row_of_{value}_{dtype.value}".replace("-", "minus_")
             self.arrays[name] = np.full(elements, value, dtype.numpy)

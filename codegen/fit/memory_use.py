@@ -171,7 +171,7 @@ def _io_bytes(graph: Graph) -> int:
 
 
 def _constant_bytes_by_region(plan: CompiledPlan) -> Mapping[str, int]:
-    return collect_constants(plan.job.model.name, plan.lowered.stages, (), plan.constant_regions).bytes_in
+    return collect_constants(plan.job.model.name, plan.lowered.stages, plan.constant_regions).bytes_in
 
 
 Place = tuple[str, str]  # the role and name of a memory; without a name, all of that role together
@@ -198,10 +198,7 @@ def constants_at(
 ) -> Mapping[Place, int]:
     """Returns the bytes of constants in each memory; flash also holds what the start copies to RAM."""
     its = asked_regions(stages, job.options.constants) if regions is None else regions
-    external = job.options.weights_external
-    constants = collect_constants(
-        job.model.name, stages, stage_regions=its if any(its) else (), external=external
-    )
+    constants = collect_constants(job.model.name, stages, its, job.options.weights_external)
     roles = {region.name: region.role for region in job.target.regions}
     found = Counter({(roles[region], region): size for region, size in constants.bytes_in.items()})
     code = code_place(job)
