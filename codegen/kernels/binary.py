@@ -22,11 +22,10 @@ from aot.ops.binary_rescale import (
 from aot.ops.requant import quant_of
 from aot.ops.rounding import PARITY, RequantRounding
 from codegen.formats import RowFormat
-from codegen.isa.plain.arithmetic import StoredResult, ZeroPoint, prelu_int8, product_int8, sum_int8
+from codegen.isa.plain.arithmetic import StoredResult, ZeroPoints, prelu_int8, product_int8, sum_int8
 from codegen.isa.plain.binary_rescale import (
     prelu_function,
     product_function,
-    product_rounded_once,
     quotient_function,
     square_function,
     sum_function,
@@ -39,7 +38,6 @@ from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
-ZeroPoints = tuple[ZeroPoint, ZeroPoint]
 Function = Callable[[Site, ZeroPoints], ScalarFunction]
 
 
@@ -148,14 +146,9 @@ def _term(site: Site, position: int) -> Array:
 def _product(site: Site, zero_points: ZeroPoints) -> ScalarFunction:
     op = site.op_as(Mul)
     multiplier = mul_multiplier(site.input(0), site.input(1), site.outputs[0], op.scales_in_single)
-    if op.rounding in PARITY and is_int8(site):
+    if is_int8(site) and (op.rounding in PARITY or op.rounding is RequantRounding.DOUBLE):
         return product_int8(multiplier, zero_points, result_of(site), op.rounding)
-    if op.rounding is not RequantRounding.DOUBLE:
-        dtype = site.outputs[0].dtype
-        return product_rounded_once(multiplier, zero_points, result_of(site), dtype, op.rounding)
-    if is_int8(site):
-        return product_int8(multiplier, zero_points, result_of(site))
-    return product_function(multiplier, _given(zero_points), result_of(site), site.outputs[0].dtype)
+    return product_function(multiplier, zero_points, result_of(site), site.outputs[0].dtype, op.rounding)
 
 
 def _factor(site: Site, position: int) -> Array:

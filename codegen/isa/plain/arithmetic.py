@@ -36,19 +36,21 @@ Multiplier = tuple[int, int]  # (mult, shift)
 # The value subtracted from an operand before use. None: a constant operand, rescaled at compile time to the
 # sum's scale or, for a product, to its zero point.
 ZeroPoint = int | None
+ZeroPoints = tuple[ZeroPoint, ZeroPoint]
+Meaning = Callable[..., int]  # of a and b
 _INSTRUCTIONS_OF_A_SUM = 8  # two products, constants, a shift and limits
 
 
 def sum_int8(
     sign: str,
     p: AddParameters,
-    zero_points: tuple[ZeroPoint, ZeroPoint],
+    zero_points: ZeroPoints,
     result: StoredResult,
     rounding: RequantRounding = RequantRounding.DOUBLE,
 ) -> ScalarFunction:
     """f(a, b) -> the stored a + b or a - b."""
     is_double = rounding is RequantRounding.DOUBLE
-    kind = f"{_SUMS[sign]}_int8" + ("" if is_double else f"_{rounding.value}")
+    kind = f"{SUMS[sign]}_int8" + ("" if is_double else f"_{rounding.value}")
     name = mangle(kind, p, zero_points, result.zero_point, result.low, result.high)
     terms = [
         (operand, zero, multiplier)
@@ -72,21 +74,28 @@ static inline int32_t {name}(int32_t a, int32_t b)
 {code.indented(4)}}}
 """
 
-    def compute(*operands: int) -> int:
-        a, b = (
-            value if zero is None else _times((value - zero) << p.left_shift, multiplier)
-            for value, (_, zero, multiplier) in zip(operands, terms, strict=True)
-        )
-        total = np.int64(a + b if sign == "+" else a - b)
-        return result.of(int(multiply_by_quantized_multiplier(total, *p.out, rounding)))
-
-    made = _function(name, definition, compute, code, result.math)
+    meaning = sum_meaning(sign, p, zero_points, result, rounding)
+    made = _function(name, definition, meaning, code, result.math)
     return replace(made, machine_instructions=_INSTRUCTIONS_OF_A_SUM)
 
 
-def line_of(
-    sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: StoredResult
-) -> SumLine | None:
+def sum_meaning(
+    sign: str, p: AddParameters, zero_points: ZeroPoints, result: StoredResult, rounding: RequantRounding
+) -> Meaning:
+    """Returns what the stored sum or difference is, for any element type."""
+    terms = tuple(zip(zero_points, (p.first, p.second), strict=True))
+
+    def compute(*operands: int) -> int:
+        a, b = (
+            value if zero is None else times((value - zero) << p.left_shift, multiplier)
+            for value, (zero, multiplier) in zip(operands, terms, strict=True)
+        )
+        return result.of(times(a + b if sign == "+" else a - b, p.out, rounding))
+
+    return compute
+
+
+def line_of(sign: str, p: AddParameters, zero_points: ZeroPoints, result: StoredResult) -> SumLine | None:
     """Returns the linear function that equals a sum of two int8 values, or None if there is none."""
     first, second = zero_points
     if first is None or second is None:
@@ -96,7 +105,7 @@ def line_of(
 
 def product_int8(
     multiplier: Multiplier,
-    zero_points: tuple[ZeroPoint, ZeroPoint],
+    zero_points: ZeroPoints,
     result: StoredResult,
     rounding: RequantRounding = RequantRounding.DOUBLE,
 ) -> ScalarFunction:
@@ -116,13 +125,20 @@ static inline int32_t {name}(int32_t a, int32_t b)
 {code.indented(4)}}}
 """
 
+    meaning = product_meaning(multiplier, zero_points, result, rounding)
+    return _function(name, definition, meaning, code, result.math)
+
+
+def product_meaning(
+    multiplier: Multiplier, zero_points: ZeroPoints, result: StoredResult, rounding: RequantRounding
+) -> Meaning:
+    """Returns what the stored product is, for any element type."""
+
     def compute(a: int, b: int) -> int:
         first, second = (v - (z or 0) for v, z in zip((a, b), zero_points, strict=True))
-        return result.of(
-            int(multiply_by_quantized_multiplier(np.int64(first * second), *multiplier, rounding))
-        )
+        return result.of(times(first * second, multiplier, rounding))
 
-    return _function(name, definition, compute, code, result.math)
+    return compute
 
 
 def prelu_int8(
@@ -143,14 +159,23 @@ static inline int32_t {name}(int32_t a, int32_t b)
 {product.indented(4)}}}
 """
 
+    meaning = prelu_meaning(branches, zero_points, result)
+    return _function(name, definition, meaning, alone + product, result.math)
+
+
+def prelu_meaning(
+    branches: tuple[Multiplier, Multiplier], zero_points: tuple[int, int], result: StoredResult
+) -> Meaning:
+    """Returns what the stored result is, for any element type."""
+
     def compute(a: int, b: int) -> int:
         x, slope = a - zero_points[0], b - zero_points[1]
-        return result.of(_times(x, positive) if x >= 0 else _times(x * slope, negative))
+        return result.of(times(x, branches[0]) if x >= 0 else times(x * slope, branches[1]))
 
-    return _function(name, definition, compute, alone + product, result.math)
+    return compute
 
 
-_SUMS = {"+": "add", "-": "sub"}
+SUMS = {"+": "add", "-": "sub"}
 _HALF = 1 << 30  # the multiplier of the operand with the larger scale
 _MOST_RIGHT = 22  # the largest shift before which a zero point can be added
 
@@ -216,7 +241,7 @@ def _once(
 
 
 def _function(
-    name: str, definition: str, compute: Callable[..., int], code: FunctionLines, math: ScalarMath
+    name: str, definition: str, compute: Meaning, code: FunctionLines, math: ScalarMath
 ) -> ScalarFunction:
     """Returns the function. Its result is I32, so that it is narrowed once, when stored."""
     order = (math.high_mul, math.high_mul_add, DIVIDE_BY_POT, CLAMP, math.saturate)
@@ -225,8 +250,9 @@ def _function(
     return ScalarFunction(name, DType.I32, definition, compute, (), calls, code.needs)
 
 
-def _times(value: int, multiplier: Multiplier) -> int:
-    return int(multiply_by_quantized_multiplier(np.int64(value), *multiplier))
+def times(value: int, multiplier: Multiplier, rounding: RequantRounding = RequantRounding.DOUBLE) -> int:
+    """Returns the product as the reference rounds it."""
+    return int(multiply_by_quantized_multiplier(np.int64(value), *multiplier, rounding))
 
 
 def _scaled(value: str, multiplier: Multiplier, math: ScalarMath) -> FunctionLines:

@@ -8,20 +8,24 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.binary_rescale import AddParameters, Multiplier, quotients
-from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import PARITY, RequantRounding
 from codegen.isa.names import mangle
-from codegen.isa.plain.arithmetic import StoredResult, ZeroPoint
+from codegen.isa.plain.arithmetic import (
+    SUMS,
+    Meaning,
+    StoredResult,
+    ZeroPoint,
+    prelu_meaning,
+    product_meaning,
+    sum_meaning,
+    times,
+)
 from codegen.isa.plain.plain import TIMES
 from codegen.isa.plain.requantise import rounded_product
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.loops.ir import ScalarFunction
 
 ZeroPoints = tuple[int, int]
-_SUMS: dict[str, tuple[str, Callable[[int, int], int]]] = {
-    "+": ("a + b", lambda a, b: a + b),
-    "-": ("a - b", lambda a, b: a - b),
-}
 
 
 def sum_function(
@@ -30,23 +34,18 @@ def sum_function(
     zero_points: ZeroPoints,
     result: StoredResult,
     dtype: DType,
-    rounding: RequantRounding = RequantRounding.DOUBLE,
+    rounding: RequantRounding,
 ) -> ScalarFunction:
     """f(a, b) -> the stored sum or difference, for any element type."""
-    text, combine = _SUMS[sign]
-
-    def compute(a: int, b: int) -> int:
-        total = np.int64(combine(*_scaled_values(p, zero_points, a, b)))
-        return result.of(int(multiply_by_quantized_multiplier(total, *p.out, rounding)))
-
-    total = text.replace("a", "scaled_a").replace("b", "scaled_b")
+    total = f"scaled_a {sign} scaled_b"
     lines, final = _scaled_lines(p, zero_points), f"times({total}, {p.out[0]}, {p.out[1]})"
-    kind = {"+": "add", "-": "sub"}[sign]
+    kind = SUMS[sign]
     if rounding is not RequantRounding.DOUBLE:
         lines += rounded_product(f"(int64_t)({total}) * {p.out[0]}", 31 - p.out[1], rounding, "once") + "\n"
         kind, final = f"{kind}_{rounding.value}", "once"
     name = _name(kind, dtype, p, zero_points, result)
-    return _stored(name, f"{text} in the result's steps", lines, final, result, dtype, compute)
+    meaning = sum_meaning(sign, p, zero_points, result, rounding)
+    return _stored(name, f"a {sign} b in the result's steps", lines, final, result, dtype, meaning)
 
 
 def square_function(
@@ -56,7 +55,7 @@ def square_function(
 
     def compute(a: int, b: int) -> int:
         first, second = _scaled_values(p, zero_points, a, b)
-        return result.of(_times((first - second) ** 2, p.out))
+        return result.of(times((first - second) ** 2, p.out))
 
     final = f"times((scaled_a - scaled_b) * (scaled_a - scaled_b), {p.out[0]}, {p.out[1]})"
     name = _name("squared_difference", dtype, p, zero_points, result)
@@ -65,47 +64,33 @@ def square_function(
 
 
 def product_function(
-    m: Multiplier, zero_points: ZeroPoints, result: StoredResult, dtype: DType
-) -> ScalarFunction:
-    """f(a, b) -> the stored product."""
-    first, second = _centred_texts(zero_points)
-
-    def compute(a: int, b: int) -> int:
-        return result.of(_times((a - zero_points[0]) * (b - zero_points[1]), m))
-
-    name = _name("mul", dtype, m, zero_points, result)
-    final = f"times({first} * {second}, {m[0]}, {m[1]})"
-    return _stored(name, "a * b in the result's steps", "", final, result, dtype, compute)
-
-
-def product_rounded_once(
     m: Multiplier,
     zero_points: tuple[ZeroPoint, ZeroPoint],
     result: StoredResult,
     dtype: DType,
     rounding: RequantRounding,
 ) -> ScalarFunction:
-    """f(a, b) -> the stored product, with one 64-bit product and one shift."""
+    """f(a, b) -> the stored product; if it is rounded once, with one 64-bit product and one shift."""
     (first, second), (mult, left) = _centred_texts(zero_points), m
-    shift = 31 - left
-
-    def compute(a: int, b: int) -> int:
-        first, second = (v - (z or 0) for v, z in zip((a, b), zero_points, strict=True))
-        product = np.int64(first * second)
-        return result.of(int(multiply_by_quantized_multiplier(product, *m, rounding)))
-
+    meaning = product_meaning(m, zero_points, result, rounding)
+    if rounding is RequantRounding.DOUBLE:
+        name, final = (
+            _name("mul", dtype, m, zero_points, result),
+            f"times({first} * {second}, {mult}, {left})",
+        )
+        return _stored(name, "a * b in the result's steps", "", final, result, dtype, meaning)
     once = f"to_{rounding.value}" if rounding in PARITY else "once"
     name = _name(f"mul_{once}", dtype, m, zero_points, result)
     definition = f"""\
-/* a * b * {mult} / 2^{shift}, rounded once. */
+/* a * b * {mult} / 2^{31 - left}, rounded once. */
 static inline {dtype.c_name} {name}(int32_t a, int32_t b)
 {{
     const int32_t product = {first} * {second};
-{rounded_product(f"(int64_t)product * {mult}", shift, rounding)}
+{rounded_product(f"(int64_t)product * {mult}", 31 - left, rounding)}
     return ({dtype.c_name})clamp(v + {parenthesised(result.zero_point)}, {result.low}, {result.high});
 }}
 """
-    return ScalarFunction(name, dtype, definition, compute, (), (CLAMP,))
+    return ScalarFunction(name, dtype, definition, meaning, (), (CLAMP,))
 
 
 def prelu_function(
@@ -113,17 +98,13 @@ def prelu_function(
 ) -> ScalarFunction:
     """f(a, b) -> the stored a, or a * b if a is negative, with a multiplier for each."""
     (first, second), (positive, negative) = _centred_texts(zero_points), branches
-
-    def compute(a: int, b: int) -> int:
-        x, slope = a - zero_points[0], b - zero_points[1]
-        return result.of(_times(x, positive) if x >= 0 else _times(x * slope, negative))
-
     name = _name("prelu", dtype, branches, zero_points, result)
     alone = f"times({first}, {positive[0]}, {positive[1]})"
     product = f"times({first} * {second}, {negative[0]}, {negative[1]})"
     final = f"{first} >= 0 ? {alone} : {product}"
     says = "a, or a * b where a is negative, in the result's steps"
-    return _stored(name, says, "", final, result, dtype, compute)
+    meaning = prelu_meaning(branches, zero_points, result)
+    return _stored(name, says, "", final, result, dtype, meaning)
 
 
 def quotient_function(
@@ -223,7 +204,7 @@ def _stored(
     final: str,
     result: StoredResult,
     dtype: DType,
-    compute: Callable[..., int],
+    compute: Meaning,
     calls: tuple[ScalarFunction, ...] = (),
 ) -> ScalarFunction:
     definition = f"""\
@@ -258,11 +239,7 @@ def _scaled_lines(p: AddParameters, zero_points: ZeroPoints) -> str:
 
 def _scaled_values(p: AddParameters, zero_points: ZeroPoints, a: int, b: int) -> tuple[int, int]:
     first, second = (
-        _times((v - z) << p.left_shift, m)
+        times((v - z) << p.left_shift, m)
         for v, z, m in zip((a, b), zero_points, (p.first, p.second), strict=True)
     )
     return first, second
-
-
-def _times(value: int, multiplier: Multiplier) -> int:
-    return int(multiply_by_quantized_multiplier(np.int64(value), *multiplier))
