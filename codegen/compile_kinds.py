@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from aot.frontend.paired_states import STATE_WORDS
 from aot.passes import REQUIRED
@@ -55,13 +56,13 @@ def _gather_limits(pairs: Sequence[tuple[str, int]]) -> tuple[RegionLimit, ...]:
 
 
 _EACH = Pairs[int, tuple[RegionLimit, ...]](
-    form="REGION=BYTES",
+    metavar="REGION=BYTES",
     meant="a memory with its limit, such as DTCM=48K",
     read_second=read_size,
     second_word=str,
     gather=_gather_limits,
     pairs=lambda limits: [(each.region, each.bytes) for each in limits],
-    in_archive={
+    schema={
         "type": "array",
         "items": {
             "type": "object",
@@ -79,13 +80,8 @@ class Budget(OptionKind[Limit]):
 
     is_repeated = True
 
-    @property
-    def metavar(self) -> str:
-        return "[REGION=]BYTES"
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        return {"anyOf": [Size().schema, _EACH.schema]}
+    metavar = "[REGION=]BYTES"
+    schema = MappingProxyType({"anyOf": [Size.schema, _EACH.schema]})
 
     def read(self, given: object) -> Limit:
         if isinstance(given, Mapping):
@@ -111,13 +107,13 @@ def _parts(given: object) -> Sequence[object]:
 
 
 POOLS = Pairs[int | None, tuple[Pool, ...]](
-    form="REGION[=BYTES]",
+    metavar="REGION[=BYTES]",
     meant="a memory with its limit, such as DTCM=64K",
     read_second=read_limit,
     second_word=lambda limit: None if limit is None else str(limit),
     gather=lambda pairs: tuple(Pool(name, limit) for name, limit in pairs),
     pairs=lambda pools: [(pool.name, pool.bytes) for pool in pools],
-    in_archive={
+    schema={
         "type": "array",
         "description": "the regions that the arena may be spread over, fastest first",
         "items": {
@@ -132,13 +128,13 @@ POOLS = Pairs[int | None, tuple[Pool, ...]](
     },
 )
 CONSTANTS = Pairs[str, tuple[ConstantRule, ...]](
-    form="LAYERS=REGION",
+    metavar="LAYERS=REGION",
     meant="layers with a memory, such as dense=QSPI",
     read_second=read_name,
     second_word=str,
     gather=lambda pairs: tuple(ConstantRule(layers, region) for layers, region in pairs),
     pairs=lambda rules: [(rule.pattern, rule.region) for rule in rules],
-    in_archive={
+    schema={
         "type": "array",
         "description": "which layers' constants lie in which region",
         "items": {
@@ -150,26 +146,26 @@ CONSTANTS = Pairs[str, tuple[ConstantRule, ...]](
     },
 )
 SHAPES = Pairs[tuple[AxisSize, ...], Shapes](
-    form="INPUT=SIZES",
+    metavar="INPUT=SIZES",
     meant="an input with its sizes, such as x=1,3,32,32, or x=1..4,3,16/32,32 for several",
     read_second=read_sizes,
     second_word=sizes_word,
     gather=dict,
     pairs=lambda shapes: shapes.items(),
-    in_archive={
+    schema={
         "type": "object",
         "description": "sizes of inputs that the model file leaves open",
         "additionalProperties": {"type": "array", "items": {"type": "integer", "minimum": 1}},
     },
 )
 VALUES = Pairs[tuple[float, ...], Mapping[str, tuple[float, ...]]](
-    form="INPUT=NUMBERS",
+    metavar="INPUT=NUMBERS",
     meant="an input with its value, such as axes=0,1",
     read_second=read_numbers,
     second_word=numbers_word,
     gather=dict,
     pairs=lambda values: values.items(),
-    in_archive={
+    schema={
         "type": "object",
         "description": "fixed values of inputs",
         "additionalProperties": {"type": "array", "items": {"type": "number"}},
@@ -190,13 +186,13 @@ def _gather_states(pairs: Sequence[tuple[str, str]]) -> Mapping[str, str]:
 
 
 STATES = Pairs[str, Mapping[str, str]](
-    form="INPUT=OUTPUT",
+    metavar="INPUT=OUTPUT",
     meant="an input with the output that it becomes, such as h=hn, nor auto or none",
     read_second=_read_state,
     second_word=lambda becomes: becomes or None,
     gather=_gather_states,
     pairs=lambda states: states.items(),
-    in_archive={
+    schema={
         "type": "object",
         "description": "inputs that are states, with the outputs that they become",
         "additionalProperties": {"type": "string"},
@@ -204,11 +200,11 @@ STATES = Pairs[str, Mapping[str, str]](
 )
 
 PASSES = NameList(
-    form="PASS",
+    metavar="PASS",
     thing="pass",
     known=pass_names,
     refused=REQUIRED,
-    in_archive={
+    schema={
         "type": "array",
         "description": "graph rewrites that were skipped",
         "items": {"type": "string"},

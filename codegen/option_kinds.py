@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -33,20 +34,17 @@ class WrongValueError(ValueError):
         self.hint = hint
 
 
+def json_type(*types: str, **limits: object) -> Mapping[str, object]:
+    """Returns the JSON schema of values of these types."""
+    return {"type": types[0] if len(types) == 1 else list(types), **limits}
+
+
 class OptionKind(ABC, Generic[T]):
     """The kind of an option's values. On the command line, a value follows the flag as one argument."""
 
     is_repeated = False  # whether the flag may be given several times
-
-    @property
-    @abstractmethod
-    def metavar(self) -> str:
-        """Returns the placeholder of the argument in help; empty if the flag has no argument."""
-
-    @property
-    @abstractmethod
-    def schema(self) -> Mapping[str, object]:
-        """Returns the JSON schema of a value in an archive."""
+    metavar: str  # the placeholder of the argument in help; empty if the flag has no argument
+    schema: Mapping[str, object]  # the JSON schema of a value in an archive
 
     @abstractmethod
     def read(self, given: object) -> T:
@@ -56,9 +54,9 @@ class OptionKind(ABC, Generic[T]):
         """Raises WrongValueError for an invalid value. Unlike `read`, it never runs code."""
         self.read(given)
 
-    @abstractmethod
     def words(self, value: T) -> tuple[str, ...]:
         """Returns the arguments for the value, one per occurrence of the flag."""
+        return () if value is None else (str(value),)
 
 
 @dataclass(frozen=True)
@@ -67,12 +65,12 @@ class Choice(OptionKind[T]):
 
     values: Mapping[str, T]
 
-    @property
-    def metavar(self) -> str:
+    @cached_property
+    def metavar(self) -> str:  # type: ignore[override]  # it follows from the values
         return f"{{{','.join(self.values)}}}"
 
-    @property
-    def schema(self) -> Mapping[str, object]:
+    @cached_property
+    def schema(self) -> Mapping[str, object]:  # type: ignore[override]
         return {"enum": [value.value if isinstance(value, Enum) else value for value in self.values.values()]}
 
     def read(self, given: object) -> T:
@@ -98,13 +96,8 @@ class OneOfNumbers(Choice[int]):
 class OnOff(OptionKind[bool]):
     """A switch; its flag has no argument."""
 
-    @property
-    def metavar(self) -> str:
-        return ""
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        return {"type": "boolean"}
+    metavar = ""
+    schema = json_type("boolean")
 
     def read(self, given: object) -> bool:
         if isinstance(given, bool):
@@ -119,19 +112,11 @@ class OnOff(OptionKind[bool]):
 class Size(OptionKind[int | None]):
     """A number of bytes; None means no limit."""
 
-    @property
-    def metavar(self) -> str:
-        return "BYTES"
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        return {"type": ["integer", "null"], "minimum": 0}
+    metavar = "BYTES"
+    schema = json_type("integer", "null", minimum=0)
 
     def read(self, given: object) -> int:
         return read_size(given)
-
-    def words(self, value: int | None) -> tuple[str, ...]:
-        return () if value is None else (str(value),)
 
 
 def read_size(given: object) -> int:
@@ -151,45 +136,30 @@ def read_size(given: object) -> int:
 class Count(OptionKind[int | None]):
     """How many of something there are: at least one. None if the option is not given."""
 
-    form: str  # placeholder in help
+    metavar: str  # placeholder in help
 
-    @property
-    def metavar(self) -> str:
-        return self.form
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        return {"type": ["integer", "null"], "minimum": 1}
+    schema = json_type("integer", "null", minimum=1)
 
     def read(self, given: object) -> int:
         number = int(given) if isinstance(given, str) and re.fullmatch("[0-9]{1,9}", given) else given
         if isinstance(number, int | np.integer) and not isinstance(number, bool) and 0 < number < 10**9:
             return int(number)
-        raise WrongValueError(f"{_shown(given)} is not a number of {self.form.lower()} from 1 on, such as 2")
-
-    def words(self, value: int | None) -> tuple[str, ...]:
-        return () if value is None else (str(value),)
+        raise WrongValueError(
+            f"{_shown(given)} is not a number of {self.metavar.lower()} from 1 on, such as 2"
+        )
 
 
 @dataclass(frozen=True)
 class FilePath(OptionKind[Path | None]):
     """The path of a file on this machine."""
 
-    @property
-    def metavar(self) -> str:
-        return "FILE"
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        return {"type": "string"}
+    metavar = "FILE"
+    schema = json_type("string")
 
     def read(self, given: object) -> Path:
         if isinstance(given, str | os.PathLike):
             return Path(given)
         raise WrongValueError(f"{_shown(given)} is not the path of a file")
-
-    def words(self, value: Path | None) -> tuple[str, ...]:
-        return () if value is None else (str(value),)
 
 
 class WrittenFile(FilePath):
@@ -200,39 +170,26 @@ class WrittenFile(FilePath):
 class Text(OptionKind[str | None]):
     """A name, or other text that is used unchanged."""
 
-    form: str  # placeholder in help
+    metavar: str  # placeholder in help
 
-    @property
-    def metavar(self) -> str:
-        return self.form
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        return {"type": ["string", "null"]}
+    schema = json_type("string", "null")
 
     def read(self, given: object) -> str:
         if isinstance(given, str) and given:
             return given
-        raise WrongValueError(f"{_shown(given)} is not a {self.form.lower()}")
-
-    def words(self, value: str | None) -> tuple[str, ...]:
-        return () if value is None else (value,)
+        raise WrongValueError(f"{_shown(given)} is not a {self.metavar.lower()}")
 
 
 @dataclass(frozen=True)
 class FormedText(OptionKind[str]):
     """Text in a certain format."""
 
-    form: str  # placeholder in help
+    metavar: str  # placeholder in help
     pattern: str
     meant: str  # description with an example, printed after "is not"
 
-    @property
-    def metavar(self) -> str:
-        return self.form
-
-    @property
-    def schema(self) -> Mapping[str, object]:
+    @cached_property
+    def schema(self) -> Mapping[str, object]:  # type: ignore[override]
         return {"type": "string", "pattern": f"^{self.pattern}$"}
 
     def read(self, given: object) -> str:
@@ -251,12 +208,10 @@ class Declared(OptionKind[str | None]):
     said: str  # description
     read_word: Callable[[object], str]  # raises DeclarationError
 
-    @property
-    def metavar(self) -> str:
-        return "NAME:PARAMETER=VALUE,..."
+    metavar = "NAME:PARAMETER=VALUE,..."
 
-    @property
-    def schema(self) -> Mapping[str, object]:
+    @cached_property
+    def schema(self) -> Mapping[str, object]:  # type: ignore[override]
         return {"type": ["string", "null"], "description": self.said}
 
     def read(self, given: object) -> str:
@@ -265,21 +220,13 @@ class Declared(OptionKind[str | None]):
         except DeclarationError as error:
             raise WrongValueError(error.what, error.hint) from None
 
-    def words(self, value: str | None) -> tuple[str, ...]:
-        return () if value is None else (value,)
-
 
 @dataclass(frozen=True)
 class Seconds(OptionKind[float]):
     """A positive, finite number of seconds."""
 
-    @property
-    def metavar(self) -> str:
-        return "SECONDS"
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        return {"type": "number", "exclusiveMinimum": 0}
+    metavar = "SECONDS"
+    schema = json_type("number", exclusiveMinimum=0)
 
     def read(self, given: object) -> float:
         try:
@@ -298,23 +245,15 @@ class Seconds(OptionKind[float]):
 class Pairs(OptionKind[T], Generic[V, T]):
     """Names with a value each, as in x=1,3,32,32. Python accepts a mapping, or one or several strings."""
 
-    form: str  # placeholder of one pair in help
+    metavar: str  # placeholder of one pair in help
     meant: str  # description of one pair with an example, printed after "is not"
     read_second: Callable[[Any], V]  # of text or a Python value; None: no value given. Raises ValueError
     second_word: Callable[[V], str | None]
     gather: Callable[[Sequence[tuple[str, V]]], T]
     pairs: Callable[[T], Iterable[tuple[str, V]]]
-    in_archive: Mapping[str, object]
+    schema: Mapping[str, object]
 
     is_repeated = True
-
-    @property
-    def metavar(self) -> str:
-        return self.form
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        return self.in_archive
 
     def read(self, given: object) -> T:
         return self.gather([self._read_pair(each) for each in self._each(given)])
@@ -356,21 +295,13 @@ class Pairs(OptionKind[T], Generic[V, T]):
 class NameList(OptionKind[tuple[str, ...]]):
     """Names from a table. Python accepts one, or several in a list."""
 
-    form: str  # placeholder of one name in help
+    metavar: str  # placeholder of one name in help
     thing: str  # noun for the named things
     known: Callable[[], Collection[str]]
     refused: Mapping[str, str]  # forbidden ones -> reason, printed after "cannot be disabled, since"
-    in_archive: Mapping[str, object]
+    schema: Mapping[str, object]
 
     is_repeated = True
-
-    @property
-    def metavar(self) -> str:
-        return self.form
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        return self.in_archive
 
     def read(self, given: object) -> tuple[str, ...]:
         each = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from aot.extensions import SCHEDULES, loaded
 from codegen.kernels.strategy import Strategy, UserSchedules
-from codegen.option_kinds import OptionKind, WrongValueError
+from codegen.option_kinds import OptionKind, WrongValueError, json_type
 
 
 class OwnScheduleList(OptionKind[tuple[UserSchedules, ...]]):
@@ -16,13 +16,8 @@ class OwnScheduleList(OptionKind[tuple[UserSchedules, ...]]):
 
     is_repeated = True
 
-    @property
-    def metavar(self) -> str:
-        return "FILE"
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        return {"type": "array", "items": {"type": "string"}}
+    metavar = "FILE"
+    schema = json_type("array", items={"type": "string"})
 
     def read(self, given: object) -> tuple[UserSchedules, ...]:
         """Returns the schedules. Runs a file to read it."""

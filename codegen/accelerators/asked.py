@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from aot.errors import did_you_mean
 from codegen.accelerators.names import accelerator_names
-from codegen.option_kinds import OptionKind, WrongValueError
+from codegen.option_kinds import OptionKind, WrongValueError, json_type
 
 
 class AcceleratorList(OptionKind[tuple[str, ...]]):
@@ -16,19 +16,14 @@ class AcceleratorList(OptionKind[tuple[str, ...]]):
     """
 
     is_repeated = True
+    metavar = "NAME[:OPTION=VALUE,...]"
 
-    @property
-    def metavar(self) -> str:
-        return "NAME[:OPTION=VALUE,...]"
-
-    @property
-    def schema(self) -> Mapping[str, object]:
-        return {
-            "type": "array",
-            "description": "accelerators that compute layers instead of generated kernels; the first that "
-            "can is used",
-            "items": {"type": "string"},
-        }
+    schema = json_type(
+        "array",
+        description="accelerators that compute layers instead of generated kernels; the first that "
+        "can is used",
+        items={"type": "string"},
+    )
 
     def read(self, given: object) -> tuple[str, ...]:
         if isinstance(given, Mapping):
