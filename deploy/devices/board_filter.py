@@ -21,6 +21,8 @@ from deploy.cli.console import progress
 from deploy.compiler.board_or_target import why_not_its_cores
 from deploy.compiler.jobs import job_for
 
+COUNTED = {True: "firmware", False: "model alone"}  # by whether a figure includes the firmware around it
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

@@ -17,7 +17,7 @@ from codegen.job import import_model
 from codegen.options import CompileOptions
 from deploy.cli.command_result import Answer
 from deploy.cli.console import table
-from deploy.devices.board_filter import Wanted, fitting
+from deploy.devices.board_filter import COUNTED, Wanted, fitting
 from deploy.inspection.inspect_facts import memory_use_facts
 from platforms import PLATFORMS
 from platforms.board_files import all_boards, load_board
@@ -68,7 +68,7 @@ def _with_room(found: Sequence[Board], model: Path, options: CompileOptions) -> 
             fit.board.name,
             fit.board.core.name,
             *map(_needed, fit.report.memory),
-            "firmware" if fit.report.counts_firmware else "model alone",
+            COUNTED[fit.report.counts_firmware],
         )
         for fit in fits
     ]

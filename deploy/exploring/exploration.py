@@ -29,7 +29,7 @@ _MORE_IS_BETTER = ("accuracy",)
 def mark_best(results: Sequence[Result]) -> list[Result]:
     """Marks each result that no other one dominates: as good in everything and better in something.
 
-    Models are compared with each other only if their accuracy is known.
+    Models are compared with each other only if their accuracy is known, and firmware only with firmware.
     """
     fitting = [each for each in results if each["fits"]]
     return [
@@ -40,6 +40,8 @@ def mark_best(results: Sequence[Result]) -> list[Result]:
 
 def _beats(one: Result, other: Result) -> bool:
     if one["model"] != other["model"] and one["accuracy"] is None:
+        return False
+    if one["counts_firmware"] != other["counts_firmware"]:
         return False
     grades = [(one[key], other[key]) for key in _LESS_IS_BETTER]
     grades += [(_negated(one[key]), _negated(other[key])) for key in _MORE_IS_BETTER]
@@ -128,7 +130,9 @@ class Exploration(Paged):
             sizes = f"{size_text(each['ram_there'])} RAM, {size_text(each['flash_there'])} flash"
             options = f" with {each['options']}" if each["options"] else ""
             rate = f", {each['rate_hz']:.3g} runs a second" if each["rate_hz"] else ""
-            yield f"the smallest board that fits {model}{enough}: {each['board']} ({sizes}){options}{rate}"
+            board = f"{each['board']} ({sizes}){options}{rate}"
+            alone = "" if each["counts_firmware"] else ": the model alone fits"
+            yield f"the smallest board that fits {model}{enough}: {board}{alone}"
 
     def save(self, path: str | Path) -> None:
         """Writes all results as .html, .csv or .json, by the file's suffix. Raises OutputError for others."""
@@ -167,7 +171,17 @@ def _together(results: Sequence[Result]) -> list[Result]:
     return sorted(found, key=lambda each: (each["model"], each["ram_bytes"], each["board"]))
 
 
-_SHOWN_TOGETHER = ("model", "core", "options", "ram_bytes", "flash_bytes", "cycles", "time_s", "accuracy")
+_SHOWN_TOGETHER = (
+    "model",
+    "core",
+    "options",
+    "counts_firmware",
+    "ram_bytes",
+    "flash_bytes",
+    "cycles",
+    "time_s",
+    "accuracy",
+)
 
 
 def _csv(results: Sequence[Result]) -> str:

@@ -41,6 +41,7 @@ function shown() {
 
 function beats(one, other) {
   if (!one.fits || (one.model !== other.model && one.accuracy === null)) return false;
+  if (one.counts_firmware !== other.counts_firmware) return false;
   const grades = JUDGED.filter((key) => one[key] !== null && other[key] !== null)
     .map((key) => (MORE_IS_BETTER.has(key) ? other[key] - one[key] : one[key] - other[key]));
   return grades.every((grade) => grade <= 0) && grades.some((grade) => grade < 0);

@@ -14,6 +14,7 @@ COLUMNS: Sequence[Column] = (
     ("fits", "fits", "yes_no"),
     ("RAM", "ram_bytes", "number"),
     ("flash", "flash_bytes", "number"),
+    ("counted", "counts_firmware", "counted"),
     ("cycles", "cycles", "number"),
     ("time", "time_s", "milliseconds"),
     ("per second", "rate_hz", "real"),

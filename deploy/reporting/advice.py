@@ -11,7 +11,7 @@ from aot.target import Optimize
 from boards.board import Board
 from boards.board_text import size_text
 from codegen.job import ImportedModel
-from deploy.devices.board_filter import Fit
+from deploy.devices.board_filter import COUNTED, Fit
 from deploy.reporting.attempt import Attempt, Measuring, attempt_of, cycles_of
 
 _MOST_BOARDS = 3  # maximum number shown
@@ -64,6 +64,7 @@ class OtherBoard:
     flash_bytes: int
     ram_needed: int
     flash_needed: int
+    counts_firmware: bool  # otherwise the needs are those of the model alone
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -73,11 +74,13 @@ class OtherBoard:
             "flash_bytes": self.flash_bytes,
             "ram_needed": self.ram_needed,
             "flash_needed": self.flash_needed,
+            "counts_firmware": self.counts_firmware,
         }
 
     def __str__(self) -> str:
-        ram, flash = (f"{self.ram_needed:,} of {size_text(self.ram_bytes)} RAM", size_text(self.flash_bytes))
-        return f"{self.name} ({self.core}): {ram}, {self.flash_needed:,} of {flash} flash"
+        ram = f"{self.ram_needed:,} of {size_text(self.ram_bytes)} RAM"
+        flash = f"{self.flash_needed:,} of {size_text(self.flash_bytes)} flash"
+        return f"{self.name} ({self.core}): {ram}, {flash}, {COUNTED[self.counts_firmware]}"
 
 
 def other_options(model: ImportedModel, base: Attempt, measuring: Measuring | None) -> Iterator[OtherOption]:
@@ -127,6 +130,7 @@ def other_boards(fits: Sequence[Fit], base: Attempt) -> tuple[OtherBoard, ...]:
             fit.board.target.flash_bytes,
             fit.report.needed_bytes("ram"),
             fit.report.needed_bytes("flash"),
+            fit.report.counts_firmware,
         )
         for fit in with_room[:_MOST_BOARDS]
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from deploy.devices.board_filter import COUNTED
+
 Facts = Mapping[str, Any]
 Column = tuple[str, str, str]  # heading, key of the fact, format; "" for text
 
@@ -64,6 +66,7 @@ OTHERS: Sequence[Column] = (
     ("RAM needed", "ram_needed", "number"),
     ("flash", "flash_bytes", "number"),
     ("flash needed", "flash_needed", "number"),
+    ("counted", "counts_firmware", "counted"),
 )
 
 
@@ -148,6 +151,7 @@ def _decibels(value: float | None) -> str:
 FORMS: Mapping[str, Callable[[Any], str]] = {
     "number": _number,
     "yes_no": _yes_no,
+    "counted": COUNTED.__getitem__,
     "change": _change,
     "share": _share,
     "share_change": _share_change,

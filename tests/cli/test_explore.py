@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from itertools import product
@@ -33,6 +34,7 @@ def result(**figures: Any) -> dict[str, Any]:
     """A result with made-up figures."""
     usual = {"model": "kws", "board": "b", "fits": True, "ram_bytes": 10, "flash_bytes": 10, "time_s": 1.0}
     there = {"ram_there": 100, "flash_there": 100, "rate_hz": 1.0, "accuracy": None}
+    there["counts_firmware"] = True
     return {**usual, **there, **figures}
 
 
@@ -101,6 +103,12 @@ def test_the_unbeaten_are_those_that_nothing_is_better_than():
     assert [each["is_best"] for each in mark_best(rivals)] == [True, False]
 
 
+def test_a_model_alone_does_not_beat_firmware():
+    """Its figures were smaller, because nothing else was counted."""
+    whole, alone = result(), result(ram_bytes=5, flash_bytes=5, counts_firmware=False)
+    assert [each["is_best"] for each in mark_best([whole, alone])] == [True, True]
+
+
 def test_the_smallest_board_is_one_that_is_fast_enough():
     tiny = result(board="tiny", ram_there=10, rate_hz=2.0)
     big = result(board="big", rate_hz=30.0)
@@ -112,7 +120,10 @@ def test_the_smallest_board_is_one_that_is_fast_enough():
 def test_the_page_answers_in_a_sentence(run_deploy):
     out = run_deploy("explore", DIGITS, "--board", *BOARDS, "-j", "1").out
     assert "3 combinations: 3 fit\n" in out
-    assert "the smallest board that fits digits: arduino-uno (2 KiB RAM, 31.5 KiB flash)\n" in out
+    smallest = "arduino-uno (2 KiB RAM, 31.5 KiB flash): the model alone fits"
+    assert f"the smallest board that fits digits: {smallest}\n" in out
+    assert re.search(r"^arduino-uno .* model alone$", out, re.MULTILINE)
+    assert re.search(r"^host .* firmware$", out, re.MULTILINE)
 
 
 @pytest.mark.slow
