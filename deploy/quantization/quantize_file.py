@@ -170,7 +170,8 @@ def _dynamic(path: Path, place: Path, weight_type: str, has_byte_caches: bool, i
     made, caches = with_byte_caches(made) if has_byte_caches else (made, ())
     if has_byte_caches and not caches:
         raise ModelError(
-            "the model has no caches of keys and values that TensorScatter writes and Attention reads",
+            "the model has no caches of keys and values that TensorScatter writes and Attention reads, "
+            "or GroupQueryAttention",
             path.name,
             "leave out --io-type int8, or export the caches as 'deploy docs exporting' shows",
         )

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx_oracle import run_onnx
 
 import deploy
 from aot.errors import ModelError
+from aot.frontend.onnx.byte_caches import with_byte_caches
 from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
 from aot.ir.types import Array
@@ -177,3 +179,144 @@ def test_caches_are_states_that_steps_write_in_place(require_package, tmp_path):
         host.run({name: given[name] for name in (each.name for each in host.inputs)})
     cache_bytes = 2 * first["pk"].nbytes
     assert cache_bytes < deploy.inspect(path, state=states).report.facts.arena_bytes < 1.3 * cache_bytes
+
+
+def with_bytes(data: bytes, values: Values) -> tuple[bytes, tuple[str, ...]]:
+    """The model with caches of bytes. Its outputs state the caches' shape first, as exporters do."""
+    model = onnx.load_model_from_string(data)
+    for output, name in zip(model.graph.output[1:], ("pk", "pv"), strict=True):
+        output.CopyFrom(helper.make_tensor_value_info(output.name, TensorProto.FLOAT, values[name].shape))
+    return with_byte_caches(model.SerializeToString())
+
+
+WITH_SCALES = {"pk": "nk", "pv": "nv", "pk.scale": "nk.scale", "pv.scale": "nv.scale"}
+NARROWED: dict[str, dict[str, Any]] = {
+    "a step": {},
+    "turned": {"turned": 16},
+    "a part of each head turned, neighbors, one operand": {
+        "head": 32,
+        "turned": 16,
+        "rotary_interleaved": 1,
+        "is_packed": True,
+    },
+    "positions given": {"turned": 16, "has_places": True},
+    "all heads share one": {"shared": 1, "scale": 0.3},
+}
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("name", NARROWED)
+def test_caches_of_bytes_are_the_same_in_c_reference_and_onnx_runtime(name, tmp_path, require_package):
+    """Bytes and scales are equal if no sum comes before them; results are near those of floats."""
+    require_package("onnxruntime")
+    options = NARROWED[name]
+    is_turned = "turned" in options
+    whole, first = attention(1, 1, past=12, **options)
+    data, narrowed = with_bytes(whole, first)
+    assert narrowed == ("pk", "pv")
+    path, graph = tmp_path / "step.onnx", read_onnx(data, "step.onnx")
+    path.write_bytes(data)
+    apart, kept = (deploy.in_process(path, state=state) for state in ("none", WITH_SCALES))
+    shapes = {each.name: (each.type.shape, each.type.dtype.numpy) for each in apart.inputs}
+    caches = {each: np.zeros(*shapes[each]) for each in WITH_SCALES}
+    exact = {each: first[each] for each in ("pk", "pv")}
+    for position in range(12):
+        _, given = attention(1, position + 1, past=12, **options)
+        given = {each: given[each] for each in given if each not in WITH_SCALES}
+        known = {each: given[each] for each in given if each in shapes}
+        wanted = dict(zip(graph.outputs, run_onnx(data, {**known, **caches}), strict=True))
+        by_c, by_reference = apart.run({**known, **caches}), run_graph(graph, {**known, **caches})
+        for made in (by_c, by_reference):
+            assert np.allclose(made["y"], wanted["y"], rtol=0, atol=NEAR)
+            for output in WITH_SCALES.values():
+                steps = np.abs(np.subtract(made[output], wanted[output], dtype=np.float64))
+                assert steps.max() <= (0 if not is_turned else 1e-8 if "scale" in output else 1)
+        assert np.allclose(kept.run(known)["y"], by_c["y"], rtol=0, atol=NEAR if is_turned else 0)
+        caches = {past: wanted[present] for past, present in WITH_SCALES.items()}
+        y, *floats = run_onnx(whole, {**given, **exact})
+        exact = dict(zip(exact, floats, strict=True))
+        assert np.allclose(wanted["y"], y, rtol=0, atol=0.02 * np.abs(y).max())
+    with pytest.raises(RuntimeError, match="failed with error 4"):
+        kept.run({**known, "last": np.array([12], np.int32)})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"local_window_size": 3}, {"softcap": 5.0}, {"grows": True, "past": 8}, {"has_bias": True, "past": 9}],
+)
+def test_attention_that_plain_operators_do_not_have_keeps_its_caches(options):
+    data, first = attention(1, 9, **options)
+    assert with_bytes(data, first)[1] == ()
+
+
+def test_metadata_and_other_nodes_stay():
+    data, first = attention(1, 6, turned=16)
+    model = onnx.load_model_from_string(data)
+    model.metadata_props.add(key="solder.state.pk", value="nk")
+    made = onnx.load_model_from_string(with_bytes(model.SerializeToString(), first)[0])
+    assert [(each.key, each.value) for each in made.metadata_props] == [("solder.state.pk", "nk")]
+    assert {each.op_type for each in made.graph.node} >= {"TensorScatter", "Attention", "RotaryEmbedding"}
+
+
+def stepping(count: int) -> tuple[bytes, Values]:
+    """Attention of one position between two products of matrices, before operator set 24."""
+    data, first = attention(count, 1 if count == 1 else 4, past=12, turned=16, is_packed=True)
+    model, random = onnx.load_model_from_string(data), np.random.default_rng(3)
+    weights = {"into": random.normal(0, 0.2, (32, 128)), "out": random.normal(0, 0.2, (64, 8))}
+    for name, array in weights.items():
+        model.graph.initializer.append(numpy_helper.from_array(array.astype(np.float32), name))
+    model.graph.node.insert(0, helper.make_node("MatMul", ["x", "into"], ["q"]))
+    model.graph.node.append(helper.make_node("MatMul", ["y", "out"], ["z"]))
+    model.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, count, 32)))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("z", TensorProto.FLOAT, (1, count, 8)))
+    for output, name in zip(model.graph.output[1:], ("pk", "pv"), strict=True):
+        output.CopyFrom(helper.make_tensor_value_info(output.name, TensorProto.FLOAT, first[name].shape))
+    written: bytes = model.SerializeToString()
+    return written, first
+
+
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
+def test_a_quantized_step_verifies_and_its_caches_take_a_third(
+    board, tmp_path, require_tool, require_package
+):
+    require_package("onnxruntime")
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    path, small = tmp_path / "step.onnx", tmp_path / "small.onnx"
+    path.write_bytes(stepping(1)[0])
+    answer = deploy.quantize(path, None, small, activation_type="dynamic", io_type="int8")
+    assert answer["caches"] == ["pk", "pv"]
+    random = np.random.default_rng(4)
+    inputs = {
+        "x": random.normal(size=(12, 1, 32)).astype(np.float32),
+        "last": np.arange(12, dtype=np.int32).reshape(12, 1),
+        "total": np.full(12, 12, np.int32),
+    }
+    verdict = deploy.verify(small, board, inputs=inputs, oracle="ort", state=WITH_SCALES)
+    assert verdict.equal
+    floats, narrowed = (
+        deploy.compile(each, board=board, state=state).report.facts.arena_bytes
+        for each, state in ((path, ("pk=nk", "pv=nv")), (small, WITH_SCALES))
+    )
+    rows, working = 2 * 2 * 12, 512  # vectors of bytes, and rows before they are written
+    assert floats - narrowed >= rows * (4 * 16 - (16 + 4)) - working
+
+
+def test_several_positions_are_refused_when_the_step_is_compiled(tmp_path):
+    path, small = tmp_path / "step.onnx", tmp_path / "small.onnx"
+    path.write_bytes(stepping(3)[0])
+    deploy.quantize(path, None, small, activation_type="dynamic", io_type="int8")
+    with pytest.raises(ModelError) as caught:
+        deploy.compile(small, board="host", state=WITH_SCALES)
+    assert "shape [1, 3, 128] cannot become [1, 8, 1, 16]" in caught.value.what
+
+
+def test_an_operator_set_that_cannot_be_converted_is_reported():
+    data, first = attention(1, 6)
+    model = onnx.load_model_from_string(data)
+    model.opset_import[0].version = 5
+    model.graph.node.insert(0, helper.make_node("Upsample", ["pk"], ["unused"], scales=[1.0, 1.0, 2.0, 2.0]))
+    with pytest.raises(ModelError, match="caches in bytes need operator set 24") as caught:
+        with_bytes(model.SerializeToString(), first)
+    assert "from 5" in caught.value.what

@@ -1,8 +1,8 @@
 """Stores caches of keys and values in bytes: each new row is quantized by its largest element when written.
 
-A cache is an input that TensorScatter writes rows into, and that only Attention reads. It becomes int8, and
-next to it there is a cache of the rows' scales. Attention reads the products of both. All operators are
-ONNX's own, so that any runtime computes the same model.
+A cache is an input that TensorScatter writes rows into, and that only Attention reads; GroupQueryAttention of
+one position becomes these two. The cache becomes int8, and next to it there is a cache of the rows' scales.
+Attention reads the products of both. So any runtime with ONNX's operators computes the same model.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import numpy as np
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
+from aot.frontend.onnx.grouped_steps import with_plain_steps
+
 _MOST, _LEAST, _LAST = "row/most", "row/least_scale", "row/last_axis"  # constants
 _LEAST_SCALE = 1e-30  # of a row of zeros
 _KEYS, _VALUES, _KNOWN = 1, 2, 6  # inputs of Attention
@@ -21,7 +23,7 @@ SCALES = ".scale"  # ends the name of the cache of scales
 
 def with_byte_caches(data: bytes) -> tuple[bytes, tuple[str, ...]]:
     """Returns the model, and the names of the caches that it stores in bytes now."""
-    model = onnx.load_model_from_string(data)
+    model = with_plain_steps(onnx.load_model_from_string(data))
     graph = model.graph
     writers = _writers(graph)
     if not writers:
