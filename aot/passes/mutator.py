@@ -89,6 +89,26 @@ class Mutator:
 _NAMES = {each.numpy.name: each.value for each in DType}
 
 
+def rewrite_nodes(
+    graph: Graph, rewriting: Callable[[Node, Graph], Graph | Miss | None], no_candidate: str
+) -> Outcome:
+    """Returns the result of a pass that visits nodes in order and builds a graph for each that it changes.
+
+    `rewriting` returns the graph, the reason why the node stays, or None for nodes of other kinds. Nodes
+    that are no longer read are removed at the end.
+    """
+    before, left = graph, dict[str, str]()
+    for each in before.nodes:
+        node = graph.producers.get(each.outputs[0])  # as earlier changes left it
+        changed = None if node is None else rewriting(node, graph)
+        if isinstance(changed, Graph):
+            graph = changed
+        elif changed is not None and node is not None and node.name == each.name:
+            left[each.name] = changed.because
+    made = graph if graph is before else without_dead_code(graph)
+    return outcome(before, made, left, no_candidate)
+
+
 Rewriting = Callable[[Graph, Match], Graph | Miss]
 
 

@@ -9,25 +9,18 @@ import numpy as np
 from aot.ir.graph import Graph, Node
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.reshape import Reshape
-from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.mutator import rewrite_nodes
+from aot.passes.outcome import Miss, Outcome
 from aot.passes.values import fresh_name, origins
 
 
 def absorb_transposes(graph: Graph) -> Outcome:
-    """Transpositions without other readers are left to remove-dead-code."""
-    before, left = graph, dict[str, str]()
-    for node in graph.nodes:
-        if not isinstance(node.op, BatchMatmul):
-            continue
-        past = _past_transposition(node, node.op, graph)
-        if isinstance(past, Miss):
-            left[node.name] = past.because
-        else:
-            graph = past
-    return outcome(before, graph, left, "no matrices are multiplied")
+    return rewrite_nodes(graph, _past_transposition, "no matrices are multiplied")
 
 
-def _past_transposition(node: Node, op: BatchMatmul, graph: Graph) -> Graph | Miss:
+def _past_transposition(node: Node, graph: Graph) -> Graph | Miss | None:
+    if not isinstance(node.op, BatchMatmul):
+        return None
     x, y = node.reads
     kind = graph.types[y]
     _, matrices, rows, columns = kind.shape
@@ -41,6 +34,6 @@ def _past_transposition(node: Node, op: BatchMatmul, graph: Graph) -> Graph | Mi
     seen = fresh_name(f"{y}/untransposed", graph.types)
     shape = (1, matrices, columns, rows)
     view = Node(seen, Reshape(shape), (source,), (seen,), node.origin)
-    product = replace(node, op=replace(op, y_transposed=not op.y_transposed), inputs=(x, seen))
+    product = replace(node, op=replace(node.op, y_transposed=not node.op.y_transposed), inputs=(x, seen))
     nodes = (n for other in graph.nodes for n in ((view, product) if other is node else (other,)))
     return graph.with_nodes(nodes, types={seen: replace(kind, shape=shape)})

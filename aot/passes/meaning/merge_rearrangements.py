@@ -7,40 +7,30 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
-from aot.passes.mutator import without_dead_code
-from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.mutator import rewrite_nodes
+from aot.passes.outcome import Miss, Outcome
 from aot.passes.values import behind_views
 
 
 def merge_rearrangements(graph: Graph) -> Outcome:
     """Merges if all readers of the first result are rearrangements that can, so that it is never stored."""
-    before, left = graph, dict[str, str]()
-    changed = dict[str, Node]()
-    for each in graph.nodes:
-        node = changed.get(each.name, each)
-        if not isinstance(node.op, Rearrange):
-            continue
-        merged = _merged(node, node.op, graph)
-        if isinstance(merged, Miss):
-            left[node.name] = merged.because
-        else:
-            changed |= {reader.name: reader for reader in merged}
-            graph = graph.with_nodes(changed.get(other.name, other) for other in graph.nodes)
-    made = graph if graph is before else without_dead_code(graph)
-    return outcome(before, made, left, "nothing is rearranged")
+    return rewrite_nodes(graph, _merged, "nothing is rearranged")
 
 
-def _merged(first: Node, op: Rearrange, graph: Graph) -> list[Node] | Miss:
-    """Returns the readers of a rearrangement's result as they read its input."""
+def _merged(first: Node, graph: Graph) -> Graph | Miss | None:
+    """Returns the graph in which the readers of a rearrangement's result read its input."""
+    if not isinstance(first.op, Rearrange):
+        return None
     (source,), (value,) = first.reads, first.outputs
     readers = _readers(value, graph)
     if readers is None or not readers:
         return Miss(f'makes "{value}", which not only rearrangements read')
-    loops = [_loops(each).over(op.loops) for each in readers]
+    loops = [each.op_as(Rearrange).loops.over(first.op.loops) for each in readers]
     merged = [_reading(each, source, ls, graph) for each, ls in zip(readers, loops, strict=True) if ls]
     if len(merged) < len(readers):
         return Miss(f'makes "{value}", which is rearranged again in an order that loops cannot follow')
-    return merged
+    changed = {reader.name: reader for reader in merged}
+    return graph.with_nodes(changed.get(each.name, each) for each in graph.nodes)
 
 
 def _readers(value: str, graph: Graph) -> list[Node] | None:
@@ -60,10 +50,6 @@ def _readers(value: str, graph: Graph) -> list[Node] | None:
         else:
             return None
     return found
-
-
-def _loops(node: Node) -> Loops:
-    return node.op_as(Rearrange).loops
 
 
 def _reading(node: Node, source: str, loops: Loops, graph: Graph) -> Node:

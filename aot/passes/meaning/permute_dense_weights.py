@@ -11,26 +11,19 @@ from aot.ir.types import Array
 from aot.ops.dense import Dense
 from aot.ops.op import required
 from aot.ops.reshape import Reshape
-from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.mutator import rewrite_nodes
+from aot.passes.outcome import Miss, Outcome
 from aot.passes.values import Places, fresh_name, origins
 
 
 def permute_dense_weights(graph: Graph) -> Outcome:
-    """Rearrangements without other readers are left to remove-dead-code."""
-    before, left = graph, dict[str, str]()
-    for node in graph.nodes:
-        if not isinstance(node.op, Dense):
-            continue
-        past = _past_rearrangement(node, graph)
-        if isinstance(past, Miss):
-            left[node.name] = past.because
-        elif past is not None:
-            graph = past
-    return outcome(before, graph, left, "no dense layer reads a rearranged vector")
+    return rewrite_nodes(graph, _past_rearrangement, "no dense layer reads a rearranged vector")
 
 
 def _past_rearrangement(node: Node, graph: Graph) -> Graph | Miss | None:
     """Returns the graph with permuted weights, or why not; None if the vector is not rearranged."""
+    if not isinstance(node.op, Dense):
+        return None
     weights, vector = required(node.inputs[1]), node.reads[0]
     *_, (source, places) = origins(graph, vector)
     if np.array_equal(places, np.arange(graph.types[source].elements)):

@@ -22,8 +22,8 @@ from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
-from aot.passes.mutator import without_dead_code
-from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.mutator import rewrite_nodes, without_dead_code
+from aot.passes.outcome import Miss, Outcome
 from aot.passes.values import behind_views, fresh_name
 
 _LINES = Softmax | LogSoftmax
@@ -31,16 +31,7 @@ _LINES = Softmax | LogSoftmax
 
 def swap_factors(graph: Graph) -> Outcome:
     """Follows each product through its softmax to the next product."""
-    before, left = graph, dict[str, str]()
-    for each in before.nodes:
-        node = graph.producers.get(each.outputs[0])
-        changed = None if node is None else _changed(node, graph)
-        if isinstance(changed, Graph):
-            graph = changed
-        elif changed is not None:
-            left[each.name] = changed.because
-    made = graph if graph is before else without_dead_code(graph)
-    return outcome(before, made, left, "no matrices are multiplied")
+    return rewrite_nodes(graph, _changed, "no matrices are multiplied")
 
 
 def _changed(node: Node, graph: Graph) -> Graph | Miss | None:

@@ -12,8 +12,8 @@ from aot.ir.types import Array, TensorType
 from aot.ops.concat import Concat, behind
 from aot.ops.reshape import Reshape
 from aot.passes.goals import PlacementGoal
-from aot.passes.mutator import without_dead_code
-from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.mutator import rewrite_nodes
+from aot.passes.outcome import Miss, Outcome
 from aot.passes.values import behind_views, fresh_name
 from aot.wording import counted
 
@@ -23,17 +23,11 @@ if TYPE_CHECKING:
 
 def split_concats_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
     """Gives the joined vector the rows that its reader uses, or the longest that all parts have."""
-    before, left = graph, dict[str, str]()
-    for node in graph.nodes:
-        if not _makes_vector(node, graph):
-            continue
-        split = _split(node, graph, goal.costs)
-        if isinstance(split, Miss):
-            left[node.name] = split.because
-        else:
-            graph = split
-    made = graph if graph is before else without_dead_code(graph)
-    return outcome(before, made, left, "no values are joined into one vector")
+
+    def split(node: Node, graph: Graph) -> Graph | Miss | None:
+        return _split(node, graph, goal.costs) if _makes_vector(node, graph) else None
+
+    return rewrite_nodes(graph, split, "no values are joined into one vector")
 
 
 def _makes_vector(node: Node, graph: Graph) -> bool:

@@ -9,24 +9,14 @@ from aot.ir.types import TensorType
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.passes.goals import PlacementGoal
-from aot.passes.mutator import without_dead_code
-from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.mutator import rewrite_nodes
+from aot.passes.outcome import Miss, Outcome
 from aot.passes.values import behind_views, fresh_name
 
 
 def split_rearrangements_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
     """Replaces reshape, rearrangement, reshape by a view with short rows and a rearrangement."""
-    before, left = graph, dict[str, str]()
-    for node in graph.nodes:
-        if not isinstance(node.op, Rearrange):
-            continue
-        split = _by_rows(node, node.op, graph)
-        if isinstance(split, Miss):
-            left[node.name] = split.because
-        else:
-            graph = split
-    made = graph if graph is before else without_dead_code(graph)
-    return outcome(before, made, left, "nothing is rearranged")
+    return rewrite_nodes(graph, _by_rows, "nothing is rearranged")
 
 
 def _image(node: Node, graph: Graph) -> Node | Miss:
@@ -43,14 +33,16 @@ def _image(node: Node, graph: Graph) -> Node | Miss:
     return Miss(f"is viewed as {list(shape)}, which is not an image of several rows")
 
 
-def _by_rows(node: Node, op: Rearrange, graph: Graph) -> Graph | Miss:
+def _by_rows(node: Node, graph: Graph) -> Graph | Miss | None:
+    if not isinstance(node.op, Rearrange):
+        return None
     image = _image(node, graph)
     if isinstance(image, Miss):
         return image
     source, made = behind_views(node.reads[0], graph), graph.types[image.outputs[0]]
-    loops = op.loops.in_axes(made.shape)
+    loops = node.op.loops.in_axes(made.shape)
     seen = None if loops is None else _short_rows(graph.types[source], loops.strides[1])
-    picked = None if loops is None else Rearrange(made.shape, made.shape, loops.strides, op.offset)
+    picked = None if loops is None else Rearrange(made.shape, made.shape, loops.strides, node.op.offset)
     if picked is None or seen is None or picked.picks(seen) is None:
         return Miss(f'computes rows that are not rows of "{source}"')
     rows = fresh_name(f"{node.name}/rows", graph.types)
