@@ -154,7 +154,7 @@ def _product(site: Site, zero_points: ZeroPoints) -> ScalarFunction:
 def _factor(site: Site, position: int) -> Array:
     """Returns a constant operand of a product, minus its zero point."""
     zero_point = quant_of(site.input(position)).zero_point
-    return np.asarray(site.constants[position].astype(np.int32) - zero_point, np.int32)
+    return np.asarray(site.constants[position].astype(np.int16) - zero_point, np.int16)
 
 
 def _quotient(site: Site, zero_points: ZeroPoints) -> ScalarFunction:

@@ -1,9 +1,12 @@
-"""A layer whose scaled sums fit 16 bits, whatever its input, is known as such: Helium needs less for it."""
+"""What fits 16 bits, whatever the input: scaled sums, for which Helium needs less, and constant factors."""
 
 import numpy as np
 import pytest
+from model_checks import OPTIONS, PLAIN, compiled
+from op_case import Weights, int8, op_case
 
 from aot.ir.types import DType, Quant, TensorType
+from aot.ops.binary import Mul
 from codegen.kernels.requantised import folded_bias, scaled_fits_16_bits
 
 ZERO_POINT = -3
@@ -29,3 +32,13 @@ def fits(weights, bias, right):
 )
 def test_the_largest_scaled_sum_of_any_channel_counts(weights, bias, right, is_so):
     assert fits(weights, bias, right) == is_so
+
+
+@pytest.mark.parametrize("zero_point", [-128, 0, 127])
+def test_a_constant_factor_without_its_zero_point_is_stored_in_16_bits(zero_point):
+    kind = int8(3, scale=0.02, zero_point=zero_point)
+    factor = Weights(kind, np.array([-128, 0, 127], np.int8))
+    graph = op_case("case", Mul(), [int8(1, 4, 5, 3)], int8(scale=0.05), [factor]).graph
+    (stored,) = compiled(graph, PLAIN, OPTIONS["speed"], "m").constants.arrays.values()
+    assert stored.dtype == np.int16
+    assert stored.tolist() == [-128 - zero_point, -zero_point, 127 - zero_point]
