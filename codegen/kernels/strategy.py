@@ -192,14 +192,15 @@ def requantised_in_lanes_or_to_even(tail_of: Callable[[Site], Requantised]) -> C
 
     def fits(site: Site) -> bool:
         requant = tail_of(site).requant
-        return requant.fits_lanes or requant.halves_are_even
+        return requant.fits_lanes and requant.parity != 1
 
     return Condition("sums of 32 bits, rounded once or twice, or by powers of two to even", fits)
 
 
 def requantised_in_lanes(tail_of: Callable[[Site], Requantised]) -> Condition[Site]:
     """Returns the condition for 32-bit lanes; `tail_of` returns the tail of a site with 8-bit data."""
-    return Condition("sums of 32 bits, rounded once or twice", lambda site: tail_of(site).requant.fits_lanes)
+    fact = "sums of 32 bits, rounded once or twice, or by powers of two to even or odd"
+    return Condition(fact, lambda site: tail_of(site).requant.fits_lanes)
 
 
 F32_INPUTS = Condition[Site]("floats", lambda site: site.input(0).dtype is DType.F32)

@@ -12,11 +12,12 @@ import pytest
 from c_checks import Check, failures_on_board
 from graphs import Draft
 from model_checks import MVE, OPTIONS, compiled
+from op_case import OpCase, by_powers
 from proc_checks import around_results, proc_check
 
 from aot.ir.types import Array, DType
 from aot.ops.binary_rescale import AddParameters
-from aot.ops.rounding import RequantRounding
+from aot.ops.rounding import PARITY, RequantRounding
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.depthwise import CHUNK, PIXEL, InterleavedRows, depthwise_rows, interleave
 from codegen.isa.helium.depthwise_fours import depthwise_fours
@@ -110,12 +111,15 @@ KINDS = {
     "once": Requant(5, -128, 127, RequantRounding.SINGLE, (1, 31), True),
     "once_short": Requant(-9, -20, 90, RequantRounding.SINGLE, (3, 22), True, scaled_fits_16_bits=True),
     "once_any_shift": Requant(3, -100, 127, RequantRounding.SINGLE, (-30, 31), False),
+    "to_even": Requant(5, -128, 127, RequantRounding.EVEN, (1, 31), True, are_powers=True),
+    "to_even_from_half": Requant(5, -128, 127, RequantRounding.EVEN, (0, 31), True, are_powers=True),
+    "to_odd": Requant(-9, -20, 90, RequantRounding.ODD, (1, 22), True, are_powers=True),
 }
 
 
 def tables(requant: Requant, channels: int, sums: int) -> dict[str, Array]:
     """Constants as layers have them; sums that give every kind of result, many half way between two."""
-    mult = RNG.integers(1 << 30, 1 << 31, channels)
+    mult = RNG.integers(1 << 30, 1 << 31, channels) if requant.parity is None else np.full(channels, 1 << 30)
     right = RNG.integers(requant.rights[0], requant.rights[1], channels, endpoint=True)
     scale = np.ldexp(mult, -31 - right)[np.arange(sums) % channels]
     wanted = RNG.integers(-520, 520, sums) / 2.0
@@ -213,9 +217,13 @@ def rounded_once_everywhere() -> Iterator[Check]:
         ("once", (1, 2, 9, 31)),
         ("once", (8, 15, 22, 30)),
         ("once_any_shift", (0, -3, -30, 1)),
+        ("to_even_from_half", (0, 1, 2, 31)),
+        ("to_odd", (1, 9, 15, 22)),
     ):
         for turn in range(4):
             mult = np.array([mults[(n + turn) % 4] for n in range(4)], np.int32)
+            if KINDS[kind].parity is not None:
+                mult[:] = 1 << 30
             given = np.stack([around_results(int(m), s) for m, s in zip(mult, shifts, strict=True)], axis=1)
             yield many_sums_check(
                 f"{kind}_{shifts[0]}_{turn}", KINDS[kind], given, mult, np.array(shifts, np.int8)
@@ -308,7 +316,7 @@ def rows_of_fours() -> Iterator[Check]:
     windows = (*ROWS[:-1], LONG_ROW)
     every = product(windows, (3, 4, 5, 6, 7), ((60, 1), (130, 1), (1, 11)))
     for n, (window, pixels, steps) in enumerate(every):
-        kind = ("relu", "signed", "clamped", "short", "once")[n % 5]
+        kind = ("relu", "signed", "clamped", "short", "once", "to_odd")[n % 6]
         tile = row_of_fours(window, pixels, steps, KINDS[kind], 2 + n % 2)
         if tile.fits:
             yield row_of_fours_check(kind, tile)
@@ -551,6 +559,19 @@ def test_instructions_do_what_their_nests_say(instructions, compiler, tmp_path):
     name, every = compiler
     checks = list(islice(instructions(), 0, None, every))
     assert failures_on_board(checks, tmp_path / "checks", BOARD, name) == {}
+
+
+@pytest.mark.parametrize("rounding", PARITY)
+@pytest.mark.parametrize("kind", ["conv", "depthwise", "dense"])
+def test_exact_halves_are_rounded_in_vectors(kind, rounding):
+    d = Draft()
+    x = d.input("x", 1, 256) if kind == "dense" else d.input("x", 1, 9, 9, 16)
+    given = (16,) if kind != "depthwise" else ()
+    case = by_powers(OpCase(kind, d.graph(getattr(d, kind)("y", x, *given))), rounding)
+    text = compiled(case.graph, MVE, OPTIONS["speed"], "model").sources["model.c"]
+    assert f"halves to {rounding.value}" in text
+    assert "vrshl" in text
+    assert "int64_t" not in text
 
 
 # Kernel sizes and channels: few pointers and many, remainders, loops, and neighbors out of reach.

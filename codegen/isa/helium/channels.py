@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from codegen.isa.helium.needs import INCLUDES, NEEDS
-from codegen.isa.helium.requantise import NARROW_HALVES, NARROW_WORDS, narrowed, rounded, suffix
+from codegen.isa.helium.requantise import NARROW_HALVES, NARROW_WORDS, narrowed, rounded, shift_of, suffix
 from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -245,8 +245,8 @@ def _half(half: int, pixel: str, weights: str, tile: DepthwiseChannels, is_last:
 def _stored(tile: DepthwiseChannels, half: int, r: Requant) -> list[str]:
     results = [
         f"    const int32x4_t {p} = {rounded(r).name}("
-        f"\n        sum{half}_{p}, {_table('mult', half, p, tile.counts[half])},"
-        f"\n        vnegq_s32({_table('right', half, p, tile.counts[half])}));"
+        f"\n        sum{half}_{p}, {_scale(r, half, p, tile.counts[half])},"
+        f"\n        {shift_of(r, _table('right', half, p, tile.counts[half]))});"
         for p in _PARITIES
     ]
     return [
@@ -258,6 +258,12 @@ def _stored(tile: DepthwiseChannels, half: int, r: Requant) -> list[str]:
         f"    {_store(tile, half)}",
         "}",
     ]
+
+
+def _scale(r: Requant, half: int, parity: str, count: int) -> str:
+    """Returns C code of the scales of `rounded`."""
+    mult = _table("mult", half, parity, count)
+    return mult if r.parity is None else f"vshrq_n_s32({mult}, 30)"
 
 
 def _store(tile: DepthwiseChannels, half: int) -> str:

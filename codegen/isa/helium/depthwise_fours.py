@@ -21,7 +21,7 @@ from codegen.isa.helium.depthwise import PIXEL, InterleavedRows, by_channel, dep
 from codegen.isa.helium.lane_ends import stored_channels, to_bytes, to_halves
 from codegen.isa.helium.needs import ANY_WORDS, INCLUDES
 from codegen.isa.helium.pipeline import WITH_ENDS
-from codegen.isa.helium.requantise import WORDS, high_product
+from codegen.isa.helium.requantise import WORDS, halves_moved, scaled, to_ones, turned
 from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
@@ -202,8 +202,9 @@ class FoursLines:
             for taps in _TAPS[first : first + 2]:
                 yield loads("vldrbt.8", (taps,), Address(operand("w"), self.tile.columns * PIXEL, moves=True))
         yield loads("vldrb.s32", (_SHIFT,), Address(operand("right"), WORDS, moves=True))
-        yield computes("vneg.s32", _SHIFT, _SHIFT)
+        yield turned(self.requant, _SHIFT)
         yield loads("vldrw.32", (_SCALE,), Address(operand("mult"), 4 * WORDS, moves=True))
+        yield from to_ones(self.requant, _SCALE)
 
     def _next_outputs(self) -> Iterator[AsmLine]:
         """Yields the sums of all outputs but the first, and the results of those before them."""
@@ -235,10 +236,8 @@ class FoursLines:
         start = Address(operand("bias"), 4 * WORDS if is_last else None, moves=is_last)
         yield loads("vldrw.32", (_X,), start)
         yield computes("vadd.i32", _V, _V, _X)
-        yield computes(f"{high_product(self.requant)}.s32", _V, _V, _SCALE)
-        if self.requant.sign_matters:
-            yield computes("vshr.s32", _X, _V, end="#31")
-            yield computes("vadd.i32", _V, _V, _X)
+        yield from scaled(self.requant, _V, _SCALE)
+        yield from halves_moved(self.requant, _V, _SCALE, _SHIFT, _X)
         yield computes("vrshl.s32", _V, _V, _SHIFT)
 
     def _stored(self, is_last: bool = False) -> Iterator[AsmLine]:

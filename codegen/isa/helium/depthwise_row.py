@@ -13,7 +13,7 @@ from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, sta
 from codegen.isa.asm_order import in_order
 from codegen.isa.helium.lane_ends import stored_channels, to_bytes, to_halves
 from codegen.isa.helium.pipeline import WITH_ENDS
-from codegen.isa.helium.requantise import WORDS, high_product
+from codegen.isa.helium.requantise import WORDS, halves_moved, scaled
 from codegen.isa.plain.requantise import Requant
 
 SHIFT, PLACES = 0, 16  # bytes from `ends`: vectors on the stack
@@ -92,11 +92,12 @@ class DepthwiseLines:
 
     def _rounded(self) -> Iterator[AsmLine]:
         yield computes("vadd.i32", _V, _V, "%q[start]")
-        yield computes(f"{high_product(self.requant)}.s32", _V, _V, "%q[scale]")
-        if self.requant.sign_matters:
-            yield computes("vshr.s32", _PIXELS, _V, end="#31")
-            yield computes("vadd.i32", _V, _V, _PIXELS)
-        yield loads("vldrw.32", (_PIXELS,), Address(operand("ends"), SHIFT))
+        yield from scaled(self.requant, _V, "%q[scale]")
+        shift = loads("vldrw.32", (_PIXELS,), Address(operand("ends"), SHIFT))
+        if self.requant.parity is not None:
+            yield shift
+        yield from halves_moved(self.requant, _V, "%q[scale]", _PIXELS, _PIXELS)
+        yield shift
         yield computes("vrshl.s32", _V, _V, _PIXELS)
 
     def _stored(self) -> Iterator[AsmLine]:

@@ -29,7 +29,9 @@ from codegen.isa.helium.requantise import (
     WORDS,
     RequantTile,
     in_vector,
+    ones_as_scale,
     requantise_tile,
+    shift_of,
     suffix,
 )
 from codegen.isa.helium.row_ends import RowEnds
@@ -256,7 +258,8 @@ def _in_asm(row: DotRow) -> list[str]:
     inputs = [f'[{n}] "w"({n})' for n in ("start", "scale", "shift")]
     clobbered = ["q0", "q1", "q2", "q3", "q7", "p0", "memory", "cc"]
     return [
-        "    const int32x4_t shift = vnegq_s32(right);",
+        f"    const int32x4_t shift = {shift_of(row.requant)};",
+        *ones_as_scale(row.requant),
         f"    int32_t {', '.join(totals)};",
         *(_words(row) if row.has_words else []),
         *(

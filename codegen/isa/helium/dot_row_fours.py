@@ -21,7 +21,7 @@ from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.dot_row import DotRow, ordered, pinned, row_meaning, stored_places, tile_by_tile
 from codegen.isa.helium.dots import LANES
 from codegen.isa.helium.needs import INCLUDES, NEEDS
-from codegen.isa.helium.requantise import WORDS
+from codegen.isa.helium.requantise import WORDS, to_ones, turned
 from codegen.isa.helium.row_ends import RowEnds
 from codegen.isa.helium.row_sums import PIXELS, SUMS, RowSums
 from codegen.loops.affine import variable
@@ -206,7 +206,8 @@ class DotRowFours:
         if self._restores_places:
             yield AsmLine("ldr", f"ldr {swap}, %[places]", (swap,))
         yield loads("vldrb.s32", (shift,), Address(operand("right"), WORDS, moves=True))
-        yield computes("vneg.s32", shift, shift)
+        yield turned(self.row.requant, shift)
+        yield from to_ones(self.row.requant, scale)
 
 
 def _kept(count: str) -> AsmLine:

@@ -6,6 +6,9 @@ unless the clamp cuts off everything below the zero point anyway. Narrowing satu
 
 If it rounds once, half up, VQDMULH takes the place of VQRDMULH. The fraction that it drops cannot change how
 VRSHL rounds, since floor((floor(p / a) + b) / c) equals floor((p + a * b) / (a * c)) for integers.
+
+If all multipliers are 1/2 and halves go to even, there is no product. VSHL gives the quotient rounded down.
+If that is even, the sum is reduced by one, so that VRSHL moves a half down. To odd, the opposite holds.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
 from aot.ops.rounding import RequantRounding
+from codegen.isa.asm_line import AsmLine, computes
 from codegen.isa.helium.needs import INCLUDES, INT32X4, NEEDS
 from codegen.isa.names import in_name
 from codegen.isa.plain.requantise import Requant, exact_store, type_name
@@ -24,6 +28,11 @@ from codegen.loops.ir import Apply, Binary, Buffer, For, Instruction, Role, Stor
 WORDS = 4  # 32-bit lanes
 _REDUCED = 15  # bits that a multiplier of 16 bits adds to the shift
 _PER_LINE = 6
+_ROUNDING_NAMES = {
+    RequantRounding.SINGLE: "_once",
+    RequantRounding.EVEN: "_to_even",
+    RequantRounding.ODD: "_to_odd",
+}
 
 
 def fits_vectors(r: Requant) -> bool:
@@ -35,6 +44,44 @@ def fits_vectors(r: Requant) -> bool:
 def high_product(r: Requant) -> str:
     """Returns the instruction that scales sums: it rounds, unless only the last shift may."""
     return "vqdmulh" if r.is_rounded_once else "vqrdmulh"
+
+
+def shift_of(r: Requant, right: str = "right") -> str:
+    """Returns C code of the vector by which VRSHL shifts; it includes multipliers of 1/2."""
+    return f"vnegq_s32({right})" if r.parity is None else f"vmvnq_s32({right})"
+
+
+def ones_as_scale(r: Requant) -> list[str]:
+    """Returns C code that replaces scales of 1/2, which are not multiplied, by ones for `halves_moved`."""
+    return [] if r.parity is None else ["    scale = vdupq_n_s32(1); /* all are 1/2: no product */"]
+
+
+def turned(r: Requant, shift: str) -> AsmLine:
+    """Turns right shifts that were loaded from a table into those of `shift_of`."""
+    return computes("vneg.s32", shift, shift) if r.parity is None else computes("vmvn", shift, shift)
+
+
+def to_ones(r: Requant, scale: str) -> Iterator[AsmLine]:
+    """Turns scales that were loaded from a table into those of `ones_as_scale`."""
+    if r.parity is not None:
+        yield computes("vshr.u32", scale, scale, end="#30")
+
+
+def scaled(r: Requant, v: str, scale: str) -> Iterator[AsmLine]:
+    """Multiplies sums by scales, if there is a product."""
+    if r.parity is None:
+        yield computes(f"{high_product(r)}.s32", v, v, scale)
+
+
+def halves_moved(r: Requant, v: str, scale: str, shift: str, free: str) -> Iterator[AsmLine]:
+    """Reduces values whose halves go down by one. `free` may be the vector of shifts, which it overwrites."""
+    if r.parity is not None:
+        yield computes("vshl.s32", free, v, shift)
+        yield computes("vand" if r.parity else "vbic", free, scale, free)
+        yield computes("vqsub.s32", v, v, free)
+    elif r.sign_matters:
+        yield computes("vshr.s32", free, v, end="#31")
+        yield computes("vadd.i32", v, v, free)
 
 
 def in_vector(name: str, count: int) -> Buffer:
@@ -161,7 +208,7 @@ static inline __attribute__((always_inline)) int8x16_t narrow_halves(int16x8_t v
 def suffix(r: Requant) -> str:
     clamp = "" if (r.low, r.high) == r.dtype.limits else f"_{in_name(r.low)}_{in_name(r.high)}"
     sign = "_signed" if r.sign_matters else ""
-    once = "_once" if r.is_rounded_once else ""
+    once = _ROUNDING_NAMES.get(r.rounding, "")
     short = "_short" if r.scaled_fits_16_bits else ""
     shift = "" if r.rights[0] >= 1 else "_any_shift"
     halves = "" if r.dtype is DType.I8 else "_halves"
@@ -172,8 +219,10 @@ def rounded(r: Requant) -> Instruction:
     """v * scale / 2**31 / 2**-shift in every lane; of a number in core registers if mult has 16 bits."""
     if r.rounding is RequantRounding.REDUCED:
         return _SCALED_WORD if r.sum_dtype is DType.I32 else _SCALED_LONG
+    if r.parity is not None:
+        return _to_parity(r)
     any_shift, signed = r.rights[0] < 1, r.sign_matters
-    once = "_once" if r.is_rounded_once else ""
+    once = _ROUNDING_NAMES.get(r.rounding, "")
     name = "rounded" + once + ("_signed" if signed else "") + ("_any_shift" if any_shift else "")
     lines = [
         *_rounding_text(r),
@@ -188,6 +237,20 @@ def rounded(r: Requant) -> Instruction:
         lines.append(f"    v = vaddq_s32(v, vshrq_n_s32({negative}, 31));")
     lines += ["    return vrshlq_s32(v, shift);", "}"]
     return _shared(name, "\n".join(lines) + "\n")
+
+
+def _to_parity(r: Requant) -> Instruction:
+    name = f"rounded{_ROUNDING_NAMES[r.rounding]}"
+    moved = f"{'vandq' if r.parity else 'vbicq'}_s32(scale, vshlq_s32(v, shift))"
+    definition = f"""\
+/* v * 2^shift, rounded once, halves to {r.rounding.value}: one less if they go down. All scales are 1. */
+static inline __attribute__((always_inline)) int32x4_t {name}(
+    int32x4_t v, int32x4_t scale, int32x4_t shift)
+{{
+    return vrshlq_s32(vqsubq_s32(v, {moved}), shift);
+}}
+"""
+    return _shared(name, definition)
 
 
 def _scaled(name: str, sum_dtype: DType, product: str) -> Instruction:
@@ -265,7 +328,7 @@ def _tile_definition(name: str, tile: RequantTile, r: Requant) -> str:
         f"    {', '.join(params)},",
         *_wrapped(tables),
         "{",
-        *(["    const int32x4_t shift = vnegq_s32(right);"] if in_lanes else []),
+        *([f"    const int32x4_t shift = {shift_of(r)};", *ones_as_scale(r)] if in_lanes else []),
     ]
     for i in range(tile.pixels):
         own = sums[i * tile.channels : (i + 1) * tile.channels]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
 from codegen.isa.helium.four_bits import SHIFT, WeightForm
 from codegen.isa.helium.lane_ends import of_channels, stored_channels, to_bytes, to_halves
-from codegen.isa.helium.requantise import RequantTile, high_product
+from codegen.isa.helium.requantise import RequantTile, halves_moved, scaled
 from codegen.isa.helium.row_sums import PIXELS, SUMS, VECTORS, WEIGHTS
 from codegen.isa.plain.requantise import Requant
 
@@ -52,11 +52,9 @@ class RowEnds:
             if self.form is WeightForm.JOINED:
                 yield computes("vshr.s32", v, v, end=f"#{SHIFT}")
             yield computes("vadd.i32", v, v, start)
-            yield computes(f"{high_product(self.requant)}.s32", v, v, scale)
+            yield from scaled(self.requant, v, scale)
         for v in self._vectors:
-            if self.requant.sign_matters:
-                yield computes("vshr.s32", WEIGHTS, v, end="#31")
-                yield computes("vadd.i32", v, v, WEIGHTS)
+            yield from halves_moved(self.requant, v, scale, shift, WEIGHTS)
             yield computes("vrshl.s32", v, v, shift)
 
     def _narrowed(self) -> Iterator[AsmLine]:

@@ -54,14 +54,18 @@ class Requant:
 
     @property
     def fits_lanes(self) -> bool:
-        """Returns True if products and sums of 32 bits give the result."""
-        return self.rounding in _IN_LANES and self.sum_dtype is DType.I32
+        """Returns True if products, shifts and sums of 32 bits give the result."""
+        return (self.rounding in _IN_LANES or self.parity is not None) and self.sum_dtype is DType.I32
+
+    @property
+    def parity(self) -> int | None:
+        """Returns 0 if a shift without a product, with halves to even, gives the result; 1 if to odd."""
+        return PARITY.get(self.rounding) if self.are_powers and self.rights[0] >= 0 else None
 
     @property
     def halves_are_even(self) -> bool:
         """Returns True if one shift of 32 bits, with halves to even, gives the result."""
-        is_even = self.rounding is RequantRounding.EVEN and self.are_powers
-        return is_even and self.rights[0] >= 0 and self.sum_dtype is DType.I32
+        return self.parity == 0 and self.sum_dtype is DType.I32
 
     @property
     def is_rounded_once(self) -> bool:

@@ -60,10 +60,16 @@ def is_row(p: DotProblem, requant: Requant, is_small: bool, form: WeightForm) ->
 
 
 def is_vector(p: DotProblem, requant: Requant) -> bool:
-    """Returns True for one vector of whole sixteens, by whole blocks of channels, with right shifts."""
+    """Returns True for one vector of whole sixteens, by whole blocks, if `dot_blocks` rounds so."""
     is_one = p.pixels == p.kernel_rows == p.taps == p.y_channel_step == 1
     is_whole = p.length % LANES == 0 and p.channels % CHANNELS == 0
-    return is_one and is_whole and p.length // LANES <= MOST_STEPS and requant.rights[0] >= 1
+    return (
+        is_one
+        and is_whole
+        and p.length // LANES <= MOST_STEPS
+        and requant.rights[0] >= 1
+        and requant.parity is None
+    )
 
 
 def four_bit_rows(p: DotProblem, requant: Requant, is_small: bool, form: WeightForm) -> ScheduledDot:
