@@ -60,7 +60,7 @@ _FROM_KERAS = (
 )
 _FROM_TORCH = (
     'export it to ONNX: model = torch.load("{name}", weights_only=False).eval(), then\n'
-    'torch.onnx.export(model, example_input, "model.onnx", dynamo=False);\n'
+    'torch.onnx.export(model, (example_input,), dynamo=True).save("model.onnx");\n'
     "a state_dict holds weights only: build the model, then model.load_state_dict(...)"
     "   (deploy docs exporting)"
 )
@@ -73,6 +73,7 @@ _CONVERT = {
     "the bytes of a .tflite file   (deploy docs exporting)",
     ".pt": _FROM_TORCH,
     ".pth": _FROM_TORCH,
+    ".tar": "an archive of deploy compile is compiled already: give the model file that it was made from",
 }
 _FROM_FOLDER = (
     'convert it: tf.lite.TFLiteConverter.from_saved_model("{name}").convert()\n'

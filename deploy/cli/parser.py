@@ -23,6 +23,16 @@ _MISSING = re.compile(
 )
 
 
+def _compile_flags() -> set[str]:
+    from codegen.options import OPTIONS  # slow to import, and needed for an error only
+
+    return {"--" + name.replace("_", "-") for name in OPTIONS}
+
+
+# How to give further files to commands that accept archives, and have no options of deploy compile.
+_FURTHER = {"deploy new": "several models in one firmware: deploy new MODEL PROJECT --with OTHER_MODEL"}
+
+
 class UsageError(DeployError):
     """Raised for a wrong command line; exit status 2."""
 
@@ -47,7 +57,9 @@ class Parser(argparse.ArgumentParser):
         if extra and extra[0].startswith("-"):
             raise UsageError(f'option "{extra[0]}" is not known', hint=self._way_out())
         if extra:
-            raise UsageError(f'unexpected argument "{extra[0]}"', hint=self._way_out())
+            raise UsageError(
+                f'unexpected argument "{extra[0]}"', hint=_FURTHER.get(self.prog, "") or self._way_out()
+            )
         return found
 
     def error(self, message: str) -> NoReturn:
@@ -74,6 +86,16 @@ class Parser(argparse.ArgumentParser):
                 return
             if flag.startswith("-") and flag not in known and (now := new_flag(self.prog, flag)):
                 raise UsageError(f'option "{flag}" is now "{now}"', hint=self._way_out())
+            if (
+                flag.startswith("--")
+                and flag not in known
+                and _FURTHER.get(self.prog, "")
+                and flag in _compile_flags()
+            ):
+                raise UsageError(
+                    f'option "{flag}" is one of deploy compile',
+                    hint=f"deploy compile MODEL {flag} ... -o OUT.tar, then give {self.prog} OUT.tar",
+                )
             if flag.startswith("--") and flag not in known:
                 raise UsageError(
                     f'option "{flag}" is not known{did_you_mean(flag, known)}', hint=self._way_out()

@@ -19,6 +19,7 @@ from deploy.cli.console import table
 from deploy.compiler.fit import core_label
 
 _MOST_LINES = 12  # of the graph, on the page
+_LONGEST_LINE = 110  # of these lines; constants are longer
 
 # Compared properties of layers and buffers, by their name on the page.
 _OF_LAYER: Mapping[str, Callable[[LayerInfo], str]] = {
@@ -154,7 +155,7 @@ class ArchiveDifference(Paged):
         lines = self.graph_lines
         if lines:
             yield f"the graph differs in {counted(len(lines), 'line')}"
-        yield from (f"  {line}" for line in lines[:_MOST_LINES])
+        yield from (f"  {_shortened(line)}" for line in lines[:_MOST_LINES])
         if len(lines) > _MOST_LINES:
             yield f"  and {len(lines) - _MOST_LINES} more"
 
@@ -211,3 +212,7 @@ def _paired(
         else:
             yield from ((layer, None) for layer in one[a:a_end])
             yield from ((None, layer) for layer in other[b:b_end])
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 3]}..."

@@ -15,6 +15,8 @@ from artifact.artifact import Artifact
 from artifact.facts import ModelFacts
 from artifact.report import make_report
 from boards.board import Board
+from boards.cores import core_names
+from boards.files import find_file
 from codegen.job import ImportedModel, import_model
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
@@ -235,7 +237,7 @@ def named_board(name: str | None, path: Path) -> Board:
             "give a .tflite or .onnx file, an archive, or a project folder",
         )
     if name is None and is_archive(path):
-        name = read_archive(path).facts.board or None
+        name = _board_of_archive(path)
     elif name is None and path.is_dir():
         return project_board(path)[0]
     if name is None:
@@ -245,6 +247,13 @@ def named_board(name: str | None, path: Path) -> Board:
             "add --board B; list boards with: deploy boards list",
         )
     return load_board(name)
+
+
+def _board_of_archive(path: Path) -> str | None:
+    """Returns the archive's board; None if it is for a target, whose facts name only the core."""
+    name = read_archive(path).facts.board
+    is_core = name in core_names() and find_file(name) is None
+    return None if not name or is_core else name
 
 
 def ready_for(prepared: Prepared, choices: BuildChoices, runner: str | None) -> Ready:

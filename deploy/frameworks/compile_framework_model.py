@@ -290,6 +290,12 @@ def _require_sense(framework: Framework, words: ModuleOptions, options: CompileO
             f"{article} {framework.thing} of {framework.name} is exported with an example of its input",
             hint=f"deploy.compile({framework.thing}, board=..., example={framework.example})",
         )
+    if isinstance(words.example, tuple | list) and all(isinstance(each, int) for each in words.example):
+        raise InputError(
+            f"the example is numbers, {words.example}, but an input is needed, not its shape",
+            "example",
+            f"example={framework.example}, with your shape",
+        )
     if (words.signal_to_noise or words.activation_type) is not None and words.calibration is None:
         raise InputError(
             "signal to noise needs calibration samples",
@@ -313,17 +319,48 @@ def _arrays(opened: FrameworkModel, words: ModuleOptions) -> dict[str, Array]:
     if calibration is None:
         given: Mapping[str, Any] = dict(zip(names, opened.examples, strict=True))
     else:
-        given = _by_input(calibration, names[0])
-    return with_labels({name: plain(array) for name, array in given.items()}, labels)
+        given = _by_input(calibration, opened)
+    arrays = {name: plain(array) for name, array in given.items()}
+    if calibration is not None:
+        _require_one_input(arrays, dict(zip(names, map(np.shape, opened.examples), strict=False)))
+    return with_labels(arrays, labels)
 
 
-def _by_input(calibration: Any, first: str) -> Mapping[str, Any]:
-    """Returns the samples of each input from a dict, a loader, or a list or array for the first input."""
+def _require_one_input(samples: Mapping[str, Array], examples: Mapping[str, tuple[int, ...]]) -> None:
+    """Raises InputError if the example is a batch of what the samples are."""
+    for name, (batch, *sizes) in ((name, shape) for name, shape in examples.items() if shape):
+        if batch > 1 and name in samples and samples[name].shape[1:] == (*sizes,):
+            raise InputError(
+                f"the example is a batch of {batch}, but each sample of the calibration is one input",
+                "example",
+                "give an example with a batch of 1: example=samples[:1]",
+            )
+
+
+def _by_input(calibration: Any, opened: FrameworkModel) -> Mapping[str, Any]:
+    """Returns the samples of each input: from a dict, a loader, an array, or a list.
+
+    A list has an array for each input, as Keras takes them, or else the samples of the first input.
+    """
     if is_loader(calibration):
         return joined(calibration)
     if isinstance(calibration, Mapping):
-        return calibration
-    return {first: np.stack([*map(plain, calibration)]) if isinstance(calibration, list) else calibration}
+        return {opened.input_names.get(name, name): array for name, array in calibration.items()}
+    if not isinstance(calibration, list | tuple):
+        return {opened.inputs[0]: calibration}
+    arrays = [*map(plain, calibration)]
+    shapes = [array.shape for array in arrays]
+    wanted = [tuple(np.shape(each)) for each in opened.examples]
+    if len(wanted) > 1 and [shape[1:] for shape in shapes] == [shape[1:] for shape in wanted]:
+        return dict(zip(opened.inputs, arrays, strict=True))
+    if len(set(shapes)) > 1:
+        needed = ", ".join(f"{name} {list(s)}" for name, s in zip(opened.inputs, wanted, strict=False))
+        raise InputError(
+            f"the list has arrays of different shapes: {', '.join(str(list(shape)) for shape in shapes[:4])}",
+            "calibration",
+            f"give samples of one shape, or an array for each input, whose first axis counts them: {needed}",
+        )
+    return {opened.inputs[0]: np.stack(arrays) if arrays else arrays}
 
 
 def _share_right(outputs: Sequence[Sequence[Array]], labels: Array | None) -> float | None:

@@ -59,6 +59,11 @@ class FrameworkModel(ABC):
         return [f"input_{number}" for number in range(len(self.examples))]
 
     @property
+    def input_names(self) -> Mapping[str, str]:
+        """Further names that the framework has for its inputs, with those of `inputs`."""
+        return {}
+
+    @property
     @abstractmethod
     def examples(self) -> Sequence[Any]:
         """An example of each input."""

@@ -36,6 +36,10 @@ class _KerasModel(FrameworkModel):
         return str(self._model.name)
 
     @property
+    def input_names(self) -> Mapping[str, str]:
+        return dict(zip(self._names(), self.inputs, strict=False))
+
+    @property
     def examples(self) -> Sequence[Any]:
         return self._examples
 
@@ -95,11 +99,14 @@ class _KerasModel(FrameworkModel):
         except Exception as error:  # any exception is about this model
             raise self._refused(error) from error
 
+    def _names(self) -> list[str]:
+        return [each.name for each in getattr(self._model, "inputs", None) or ()]
+
     def _at_its_sizes(self) -> Any:
         """Returns the model with open sizes replaced by those of the examples."""
         import keras
 
-        names = [getattr(each, "name", None) for each in getattr(self._model, "inputs", None) or ()]
+        names: list[str | None] = [*self._names()]
         names += [None] * (len(self._examples) - len(names))
         inputs = [
             keras.Input(each.shape[1:], batch_size=each.shape[0], dtype=each.dtype.name, name=name)

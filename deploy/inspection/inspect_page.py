@@ -20,6 +20,7 @@ from deploy.inspection.placement_page import limit_lines, placement_lines
 _MOST_SHOWN = 5
 _MORE_EXACT = "deploy bench --emulated is more exact"
 _WIDEST_NAME = 60
+_ALL_DIGITS_MS = 100  # from here, milliseconds are shown without decimals
 FITS = {True: "fits", False: "the model alone fits"}  # by whether the firmware around the model is counted
 
 
@@ -48,7 +49,12 @@ def time_lines(cycles: RunCycles, clock_hz: int) -> str:
 
 
 def _time(cycles: int, clock_hz: int) -> str:
-    return f"{cycles / clock_hz * 1e3:>11,.3g} ms at {clock_hz / 1e6:,.4g} MHz, " if clock_hz else "     "
+    if not clock_hz:
+        return "     "
+    milliseconds = cycles / clock_hz * 1e3
+    # 1,530 ms, not 1.53e+03
+    shown = f"{milliseconds:,.0f}" if milliseconds >= _ALL_DIGITS_MS else f"{milliseconds:.3g}"
+    return f"{shown:>11} ms at {clock_hz / 1e6:,.4g} MHz, "
 
 
 def time_facts(cycles: RunCycles, clock_hz: int) -> dict[str, Any]:

@@ -67,10 +67,11 @@ def compile(
         place, known = require_board_or_target(board, target), read_options(options)
         words = ModuleOptions(example, calibration, labels, signal_to_noise, activation_type)
         return compile_module(model, framework, words, place, known)
-    require_no_module_options(ModuleOptions(example, calibration, labels, signal_to_noise, activation_type))
     model = cast("str | Path | Model", model)
     known = options_with(model, options)
-    return compile_for(imported_with(model, known), require_board_or_target(board, target), known)
+    imported = imported_with(model, known)  # first: what is no model needs no other hint
+    require_no_module_options(ModuleOptions(example, calibration, labels, signal_to_noise, activation_type))
+    return compile_for(imported, require_board_or_target(board, target), known)
 
 
 @accepts_options()

@@ -231,6 +231,34 @@ def _require_stateful_layers_keep_their_states(keras: Any) -> None:
         assert np.allclose(found, listening(step), rtol=1e-4, atol=1e-5)
 
 
+def _require_samples_for_two_inputs(keras: Any) -> None:
+    """A list has an array for each input, as for Keras itself, and a dict the names of Keras."""
+    image, aux = keras.Input((4, 4, 1), name="image"), keras.Input((3,), name="aux")
+    joined = keras.layers.Concatenate()([keras.layers.Flatten()(image), aux])
+    model = keras.Model([image, aux], keras.layers.Dense(2)(joined))
+    rng = np.random.default_rng(3)
+    images, more = (rng.normal(size=(20, *s)).astype(np.float32) for s in ((4, 4, 1), (3,)))
+    example = (images[:1], more[:1])
+    forms = [
+        deploy.compile(model, "host", example=example, calibration=given)
+        for given in ([images, more], {"image": images, "aux": more}, {"input_0": images, "input_1": more})
+    ]
+    losses = [
+        each.conversion.quantized.refinements[0]
+        for each in forms
+        if isinstance(each, CompiledModule) and each.conversion and each.conversion.quantized
+    ]
+    assert [each.signal_to_noise_db for each in losses] == [losses[0].signal_to_noise_db] * 3
+    refused(
+        lambda: deploy.compile(model, "host", example=example, calibration=[images, more[:, :2]]),
+        "calibration list arrays different shapes [20, 4, 4, 1], [20, 2] input_0 [1, 4, 4, 1] input_1 [1, 3]",
+    )
+    refused(
+        lambda: deploy.compile(model, "host", example=(images[:5], more[:5]), calibration=[images, more]),
+        "example batch 5 calibration example=samples[:1]",
+    )
+
+
 @pytest.mark.slow
 def test_keras_models_are_converted_by_litert_and_their_layers_named():
     tensorflow = pytest.importorskip("tensorflow")
@@ -263,6 +291,7 @@ def test_keras_models_are_converted_by_litert_and_their_layers_named():
     assert recurrent.conversion.distance < 1e-4
 
     _require_stateful_layers_keep_their_states(keras)
+    _require_samples_for_two_inputs(keras)
 
     class Odd(layers.Layer):  # type: ignore[misc,name-defined]  # Keras has no types here
         """A layer that LiteRT lacks."""

@@ -43,6 +43,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "a module of PyTorch is exported with an example of its input\n"
         "  hint: deploy.compile(module, board=..., example=torch.zeros(1, 3, 32, 32))",
     ),
+    "the shape of an example": (
+        {"example": EXAMPLE},
+        "the example is numbers, (1, 1, 8, 8), but an input is needed, not its shape\n"
+        "  example\n"
+        "  hint: example=torch.zeros(1, 3, 32, 32), with your shape",
+    ),
     "labels alone": (
         {"example": np.zeros(EXAMPLE), "labels": [0]},
         "labels need calibration samples\n  hint: pass calibration=samples (the first axis counts them)",
@@ -75,6 +81,18 @@ def test_files_have_none_of_these_words(word):
         deploy.compile(DEMO / "digits.tflite", "host", **given)
     assert "apply to framework models" in str(caught.value)
     assert "deploy.quantize" in str(caught.value)
+
+
+def test_weights_alone_are_not_called_a_file_with_options_too_many(tmp_path):
+    (tmp_path / "net.pt").write_bytes(b"weights")
+    wrong: tuple[tuple[Any, str], ...] = (
+        (tmp_path / "net.pt", "load_state_dict"),
+        ({"weight": 1}, "not a dict"),
+    )
+    for model, wanted in wrong:
+        with pytest.raises(deploy.DeployError) as caught:
+            deploy.compile(model, "host", example=np.zeros(EXAMPLE))
+        assert wanted in str(caught.value)
 
 
 def test_a_float_conversion_is_reported_in_a_line():

@@ -69,6 +69,8 @@ def test_another_model_has_other_layers_and_another_graph(model, tmp_path):
     assert facts["layers_only_in_second"]
     assert any(line.startswith("-output") for line in found.graph_lines)
     assert " more\n" in f"{found}\n" or len(found.graph_lines) <= 12
+    shown = str(found).partition("the graph differs in")[2].splitlines()
+    assert max(map(len, shown)) <= 112, "constants are long"
 
 
 def test_another_core_is_reported_in_words(model):

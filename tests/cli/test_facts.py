@@ -12,8 +12,10 @@ import pytest
 
 from aot.plan import place
 from boards.files import read_toml
+from codegen.fit.layer_cycles import RunCycles
 from codegen.fit.variant import forget_plans
 from deploy.host_tools.tool_inventory import PACKAGES
+from deploy.inspection.inspect_page import time_lines
 from platforms.runners.runner import runner_named
 from platforms.transport.ports import UsbPort
 
@@ -46,6 +48,13 @@ def test_without_a_board_inspect_says_what_is_needed_of_ram_and_flash(model, run
     apart = run_deploy("inspect", model, "--io", "caller").out
     assert ", inputs and outputs 69, stack about " in apart
     assert max(map(len, said.splitlines())) <= 110
+
+
+@pytest.mark.parametrize(
+    ("cycles", "shown"), [(24_511_735, "1,532 ms"), (1_600_000, "100 ms"), (99, "0.00619 ms")]
+)
+def test_a_time_has_no_exponent(cycles, shown):
+    assert f" {shown} at 16 MHz" in time_lines(RunCycles(cycles, 0, "counted", False), 16_000_000)
 
 
 def test_inspect_has_the_time_of_a_run_and_its_origin(model, run_deploy, tmp_path):

@@ -180,3 +180,22 @@ def test_monitor_shows_the_packets_of_firmware_with_a_server(project, run_deploy
     outcome = run_deploy("monitor", project)
     assert outcome.status == 0
     assert outcome.out.startswith("booted #0")
+
+
+def test_what_new_does_not_take_is_answered_with_what_to_do(model, tmp_path, run_deploy):
+    outcome = run_deploy("new", model, model, tmp_path / "p", "--board", "host")
+    assert "deploy new MODEL PROJECT --with OTHER_MODEL" in outcome.err
+    outcome = run_deploy("new", model, tmp_path / "p", "--board", "host", "--stream")
+    assert 'option "--stream" is one of deploy compile' in outcome.err
+    assert "did you mean" not in outcome.err
+    assert "deploy compile MODEL --stream" in outcome.err
+    assert "is not known" in run_deploy("new", model, tmp_path / "p", "--streem").err
+
+
+def test_an_archive_for_a_core_has_no_board(model, tmp_path, run_deploy):
+    """Its core was searched among the boards."""
+    archive = tmp_path / "core.tar"
+    assert run_deploy("compile", model, "--target", "cortex-m55", "-o", archive).status == 0
+    outcome = run_deploy("run", archive, "--fill", "random")
+    assert "no board: model files and archives for a target name none" in outcome.err
+    assert "add --board B" in outcome.err

@@ -15,7 +15,7 @@ KERAS = (
 )
 TORCH = (
     'export it to ONNX: model = torch.load("{name}", weights_only=False).eval(), then\n'
-    '        torch.onnx.export(model, example_input, "model.onnx", dynamo=False);\n'
+    '        torch.onnx.export(model, (example_input,), dynamo=True).save("model.onnx");\n'
     "        a state_dict holds weights only: build the model, then model.load_state_dict(...)   "
     "(deploy docs exporting)"
 )
@@ -31,6 +31,7 @@ FORMATS = {
     "net.H5": KERAS,
     "net.pb": FROZEN,
     "net.mlmodel": CORE_ML,
+    "net.tar": "an archive of deploy compile is compiled already: give the model file that it was made from",
     "net.tflite": "give a .tflite or .onnx file",
 }
 
