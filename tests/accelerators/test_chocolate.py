@@ -1,7 +1,5 @@
 """--accelerator chocolate: weights arrive by DMA while other layers run, and no bit changes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path

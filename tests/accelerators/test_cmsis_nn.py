@@ -1,7 +1,5 @@
 """--accelerator cmsis-nn: which files are taken, what is refused and, where the library is, equal bits."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from itertools import chain

@@ -1,7 +1,5 @@
 """--accelerator ethos-u: regions go through Vela, and the model of the device gives their bits."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """--accelerator gemm-npu: layers as programs of the device, in C, behind registers and in time."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import Counter

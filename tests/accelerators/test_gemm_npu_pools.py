@@ -1,7 +1,5 @@
 """Pools on gemm-npu: maxima by its ALU, means that are scaled by the number of pixels under the window."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from average_pool2d_cases import CASES as MEANS

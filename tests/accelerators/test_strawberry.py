@@ -1,7 +1,5 @@
 """--accelerator strawberry: a convolution and its pool are one call, weights are packed, no bit changes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """--accelerator: convolutions become calls of vanilla's function, all else stays, and no bit changes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

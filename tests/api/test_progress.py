@@ -1,7 +1,5 @@
 """What long work tells of itself: every function that may take seconds calls `on_progress` with its steps."""
 
-from __future__ import annotations
-
 import inspect
 from itertools import groupby
 from pathlib import Path

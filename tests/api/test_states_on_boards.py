@@ -1,7 +1,5 @@
 """States saved and restored through firmware: on this machine, on emulated cores, and in cartridges."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """deploy export: a package is whole, its channel's own tool takes it, and it builds without Solder."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The C++ class of a model: compilers accept it and reject wrong buffers; outputs equal those of C."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

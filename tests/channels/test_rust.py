@@ -1,7 +1,5 @@
 """The crate of a model: Debian's cargo builds, tests and packages it offline; its C links on a bare board."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

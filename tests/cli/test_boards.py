@@ -1,7 +1,5 @@
 """deploy boards: those that suit, those that hold a model as `inspect` finds them, those from CMSIS packs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """deploy quantize --activation-type: values of 16 bits, of all layers or of those that lose most."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

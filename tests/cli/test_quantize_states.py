@@ -1,7 +1,5 @@
 """deploy quantize with states: samples follow each other, and states become int8 if their layers are."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Memories: each arena in the fastest with room, callers' inputs and outputs outside; the same bits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast

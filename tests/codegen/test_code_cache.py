@@ -1,7 +1,5 @@
 """Loops are written out as far as the cache of a flash that waits holds them; elsewhere nothing changes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

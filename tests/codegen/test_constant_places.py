@@ -1,7 +1,5 @@
 """Constants: which there are, in which memory each is placed, and what is put into RAM for speed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import chain, combinations
 

@@ -1,7 +1,5 @@
 """One small model for each way in which C is made: its text is reviewed, its own compiler finds no fault."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Weights where the program says: others fit the same code, which computes the same as with its own."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Dense layers on floats whose weights have 8 bits: bytes in flash, sums of floats."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from model_checks import PLAIN

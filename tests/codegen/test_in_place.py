@@ -1,7 +1,5 @@
 """Results are written where their operands lie, if that is one row or one piece which nobody else reads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from c_checks import failures_on_host

@@ -1,7 +1,5 @@
 """Loops as C functions: their text, their meaning to a compiler, and one function for equal kernels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

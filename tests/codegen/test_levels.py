@@ -1,7 +1,5 @@
 """The levels -O0 to -O3: what each does to the C, and that none changes a bit of a result."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How values of small networks lie in memory and which rows each step reads and writes: as it ever was."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

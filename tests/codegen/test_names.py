@@ -1,7 +1,5 @@
 """Names in generated C: the model's, the user's and the helpers' are valid, readable and not lost."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

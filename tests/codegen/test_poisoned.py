@@ -1,7 +1,5 @@
 """Outputs do not change when everything that a plan calls free is filled with garbage after each row."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """--ram and --flash by memory: what a model takes of each, what is refused, and what would be enough."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

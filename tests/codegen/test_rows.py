@@ -1,7 +1,5 @@
 """Rows in memory: formats that readers request, bytes of a row, margins, and rows that a kernel reads."""
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import replace
 from itertools import product

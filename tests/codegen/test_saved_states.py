@@ -1,7 +1,5 @@
 """Saved states: a run continues from them; damaged ones, and those of other models, are refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The search for a plan: how much it does and costs, what it keeps, and what it takes if RAM is short."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

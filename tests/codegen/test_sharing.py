@@ -1,7 +1,5 @@
 """What is equal is there once: functions of layers of one shape, constants of one content."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Outputs that show a result in other rows are made where they lie; planes are filled as rows come."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The C of a hop gives what the original model gives for the whole window, and streams stay apart."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterable
 from pathlib import Path

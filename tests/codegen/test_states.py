@@ -1,7 +1,5 @@
 """What a model keeps from run to run: the reference, the loop interpreter, C and a board go on alike."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

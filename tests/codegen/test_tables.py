@@ -1,7 +1,5 @@
 """Tables: the rules by which pointers go from row to row, the names of kernels, and what has to be code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

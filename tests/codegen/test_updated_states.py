@@ -1,7 +1,5 @@
 """States that are updated in their own memory: only the rows that a run writes change."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from model_checks import OPTIONS, PLAIN, compiled

@@ -1,7 +1,5 @@
 """What short rows of instructions take in the pipelines of Cortex-M7, M55 and M85, as LLVM's models say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

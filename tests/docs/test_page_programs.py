@@ -1,7 +1,5 @@
 """Programs and commands of the documentation run and print what the pages show."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """Each chapter answers for the digits model, and fails when what it looks at is doctored."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from itertools import permutations, product

@@ -1,7 +1,5 @@
 """Scales that are powers of two, as ESP-PPQ chooses them: exact halves as ONNX Runtime rounds them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """ONNX Runtime's own operators of language models: grouped heads with caches, and rotations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Convolutions of real images by int8 weights: with `litert-ref` LiteRT's hybrid kernels, in every bit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

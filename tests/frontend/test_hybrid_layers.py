@@ -1,7 +1,5 @@
 """Dense float layers by int8 weights: with `litert-ref` LiteRT's hybrid kernel, in every bit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Constant indices that do not exist are refused, as in runtimes; indices of a run stay in memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

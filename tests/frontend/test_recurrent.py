@@ -1,7 +1,5 @@
 """RNN, GRU and LSTM equal ONNX Runtime and LiteRT, in a few layers however many steps there are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scans and loops become one op. Its steps give what ONNX Runtime gives, as loop nests and in C."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import numpy as np

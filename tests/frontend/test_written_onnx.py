@@ -1,7 +1,5 @@
 """Float graphs written as ONNX files compute the same in ONNX Runtime; what cannot be written is named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from error_facts import require_facts

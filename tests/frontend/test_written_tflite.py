@@ -1,7 +1,5 @@
 """Graphs written as TFLite files: read again and in LiteRT they are the same; what cannot be is named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from graphs import Draft

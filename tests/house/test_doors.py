@@ -87,8 +87,6 @@ def deploy(tree: Path, *words: str) -> str:
 ISA = '''\
 """Cores that make a dot product by magic."""
 
-from __future__ import annotations
-
 from aot.ir.types import DType
 from aot.target import Feature
 from codegen.isa.isa import Isa

@@ -1,7 +1,5 @@
 """The text of a graph is read back as the same graph, whatever its names, numbers and attributes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Weights of four bits, four in a half-word, give the reference's bits; where they cannot, none are."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from itertools import compress, product

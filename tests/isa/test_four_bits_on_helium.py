@@ -1,7 +1,5 @@
 """Weights of four bits on Helium, two to a byte, give the reference's bits; not all pairs fit a byte."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

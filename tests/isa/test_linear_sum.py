@@ -1,7 +1,5 @@
 """A line through all pairs of bytes gives what the op's reference gives, or there is none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from op_case import int8

@@ -1,7 +1,5 @@
 """Instructions of Helium on floats, by gcc and by clang, give their nests' bits on a Cortex-M55 in QEMU."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Convolutions with weights in pairs give the reference's bits: tiles of all sizes, rows in blocks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

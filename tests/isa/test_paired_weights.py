@@ -1,7 +1,5 @@
 """Weights in pairs give the reference's bits, at the ends of their range too; where they cannot, none are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

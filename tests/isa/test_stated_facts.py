@@ -1,7 +1,5 @@
 """What helpers state of their C is what stands there: an independent look at the text of each."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Winograd's convolutions equal the reference in every bit, and have flash for their weights or are left."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """--approximate: polynomials for exp, tanh and sigmoid keep their stated error, and integers stay exact."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A kernel that is a call of a C function: planned like loops, called by the generated C, with its files."""
 
-from __future__ import annotations
-
 import re
 from contextlib import ExitStack
 from dataclasses import replace

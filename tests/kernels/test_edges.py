@@ -1,7 +1,5 @@
 """Kernels whose rows have no padding: the same bits, whatever the window hangs over."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Kernels on floats are near their references: as loop nests, and as C on this computer."""
 
-from __future__ import annotations
-
 import importlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which conversions between signed and unsigned bytes go by words, and where a table is still needed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rules that the kernels of all cases keep: constants of the type they are stored as, no row kept in vain."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Sequence
 

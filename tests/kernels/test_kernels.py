@@ -1,7 +1,5 @@
 """Every kernel equals its op's reference in every bit: as a loop nest, as C here, and on five cores."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from dataclasses import replace

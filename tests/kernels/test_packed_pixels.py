@@ -1,7 +1,5 @@
 """Convolutions with two pixels in a word give the reference's bits; their turns have room for all sums."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

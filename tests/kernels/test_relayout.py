@@ -1,7 +1,5 @@
 """A layer that copies rows says what its readers need that the rows do not have."""
 
-from __future__ import annotations
-
 import pytest
 from model_checks import DSP, OPTIONS, PLAIN, compiled
 from op_case import int8

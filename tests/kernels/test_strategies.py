@@ -1,7 +1,5 @@
 """The first strategy that fits a site is chosen for it, once, and why those before it were not is kept."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Sequence

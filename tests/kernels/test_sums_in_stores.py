@@ -1,7 +1,5 @@
 """Residual sums are made in the store of the convolution before them where that is faster, bit for bit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Shifts, bits and remainders are NumPy's: in the loop interpreter, in C under sanitizers and on boards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A proc as text reads like Python, is read back as the same proc, and says where it is wrong."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """A detector of 160 and 320 pixels: where shapes were drawn, the same on boards, in 128 KiB of RAM."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The bundled model is what its script makes, and it reads digits it was not trained on."""
 
-from __future__ import annotations
-
 import io
 
 import make_digits

@@ -1,7 +1,5 @@
 """The models that tests build are models to LiteRT too."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tflite

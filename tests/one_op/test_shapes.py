@@ -1,7 +1,5 @@
 """Shapes and types that hypothesis makes for each op: passes and loops keep the reference's bits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Each limit of each op refuses what it should, with the limit and the numbers found."""
 
-from __future__ import annotations
-
 import pytest
 from op_case import float32, int8, int16
 

@@ -1,7 +1,5 @@
 """Transforms are Fourier's; integers are the same, scaled down, to within what their stages round."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from op_case import float32, op_case, plain

@@ -1,7 +1,5 @@
 """The meaning of every op is printable: what is stored is what the compiler starts from, and reads back."""
 
-from __future__ import annotations
-
 import pytest
 from error_facts import require_facts
 from op_meanings import STORED, examples, meanings_text, procs_of

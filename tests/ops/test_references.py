@@ -1,7 +1,5 @@
 """Every op's reference does what its types promise and agrees with the plain definition in floats."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator
 

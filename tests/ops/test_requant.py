@@ -1,7 +1,5 @@
 """Requantization equals C's integer arithmetic; limits of activations and multipliers of additions."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

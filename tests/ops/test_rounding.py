@@ -1,7 +1,5 @@
 """The table of roundings: complete, true to what ops take, and different where the references differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

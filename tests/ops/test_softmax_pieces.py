@@ -1,7 +1,5 @@
 """The fixed-point pieces of softmax are near what they stand for; the table ends where TFLite's does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from op_case import int8

@@ -1,7 +1,5 @@
 """Graphs of very many nodes: reasons stay short, and the work grows with the nodes, not with their square."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from graphs import Draft

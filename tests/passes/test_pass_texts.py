@@ -7,8 +7,6 @@ of PLACEMENT, `with slow_sums=a,b` that of one of VARIANT, `with device=npu take
 one of REGIONS. Whatever a pass does, the graph keeps the rules and gives the same outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random int8 networks with many empty filters give the same outputs after all passes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from op_case import random_values

@@ -1,7 +1,5 @@
 """Windows that slide: each hop gives what the original model gives for the whole window."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How much is searched: as much as is told, so that large networks too are planned with care."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lower bounds of memory: never above the least, reached where rings turn together, reported."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

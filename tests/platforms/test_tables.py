@@ -1,7 +1,5 @@
 """Tables as strangers may write them: whatever numbers they hold, a run stays in its memory."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """Zephyr's own C library has no functions of floats: applications whose models call some say so."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

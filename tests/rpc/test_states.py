@@ -1,7 +1,5 @@
 """States saved and restored over the line: whole, or reset; the wrong ones are refused and change nothing."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from typing import Any

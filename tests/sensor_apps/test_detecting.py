@@ -1,7 +1,5 @@
 """A program that finds things in pictures: its boxes are the reference's, and where shapes were drawn."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Any
 

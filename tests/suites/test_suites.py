@@ -1,7 +1,5 @@
 """Public one-operator cases as C on this computer: none is wrong; a crash is an exception."""
 
-from __future__ import annotations
-
 import math
 import os
 

@@ -1,7 +1,5 @@
 """Candidates are measured on an emulated board, in an image or loaded; a bad one costs only itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -7,8 +7,6 @@ Clang and zig trust what the ABI promises about alignment and vectorise with it.
 - tests/codegen/test_models.py and test_shared_onnx_models.py build models by gcc with -O2.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

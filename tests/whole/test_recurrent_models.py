@@ -1,7 +1,5 @@
 """Recurrent classifiers of 200 steps as C: near ONNX Runtime, of few layers, small and quick to compile."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from model_checks import DSP, compiled
