@@ -84,14 +84,18 @@ BEFORE = """\
 """
 
 
-@pytest.fixture(scope="module")
-def release(repo_root):
-    spec = importlib.util.spec_from_file_location("release", repo_root / ".ci" / "release.py")
+def script(repo_root: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, repo_root / ".ci" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def release(repo_root):
+    return script(repo_root, "release")
 
 
 @pytest.fixture
@@ -196,12 +200,7 @@ EVERYTHING = ARM | RISC_V | ARDUINO | {"g++", "ccache", "chromium", "cmake", "ru
 
 @pytest.fixture(scope="module")
 def prepare(repo_root):
-    spec = importlib.util.spec_from_file_location("prepare", repo_root / ".ci" / "prepare.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script(repo_root, "prepare")
 
 
 def give_programs(monkeypatch: pytest.MonkeyPatch, programs: Iterable[str]) -> None:
