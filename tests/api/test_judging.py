@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from error_facts import refused
-from onnx import TensorProto, helper
+from onnx import helper
+from onnx_files import onnx_file
 
 from aot.errors import ToolError
 from aot.frontend.load import parse_model
@@ -22,11 +23,9 @@ SAMPLE = {"x": np.linspace(-1, 1, 8, dtype=np.float32).reshape(1, 8)}
 
 def doubling() -> Graph:
     """The exported model: two times its input."""
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 8)) for name in "xy"]
-    two = helper.make_tensor("two", TensorProto.FLOAT, (), [2.0])
-    graph = helper.make_graph([helper.make_node("Mul", ("x", "two"), "y")], "g", ends[:1], ends[1:], [two])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return parse_model(model.SerializeToString(), "module.onnx")
+    node = helper.make_node("Mul", ("x", "two"), "y")
+    file = onnx_file([node], {"x": (1, 8)}, {"y": (1, 8)}, {"two": np.float32(2)})
+    return parse_model(file, "module.onnx")
 
 
 class FakeNetwork(FrameworkModel):

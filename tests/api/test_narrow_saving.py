@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 
 from codegen.options import CompileOptions
 from deploy.quantization.calibration import Calibration
@@ -18,15 +18,9 @@ from platforms.board_files import load_board
 def classifier(path: Path, length: int, classes: int) -> Path:
     """One dense layer, named as PyTorch names it."""
     weights = np.random.default_rng(3).normal(size=(length, classes)).astype(np.float32)
-    ends = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, size))
-        for name, size in (("x", length), ("y", classes))
-    ]
     node = helper.make_node("Gemm", ["x", "w", "b"], ["y"], name="node_linear")
     named = {"w": weights, "b": np.zeros(classes, np.float32)}
-    constants = [numpy_helper.from_array(array, name) for name, array in named.items()]
-    graph = helper.make_graph([node], "net", ends[:1], ends[1:], constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), path)
+    path.write_bytes(onnx_file([node], {"x": (1, length)}, {"y": (1, classes)}, named, 13, 7))
     return path
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 
 import deploy
 from deploy import lang
@@ -88,14 +89,9 @@ def test_an_exploration_reports_each_combination_once_it_is_known():
 def test_refining_reports_each_variant(tmp_path, require_package):
     require_package("onnxruntime")
     heard, rng = Listener(), np.random.default_rng(0)
-    ends = [
-        helper.make_tensor_value_info(n, TensorProto.FLOAT, (1, size)) for n, size in (("x", 9), ("y", 4))
-    ]
-    weights = [numpy_helper.from_array(rng.normal(size=(9, 4)).astype(np.float32), "w")]
-    node = helper.make_node("MatMul", ["x", "w"], ["y"])
-    graph = helper.make_graph([node], "net", ends[:1], ends[1:], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    (tmp_path / "float.onnx").write_bytes(model.SerializeToString())
+    node, weights = helper.make_node("MatMul", ["x", "w"], ["y"]), {"w": rng.normal(size=(9, 4))}
+    model = onnx_file([node], {"x": (1, 9)}, {"y": (1, 4)}, weights, opset=13)
+    (tmp_path / "float.onnx").write_bytes(model)
     samples = {"x": rng.normal(size=(12, 1, 9)).astype(np.float32)}
     deploy.quantize(tmp_path / "float.onnx", samples, tmp_path / "int8.onnx", refine=True, on_progress=heard)
     assert heard.titles == ["refining", "comparing"]

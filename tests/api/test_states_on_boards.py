@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
+from onnx_files import onnx_file
 
 import deploy
 from deploy.devices.connection import OpenLine
@@ -19,24 +19,14 @@ pytestmark = [pytest.mark.cc, pytest.mark.usefixtures("own_folders")]
 
 def running_sums(path: Path, factor: float = 1.0) -> Path:
     """Two sums of all samples, one of them scaled: two states."""
-
-    def value(name: str) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, WIDTH])
-
     nodes = [
         helper.make_node("Mul", ["x", "factor"], ["scaled"]),
         helper.make_node("Add", ["h", "x"], ["hn"]),
         helper.make_node("Add", ["g", "scaled"], ["gn"]),
         helper.make_node("Add", ["hn", "gn"], ["y"]),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "sums",
-        [value("x"), value("h"), value("g")],
-        [value("y"), value("hn"), value("gn")],
-        [helper.make_tensor("factor", TensorProto.FLOAT, [], [factor])],
-    )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    inputs, outputs = (dict.fromkeys(names, (1, WIDTH)) for names in (["x", "h", "g"], ["y", "hn", "gn"]))
+    path.write_bytes(onnx_file(nodes, inputs, outputs, {"factor": np.float32(factor)}))
     return path
 
 

@@ -1,8 +1,8 @@
 """--approximate on the command line and in Python: what verify says of it, and the C that is made."""
 
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
+from onnx_files import onnx_file
 
 import deploy
 from codegen.kernels.approximate import STATED
@@ -13,14 +13,12 @@ pytestmark = pytest.mark.cc
 @pytest.fixture
 def curves(tmp_path):
     """A float model of a softmax, a tanh and a sigmoid."""
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8]) for name in "xy")
     nodes = [
         helper.make_node(kind, [a], [b])
         for kind, a, b in (("Tanh", "x", "a"), ("Softmax", "a", "b"), ("Sigmoid", "b", "y"))
     ]
-    graph = helper.make_graph(nodes, "curves", [x], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(model, path := tmp_path / "curves.onnx")
+    path = tmp_path / "curves.onnx"
+    path.write_bytes(onnx_file(nodes, {"x": [1, 8]}, {"y": [1, 8]}))
     return path
 
 

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from error_facts import require_facts
 from onnx import helper
+from onnx_files import onnx_file
 from open_models import open_convolutions
 
 import deploy
@@ -224,13 +225,9 @@ def test_no_firmware_is_made_where_all_sizes_have_no_room(file):
 
 
 def test_a_model_that_keeps_a_state_has_one_size(tmp_path):
-    value = onnx.helper.make_tensor_value_info
     path = tmp_path / "sum.onnx"
-    nodes = [onnx.helper.make_node("Softmax", ["x"], ["y"])]
-    ends = [[value(name, onnx.TensorProto.FLOAT, [1, "classes"])] for name in ("x", "y")]
-    graph = onnx.helper.make_graph(nodes, "sum", *ends)
-    opset = [onnx.helper.make_opsetid("", 17)]
-    path.write_bytes(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
+    ends = {"x": [1, "classes"]}, {"y": [1, "classes"]}
+    path.write_bytes(onnx_file([onnx.helper.make_node("Softmax", ["x"], ["y"])], *ends))
     with pytest.raises(deploy.DeployError, match="keeps state between runs, which sizes cannot share"):
         deploy.compile(path, "host", shape="x=1,4/5", back="classes:average=4,threshold=0.5,hold=2")
 
@@ -238,12 +235,9 @@ def test_a_model_that_keeps_a_state_has_one_size(tmp_path):
 def test_a_sequence_has_one_length(tmp_path):
     plain = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2])
     given = onnx.helper.make_value_info("x", onnx.helper.make_sequence_type_proto(plain))
-    made = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n"])
     node = onnx.helper.make_node("ConcatFromSequence", ["x"], ["y"], axis=0)
-    graph = onnx.helper.make_graph([node], "joined", [given], [made])
-    opset = [onnx.helper.make_opsetid("", 17)]
     path = tmp_path / "joined.onnx"
-    path.write_bytes(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
+    path.write_bytes(onnx_file([node], [given], {"y": ["n"]}))
     with pytest.raises(
         deploy.DeployError, match="the inputs are x_0, x_1 at one size and x_0 at another"
     ) as told:
@@ -257,11 +251,8 @@ TOLD = 'the file leaves the batch of "x" open: 1 is used (--shape sets all sizes
 @pytest.fixture
 def open_batch(tmp_path):
     shape = ["batch", 8]
-    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in ("x", "y")]
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "net", values[:1], values[1:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     path = tmp_path / "net.onnx"
-    path.write_bytes(model.SerializeToString())
+    path.write_bytes(onnx_file([helper.make_node("Relu", ["x"], ["y"])], {"x": shape}, {"y": shape}))
     return path
 
 

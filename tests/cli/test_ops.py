@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-import onnx
 import pytest
 from error_facts import require_facts
 from onnx import helper
+from onnx_files import onnx_file
 
 import deploy
 from aot.frontend.onnx.importers import IMPORTERS as ONNX
@@ -84,11 +84,9 @@ def test_a_model_s_operators_are_counted(run_deploy):
 
 
 def test_what_a_model_asks_for_in_vain_is_named_with_the_reason(tmp_path, run_deploy):
-    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4])
-    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", "m"])
     nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("NonSuch", ["r"], ["y"], "odd")]
     path = tmp_path / "odd.onnx"
-    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y])), path)
+    path.write_bytes(onnx_file(nodes, {"x": ["n", 4]}, {"y": ["n", "m"]}))
     outcome = run_deploy("ops", path)
     assert outcome.status == 1
     assert outcome.out.splitlines() == [

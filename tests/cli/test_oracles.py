@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from error_facts import require_facts
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from onnx_files import info, onnx_file
 from tflite_builder import ModelBuilder
 
 import deploy
@@ -27,15 +27,10 @@ pytestmark = pytest.mark.cc
 
 @pytest.fixture
 def onnx_model(tmp_path):
-    weights = helper.make_tensor("w", TensorProto.FLOAT, [4, 3], np.linspace(-1, 1, 12))
-    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, k]) for n, k in (("x", 4), ("y", 3))]
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["y"])], "g", *([v] for v in values), [weights]
-    )
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
-        path := tmp_path / "product.onnx",
-    )
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    path = tmp_path / "product.onnx"
+    weights = {"w": np.linspace(-1, 1, 12).reshape(4, 3)}
+    path.write_bytes(onnx_file([node], {"x": [1, 4]}, {"y": [1, 3]}, weights))
     return path
 
 
@@ -74,9 +69,8 @@ def test_onnx_runtime_gets_sequences_and_what_is_there(given, tmp_path, run_depl
         helper.make_node("Identity", ["x"], ["y"]),
     ]
     infos = [helper.make_value_info(*pair) for pair in kinds.items()]
-    graph = helper.make_graph(nodes, "g", infos, [made, helper.make_value_info("y", kinds["x"])])
-    sets = [helper.make_opsetid("", 18)]
-    onnx.save(helper.make_model(graph, opset_imports=sets, ir_version=8), path := tmp_path / "list.onnx")
+    path = tmp_path / "list.onnx"
+    path.write_bytes(onnx_file(nodes, infos, [made, helper.make_value_info("y", kinds["x"])], opset=18))
     words = ("verify", path, "--board", "host", "--oracle", "ort", "--shape", "x=3", *given)
     outcome = run_deploy(*words)
     assert outcome.status == 0, outcome.err
@@ -107,13 +101,10 @@ def product(operator: str, is_known: bool = True) -> bytes:
         "low": np.int8(-3),
         **({"w": weights} if is_known else {}),
     }
-    inputs = [helper.make_tensor_value_info("x", kind, x_shape)]
-    inputs += [] if is_known else [helper.make_tensor_value_info("w", TensorProto.INT8, w_shape)]
-    held = [numpy_helper.from_array(np.asarray(a), name) for name, a in tensors.items() if name in places]
-    graph = helper.make_graph([node], "g", inputs, [helper.make_empty_tensor_value_info("y")], held)
-    sets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)]
-    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=8).SerializeToString()
-    return data
+    inputs = [info("x", *x_shape, element=kind)]
+    inputs += [] if is_known else [info("w", *w_shape, element=TensorProto.INT8)]
+    held = {name: array for name, array in tensors.items() if name in places}
+    return onnx_file([node], inputs, constants=held, opset=13)
 
 
 def operands(operator: str) -> tuple[tuple[tuple[int, ...], ...], Array]:

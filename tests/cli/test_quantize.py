@@ -12,7 +12,8 @@ import numpy as np
 import onnx
 import pytest
 from error_facts import require_facts
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+from onnx_files import onnx_file
 from small_float_net import small_net
 from tflite_builder import ModelBuilder
 
@@ -76,14 +77,8 @@ def test_an_untrained_normalization_with_merged_vectors_is_quantized(data, tmp_p
         helper.make_node("Conv", ["relu", "w"], ["y"]),
     ]
     constants = {"ones": np.ones(2), "zeros": np.zeros(2), "w": np.full((3, 2, 8, 8), 0.1)}
-    values = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", (1, 2, 8, 8)), ("y", (1, 3, 1, 1)))
-    ]
-    stored = [numpy_helper.from_array(array.astype(np.float32), name) for name, array in constants.items()]
-    graph = helper.make_graph(nodes, "g", values[:1], values[1:], stored)
     path = tmp_path / "untrained.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    path.write_bytes(onnx_file(nodes, {"x": (1, 2, 8, 8)}, {"y": (1, 3, 1, 1)}, constants, opset=13))
     np.savez(tmp_path / "x.npz", x=images())
     out = tmp_path / "int8.onnx"
     said = run_deploy("quantize", path, "--data", tmp_path / "x.npz", "-o", out, "--refine")
@@ -97,14 +92,8 @@ def test_an_untrained_normalization_with_merged_vectors_is_quantized(data, tmp_p
 def test_a_detector_has_no_classes_to_compare(tmp_path, run_deploy):
     """Its largest number is that of some box."""
     node = helper.make_node("Conv", ["x", "w"], ["boxes"])
-    weights = numpy_helper.from_array(np.ones((3, 2, 1, 1), np.float32), "w")
-    values = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", (1, 2, 8, 8)), ("boxes", (1, 3, 8, 8)))
-    ]
-    graph = helper.make_graph([node], "boxes", values[:1], values[1:], [weights])
-    opsets = [helper.make_opsetid("", 13)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=7), tmp_path / "boxes.onnx")
+    ends, weights = ({"x": (1, 2, 8, 8)}, {"boxes": (1, 3, 8, 8)}), {"w": np.ones((3, 2, 1, 1))}
+    (tmp_path / "boxes.onnx").write_bytes(onnx_file([node], *ends, weights, 13, 7))
     np.savez(tmp_path / "c.npz", x=images())
     words = ("quantize", tmp_path / "boxes.onnx", "--data", tmp_path / "c.npz", "-o", tmp_path / "q.onnx")
     assert "same class" not in run_deploy(*words).out
@@ -360,13 +349,7 @@ def network(path: Path, last: str = "Softmax") -> Path:
         helper.make_node("Gemm", ["flat", "dense", "bias"], ["scores"]),
         helper.make_node(last, ["scores"], ["y"]),
     ]
-    ends = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", ("n", 2, 8, 8)), ("y", ("n", 3)))
-    ]
-    tensors = [numpy_helper.from_array(value, name) for name, value in constants.items()]
-    graph = helper.make_graph(nodes, "net", ends[:1], ends[1:], tensors)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    path.write_bytes(onnx_file(nodes, {"x": ("n", 2, 8, 8)}, {"y": ("n", 3)}, constants, opset=13))
     return path
 
 

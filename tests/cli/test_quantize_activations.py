@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from c_checks import failures_on_host
 from error_facts import require_facts
 from model_checks import OPTIONS, PLAIN, model_check
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, helper
+from onnx_files import onnx_file
 
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
@@ -59,13 +59,7 @@ def network(path: Path, highest: float = 1) -> Path:
         layer("Flatten", "flat", "mean"),
         layer("Gemm", "y", "flat", "dense", "bias", transB=1),
     ]
-    ends = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", (1, 2, 8, 8)), ("y", (1, 3)))
-    ]
-    tensors = [numpy_helper.from_array(value, name) for name, value in constants.items()]
-    graph = helper.make_graph(nodes, "net", ends[:1], ends[1:], tensors)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    path.write_bytes(onnx_file(nodes, {"x": (1, 2, 8, 8)}, {"y": (1, 3)}, constants, opset=13))
     return path
 
 
@@ -174,19 +168,8 @@ def test_a_value_that_changes_its_width_is_as_in_onnx_runtime(tmp_path, run_depl
         helper.make_node(function, ["sums"], ["curve"]),
         helper.make_node("MatMul", ["curve", "v"], ["y"]),
     ]
-    tensors = [
-        numpy_helper.from_array(rng.normal(size=shape).astype(np.float32), name)
-        for name, shape in (("w", (6, 8)), ("b", (8,)), ("v", (8, 3)))
-    ]
-    ends = [
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)]
-        for name, shape in (("x", (1, 6)), ("y", (1, 3)))
-    ]
-    graph = helper.make_graph(nodes, "net", *ends, tensors)
-    onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
-        tmp_path / "net.onnx",
-    )
+    tensors = {name: rng.normal(size=shape) for name, shape in (("w", (6, 8)), ("b", (8,)), ("v", (8, 3)))}
+    (tmp_path / "net.onnx").write_bytes(onnx_file(nodes, {"x": (1, 6)}, {"y": (1, 3)}, tensors, opset=13))
     np.savez(tmp_path / "c.npz", x=rng.normal(size=(40, 1, 6)).astype(np.float32))
     words = ("--data", tmp_path / "c.npz", "--activation-type", "int16", "-o", tmp_path / "q.onnx")
     assert run_deploy("quantize", tmp_path / "net.onnx", *words).status == 0

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, helper
+from onnx_files import onnx_file
 
 from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import load_model
@@ -49,13 +49,9 @@ def network(path: Path) -> Path:
         layer("Gemm", "y", "flat", "w5", transB=1),
     ]
     sizes = {**WEIGHTS, "w6": (4, 4, 1, 1)}
-    constants = [numpy_helper.from_array(RNG.normal(size=s).astype(np.float32), n) for n, s in sizes.items()]
-    shapes = {"split": [1, 2, 4, 6, 6], "whole": [1, 8, 6, 6]}
-    constants += [numpy_helper.from_array(np.array(s, np.int64), n) for n, s in shapes.items()]
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 4, 6, 6))
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 5))
-    graph = helper.make_graph(nodes, "mobile", [x], [y], constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8), path)
+    constants: dict[str, object] = {n: RNG.normal(size=s) for n, s in sizes.items()}
+    constants |= {"split": np.array([1, 2, 4, 6, 6]), "whole": np.array([1, 8, 6, 6])}
+    path.write_bytes(onnx_file(nodes, {"x": (1, 4, 6, 6)}, {"y": (1, 5)}, constants, opset=14))
     return path
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx_files import onnx_file
 from uneven_nets import CHANNELS, samples, uneven_net
 
 from aot.frontend.onnx.float_layers import (
@@ -136,10 +137,7 @@ def test_each_way_is_the_same_model_but_for_its_weights(tmp_path, require_packag
 def test_a_model_without_such_layers_stays_as_it_is():
     """And is not run for nothing."""
     node = onnx.helper.make_node("Relu", ["x"], ["y"])
-    values = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, (1, 2)) for n in "xy"]
-    data = onnx.helper.make_model(
-        onnx.helper.make_graph([node], "g", values[:1], values[1:])
-    ).SerializeToString()
+    data = onnx_file([node], {"x": (1, 2)}, {"y": (1, 2)})
 
     def never(_: bytes, __: Sequence[str]) -> Iterator[Mapping[str, Array]]:
         raise AssertionError("there is nothing to ask for")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+from onnx_files import onnx_file
 
 import deploy
 from aot.errors import DeployError
@@ -31,13 +32,7 @@ def _needs_onnxruntime(require_package):
 
 def model_of(nodes: Nodes, inputs: Sizes, outputs: Sizes, constants: Mapping[str, Array]) -> onnx.ModelProto:
     made = [helper.make_node(op, of, [out], name=out, **more) for op, of, out, more in nodes]
-    ends = [
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes) for name, sizes in each.items()]
-        for each in (inputs, outputs)
-    ]
-    tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
-    graph = helper.make_graph(made, "step", *ends, tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return onnx.load_from_string(onnx_file(made, inputs, outputs, constants))
 
 
 def weights(*shape: int) -> Array:

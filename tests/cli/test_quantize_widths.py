@@ -9,7 +9,8 @@ import numpy as np
 import onnx
 import pytest
 from error_facts import require_facts
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+from onnx_files import onnx_file
 
 import deploy
 from aot.frontend.onnx.float_layers import in_four_bits, layer_weights, narrowed
@@ -31,13 +32,7 @@ def small_net(path: Path) -> Path:
         helper.make_node("Flatten", ["pool"], ["flat"]),
         helper.make_node("Gemm", ["flat", "dense", "bias"], ["y"]),
     ]
-    values = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", (1, 2, 8, 8)), ("y", (1, 3)))
-    ]
-    weights = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in constants.items()]
-    graph = helper.make_graph(nodes, "small", values[:1], values[1:], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), path)
+    path.write_bytes(onnx_file(nodes, {"x": (1, 2, 8, 8)}, {"y": (1, 3)}, constants, 13, 7))
     return path
 
 

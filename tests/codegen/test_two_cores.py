@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import helper
+from onnx_files import onnx_file
 from tflite_builder import ModelBuilder
 from tiny_models import random_weights
 
@@ -93,43 +94,23 @@ def pooling() -> bytes:
 
 
 def matrices() -> bytes:
-    value = helper.make_tensor_value_info
     node = helper.make_node("MatMul", ["a", "b"], ["y"])
-    inputs = [value("a", 1, [1, 6, 9]), value("b", 1, [1, 9, 8])]
-    graph = helper.make_graph([node], "matrices", inputs, [value("y", 1, [1, 6, 8])])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return bytes(model.SerializeToString())
+    return onnx_file([node], {"a": [1, 6, 9], "b": [1, 9, 8]}, {"y": [1, 6, 8]})
 
 
 def floats() -> bytes:
     rng = np.random.default_rng(1)
-    value, tensor = helper.make_tensor_value_info, helper.make_tensor
-    weights = rng.standard_normal(7 * 3 * 9).astype(np.float32)
     node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
-    graph = helper.make_graph(
-        [node],
-        "reals",
-        [value("x", 1, [1, 3, 6, 6])],
-        [value("y", 1, [1, 7, 6, 6])],
-        [tensor("w", 1, [7, 3, 3, 3], weights)],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return bytes(model.SerializeToString())
+    weights = rng.standard_normal((7, 3, 3, 3))
+    return onnx_file([node], {"x": [1, 3, 6, 6]}, {"y": [1, 7, 6, 6]}, {"w": weights})
 
 
 def planes() -> bytes:
     """Rows of 256 numbers that go to their places in 32 planes."""
     rng = np.random.default_rng(1)
-    value, tensor = helper.make_tensor_value_info, helper.make_tensor
-    graph = helper.make_graph(
-        [helper.make_node("Conv", ["x", "w"], ["y"])],
-        "planes",
-        [value("x", 1, [1, 2, 8, 8])],
-        [value("y", 1, [1, 32, 8, 8])],
-        [tensor("w", 1, [32, 2, 1, 1], rng.standard_normal(64).astype(np.float32))],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return bytes(model.SerializeToString())
+    node = helper.make_node("Conv", ["x", "w"], ["y"])
+    weights = rng.standard_normal((32, 2, 1, 1))
+    return onnx_file([node], {"x": [1, 2, 8, 8]}, {"y": [1, 32, 8, 8]}, {"w": weights})
 
 
 KINDS = {

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from onnx import helper
+from onnx_files import onnx_file
 
 from aot.errors import ModelError
 from aot.frontend.onnx.read import read_onnx
@@ -12,10 +13,7 @@ from aot.interpret import run_graph
 def cast(x: str, to: str) -> bytes:
     elements = [helper.np_dtype_to_tensor_dtype(np.dtype(name)) for name in (x, to)]
     node = helper.make_node("BitCast", ["x"], ["y"], to=elements[1])
-    given = helper.make_tensor_value_info("x", elements[0], [4])
-    graph = helper.make_graph([node], "net", [given], [helper.make_empty_tensor_value_info("y")])
-    data: bytes = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)]).SerializeToString()
-    return data
+    return onnx_file([node], {"x": np.zeros(4, x)}, opset=26)
 
 
 @pytest.mark.parametrize(

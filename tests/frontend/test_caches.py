@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import NodeProto, helper, numpy_helper
+from onnx import NodeProto, helper
 from onnx.reference import ReferenceEvaluator
+from onnx_files import onnx_file
 
 import deploy
 from aot.errors import InputError
@@ -63,20 +64,10 @@ ATTENTION = (
 )
 
 
-def model(nodes: Sequence[NodeProto], inputs: Any, outputs: Any, tables: Any) -> bytes:
-    ends = [
-        [helper.make_tensor_value_info(n, t, s) for n, (t, s) in each.items()] for each in (inputs, outputs)
-    ]
-    constants = [numpy_helper.from_array(array, name) for name, array in tables.items()]
-    graph = helper.make_graph(nodes, "cache", *ends, constants)
-    opset = [helper.make_opsetid("", 17)]
-    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
-
-
 def attention(form: str) -> bytes:
-    given = {"k": (1, [1, HEADS, 1, WIDTH]), "pos": (7, [1]), "past": (1, CACHE)}
-    made = {"y": (1, [1, HEADS, 1, WIDTH]), "present": (1, CACHE)}
-    return model([*FORMS[form], *ATTENTION], given, made, TABLES)
+    given = {"k": [1, HEADS, 1, WIDTH], "pos": np.zeros(1, np.int64), "past": CACHE}
+    made = {"y": [1, HEADS, 1, WIDTH], "present": CACHE}
+    return onnx_file([*FORMS[form], *ATTENTION], given, made, TABLES)
 
 
 def wanted(file: bytes, states: dict[str, str], inputs: dict[str, Any], shapes: dict[str, Any]) -> Any:
@@ -138,9 +129,9 @@ def convolutions() -> bytes:
         value, width = f"y{number}", channels
     nodes.append(node("Identity", [value], ["y"]))
     shapes = {"c0": [1, 3, 4], "c1": [1, 8, 8]}
-    given = {"x": (1, [1, 3, 1]), **{f"{n}_in": (1, s) for n, s in shapes.items()}}
-    made = {"y": (1, [1, 6, 1]), **{f"{n}_out": (1, s) for n, s in shapes.items()}}
-    return model(nodes, given, made, tables)
+    given = {"x": [1, 3, 1], **{f"{n}_in": s for n, s in shapes.items()}}
+    made = {"y": [1, 6, 1], **{f"{n}_out": s for n, s in shapes.items()}}
+    return onnx_file(nodes, given, made, tables)
 
 
 @pytest.mark.cc
@@ -162,8 +153,8 @@ def test_caches_of_convolutions_keep_rows_and_are_not_transposed(tmp_path):
 def test_a_cache_that_is_read_after_it_was_written_is_copied_first(tmp_path):
     file, states = tmp_path / "both.onnx", {"past": "present"}
     nodes = [*FORMS["scatter_elements"], node("Sub", ["present", "past"], ["y"])]
-    given = {"k": (1, [1, HEADS, 1, WIDTH]), "pos": (7, [1]), "past": (1, CACHE)}
-    file.write_bytes(model(nodes, given, {"y": (1, CACHE), "present": (1, CACHE)}, TABLES))
+    given = {"k": [1, HEADS, 1, WIDTH], "pos": np.zeros(1, np.int64), "past": CACHE}
+    file.write_bytes(onnx_file(nodes, given, {"y": CACHE, "present": CACHE}, TABLES))
     rows = np.random.default_rng(7).standard_normal((3, 1, HEADS, 1, WIDTH)).astype(np.float32)
     inputs = {"k": rows, "pos": np.array([[4], [4], [47]])}
     made: Any = deploy.run(file, inputs, "host", state=states).outputs["y"]

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from onnx_files import info, onnx_file
 from onnx_oracle import run_onnx
 
 from aot.errors import ModelError
@@ -20,19 +21,12 @@ MAKE = helper.make_node
 RNG = np.random.default_rng(1)
 
 
-def info(name: str, *sizes: int, element: int = TensorProto.FLOAT) -> Info:  # type: ignore[valid-type]
-    return helper.make_tensor_value_info(name, element, sizes)
-
-
 def places(name: str, *sizes: int) -> Info:  # type: ignore[valid-type]
     return info(name, *sizes, element=TensorProto.INT64)
 
 
 def file_of(node: helper.NodeProto, inputs: list[Info]) -> bytes:  # type: ignore[valid-type]
-    graph = helper.make_graph([node], "net", inputs, [helper.make_empty_tensor_value_info("y")])
-    sets = [helper.make_opsetid("", 18)]
-    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
-    return data
+    return onnx_file([node], inputs, opset=18)
 
 
 X, UPDATES = info("x", 3, 5), info("u", 2, 4)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from onnx_files import info, onnx_file
 from onnx_oracle import run_onnx
 
 from aot.errors import ModelError
@@ -39,13 +40,7 @@ OPERATORS: dict[str, tuple[str, dict[str, Any]]] = {
 def file_of(operator: str, *others: str, **attributes: Any) -> bytes:
     outputs = ["y", "scores"] if operator == "LinearClassifier" else ["y"]
     node = helper.make_node(operator, ["x", *others], outputs, domain="ai.onnx.ml", **attributes)
-    inputs = [helper.make_tensor_value_info("x", 1, (3, 4))]
-    made = [helper.make_empty_tensor_value_info(name) for name in outputs]
-    columns = [helper.make_tensor(name, 7, (2,), [3, 1]) for name in others]
-    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
-    graph = helper.make_graph([node], "net", inputs, made, columns)
-    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
-    return data
+    return onnx_file([node], {"x": (3, 4)}, outputs, {name: np.array([3, 1]) for name in others})
 
 
 def compare(data: bytes, holes: float = 0.0) -> None:
@@ -93,11 +88,9 @@ def test_a_map_by_label_is_a_row_in_the_order_of_the_labels(name, tmp_path, requ
 def test_onnx_runtime_judges_files_of_wider_and_narrower_numbers(element, tmp_path, require_package):
     """Pipelines of scikit-learn often take numbers of 64 bits."""
     require_package("onnxruntime")
-    infos = [helper.make_tensor_value_info(name, element, (1, 3)) for name in ("x", "y")]
-    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "net", infos[:1], infos[1:])
-    file = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    infos = [info(name, 1, 3, element=element) for name in ("x", "y")]
     path, options = tmp_path / "net.onnx", CompileOptions()
-    path.write_bytes(file.SerializeToString())
+    path.write_bytes(onnx_file([helper.make_node("Neg", ["x"], ["y"])], infos[:1], infos[1:]))
     samples = Samples(((np.array([[0.5, -2, 3]], np.float32),),), is_series=False)
     ((y,),) = ask_oracle("ort", import_model(path, options), options, samples).outputs
     assert y.tolist() == [[-0.5, 2, -3]]
@@ -172,11 +165,7 @@ def regressor(kernel: str, **more: Any) -> bytes:
 def vectors_file(operator: str, outputs: list[str], attributes: dict[str, Any]) -> bytes:
     given = {name: value for name, value in attributes.items() if value is not None}
     node = helper.make_node(operator, ["x"], outputs, domain="ai.onnx.ml", **given)
-    made = [helper.make_empty_tensor_value_info(name) for name in outputs]
-    graph = helper.make_graph([node], "net", [helper.make_tensor_value_info("x", 1, (40, 4))], made)
-    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
-    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
-    return data
+    return onnx_file([node], {"x": (40, 4)}, outputs)
 
 
 def compare_vectors(data: bytes) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 from onnx_oracle import run_onnx
 
 from aot.errors import ModelError
@@ -41,13 +42,7 @@ class Case:
         node = helper.make_node(
             self.operator, ["x", *names], list(self.outputs), domain=self.domain, **self.attributes
         )
-        x = helper.make_tensor_value_info("x", 1, self.shape)
-        made = [helper.make_empty_tensor_value_info(name) for name in self.outputs if name]
-        tensors = [numpy_helper.from_array(array, name) for name, array in held.items()]
-        graph = helper.make_graph([node], "net", [x], made, tensors)
-        sets = [helper.make_opsetid("", 16), helper.make_opsetid("com.microsoft", 1)]
-        data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
-        return data
+        return onnx_file([node], {"x": self.shape}, [name for name in self.outputs if name], held, opset=16)
 
 
 BLOCKS = {"K": 40, "N": 4, "bits": 4, "block_size": 16}

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx_files import onnx_file
 from onnx_oracle import run_onnx
 
 import deploy
@@ -16,11 +17,6 @@ from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
 from aot.ir.types import Array
 
-KINDS = {
-    np.dtype(np.float32): TensorProto.FLOAT,
-    np.dtype(np.int32): TensorProto.INT32,
-    np.dtype(np.int64): TensorProto.INT64,
-}
 Values = dict[str, Array]
 NEAR = 2e-6
 
@@ -34,16 +30,7 @@ def file_of(
     **attributes: Any,
 ) -> bytes:
     node = helper.make_node(operator, operands, results, domain="com.microsoft", **attributes)
-    graph = helper.make_graph(
-        [node],
-        "net",
-        [helper.make_tensor_value_info(name, KINDS[a.dtype], a.shape) for name, a in values.items()],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in results],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
-    )
-    sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=8).SerializeToString()
-    return data
+    return onnx_file([node], values, dict.fromkeys(results), constants)
 
 
 def attention(

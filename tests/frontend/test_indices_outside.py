@@ -8,7 +8,8 @@ import pytest
 from c_checks import failures_on_host
 from litert_oracle import run_litert, run_litert_once
 from model_checks import OPTIONS, PLAIN, model_check
-from onnx import helper, numpy_helper
+from onnx import helper
+from onnx_files import info, onnx_file
 from onnx_oracle import run_onnx
 from tflite_builder import ModelBuilder
 
@@ -30,74 +31,67 @@ def ints(*numbers: Any) -> Array:
     return np.array(numbers, np.int64)
 
 
-def onnx_file(
+def operator_file(
     operator: str, shape: tuple[int, ...], constants: tuple[Array, ...], **attributes: Any
 ) -> bytes:
     names = [f"c{number}" for number in range(len(constants))]
     domain = "ai.onnx.ml" if operator == "ArrayFeatureExtractor" else ""
     node = helper.make_node(operator, ["x", *names], ["y"], domain=domain, **attributes)
-    held = [numpy_helper.from_array(a, name) for a, name in zip(constants, names, strict=True)]
-    x = helper.make_tensor_value_info("x", 1, shape)
-    graph = helper.make_graph([node], "net", [x], [helper.make_empty_tensor_value_info("y")], held)
-    sets = [
-        helper.make_opsetid("", 24 if operator == "TensorScatter" else 18),
-        helper.make_opsetid("ai.onnx.ml", 3),
-    ]
-    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
-    return data
+    held = dict(zip(names, constants, strict=True))
+    return onnx_file([node], {"x": shape}, constants=held, opset=24 if operator == "TensorScatter" else 18)
 
 
 ONNX: dict[str, tuple[bytes, str]] = {
     "a row after the last": (
-        onnx_file("Gather", (3, 4), (ints(0, 3),)),
+        operator_file("Gather", (3, 4), (ints(0, 3),)),
         "index 3 does not exist: a dimension of 3 has -3 to 2",
     ),
     "a row before the first": (
-        onnx_file("Gather", (3, 4), (ints(0, -4),)),
+        operator_file("Gather", (3, 4), (ints(0, -4),)),
         "index -4 does not exist: a dimension of 3 has -3 to 2",
     ),
     "elements": (
-        onnx_file("GatherElements", (3, 4), (ints([4, 0], [0, 0]),), axis=1),
+        operator_file("GatherElements", (3, 4), (ints([4, 0], [0, 0]),), axis=1),
         "index 4 does not exist: a dimension of 4 has -4 to 3",
     ),
     "elements of more rows than there are": (
-        onnx_file("GatherElements", (2, 3), (np.zeros((5, 3), np.int64),), axis=1),
+        operator_file("GatherElements", (2, 3), (np.zeros((5, 3), np.int64),), axis=1),
         "indices [5, 3] do not fit shape [2, 3]",
     ),
     "a place": (
-        onnx_file("GatherND", (3, 4), (ints([0, 4]),)),
+        operator_file("GatherND", (3, 4), (ints([0, 4]),)),
         "index 4 does not exist: a dimension of 4 has -4 to 3",
     ),
     "a place of each row": (
-        onnx_file("GatherND", (3, 4), (ints([0], [5], [0]),), batch_dims=1),
+        operator_file("GatherND", (3, 4), (ints([0], [5], [0]),), batch_dims=1),
         "index 5 does not exist: a dimension of 4 has -4 to 3",
     ),
     "an element put": (
-        onnx_file("ScatterElements", (3, 4), (ints([3, 0, 0, 0]), ONES[1, 4])),
+        operator_file("ScatterElements", (3, 4), (ints([3, 0, 0, 0]), ONES[1, 4])),
         "index 3 does not exist: a dimension of 3 has -3 to 2",
     ),
     "elements put in more columns than there are": (
-        onnx_file("ScatterElements", (2, 3), (np.zeros((1, 5), np.int64), ONES[1, 5])),
+        operator_file("ScatterElements", (2, 3), (np.zeros((1, 5), np.int64), ONES[1, 5])),
         "indices [1, 5] do not fit shape [2, 3]",
     ),
     "elements put in more rows than there are": (
-        onnx_file("ScatterElements", (2, 3), (np.zeros((5, 1), np.int64), ONES[5, 1]), axis=1),
+        operator_file("ScatterElements", (2, 3), (np.zeros((5, 1), np.int64), ONES[5, 1]), axis=1),
         "indices [5, 1] do not fit shape [2, 3]",
     ),
     "a row put": (
-        onnx_file("ScatterND", (3, 4), (ints([3]), ONES[1, 4])),
+        operator_file("ScatterND", (3, 4), (ints([3]), ONES[1, 4])),
         "index 3 does not exist: a dimension of 3 has -3 to 2",
     ),
     "updates of a cache": (
-        onnx_file("TensorScatter", (1, 4, 2), (ONES[1, 2, 2], ints(-1))),
+        operator_file("TensorScatter", (1, 4, 2), (ONES[1, 2, 2], ints(-1))),
         "index -1 does not exist: a dimension of 4 has 0 to 3",
     ),
     "updates of a cache that goes round": (
-        onnx_file("TensorScatter", (1, 4, 2), (ONES[1, 2, 2], ints(-1)), mode="circular"),
+        operator_file("TensorScatter", (1, 4, 2), (ONES[1, 2, 2], ints(-1)), mode="circular"),
         "index -1 does not exist: a dimension of 4 has 0 to 3",
     ),
     "a feature": (
-        onnx_file("ArrayFeatureExtractor", (3, 4), (ints(-1),)),
+        operator_file("ArrayFeatureExtractor", (3, 4), (ints(-1),)),
         "index -1 does not exist: a dimension of 4 has 0 to 3",
     ),
 }
@@ -202,19 +196,10 @@ def test_an_index_of_the_run_reads_and_writes_inside(name, tmp_path):
     operator, shape, attributes = AT_RUN_TIME[name]
     parts = {"ScatterElements": (2, 4), "ScatterND": (3,)}.get(operator)
     names = ["x", "indices", *(["parts"] if parts else [])]
-    inputs = [
-        helper.make_tensor_value_info("x", 1, (2, 4)),
-        helper.make_tensor_value_info("indices", 7, shape),
-    ]
-    inputs += [helper.make_tensor_value_info("parts", 1, parts)] if parts else []
-    graph = helper.make_graph(
-        [helper.make_node(operator, names, ["y"], **attributes)],
-        "net",
-        inputs,
-        [helper.make_empty_tensor_value_info("y")],
-    )
-    file = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    model = read_onnx(file.SerializeToString(), "net.onnx")
+    inputs = [info("x", 2, 4), info("indices", *shape, element=7)]
+    inputs += [info("parts", *parts)] if parts else []
+    node = helper.make_node(operator, names, ["y"], **attributes)
+    model = read_onnx(onnx_file([node], inputs, opset=18), "net.onnx")
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     given = {"x": x, "parts": np.full(parts or (), 9, np.float32)}
     samples = [
@@ -251,11 +236,8 @@ def onnx_reader(operator: str, indices: tuple[int, ...], kind: int = 7, **attrib
         helper.make_node("Cast", ["indices"], ["places"], to=7),
         helper.make_node(operator, names, ["y"], **attributes),
     ]
-    held = [numpy_helper.from_array(tables[name], name) for name in names if name in tables]
-    given = [helper.make_tensor_value_info("indices", kind, indices)]
-    graph = helper.make_graph(nodes, "net", given, [helper.make_empty_tensor_value_info("y")], held)
-    opset = [helper.make_opsetid("", 18)]
-    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=9).SerializeToString())
+    held = {name: tables[name] for name in names if name in tables}
+    return onnx_file(nodes, [info("indices", *indices, element=kind)], constants=held, opset=18)
 
 
 def tflite_reader(
@@ -322,18 +304,15 @@ def test_verify_compares_a_model_of_indices_with_a_runtime(name, tmp_path):
 def test_indices_exist_in_each_table_that_they_are_read_from():
     """A comparison with one number, such as that of padding, does not limit them."""
     tables = {"x": np.ones((5, 2), np.float32), "wide": np.ones((7, 2), np.float32)}
-    held = [numpy_helper.from_array(a, n) for n, a in (tables | {"one": ints(1), "pad": ints(3)}).items()]
+    held = tables | {"one": ints(1), "pad": ints(3)}
     nodes = [
         helper.make_node("Add", ["indices", "one"], ["next"]),
         helper.make_node("Gather", ["x", "next"], ["y"]),
         helper.make_node("Gather", ["wide", "indices"], ["z"]),
         helper.make_node("Equal", ["indices", "pad"], ["is_pad"]),
     ]
-    given = [helper.make_tensor_value_info("indices", 7, (3,))]
-    made = [helper.make_empty_tensor_value_info(name) for name in ("y", "z", "is_pad")]
-    graph = helper.make_graph(nodes, "net", given, made, held)
-    file = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    read = read_onnx(file.SerializeToString(), "net.onnx")
+    file = onnx_file(nodes, [info("indices", 3, element=7)], ["y", "z", "is_pad"], held, opset=18)
+    read = read_onnx(file, "net.onnx")
     assert index_limits(read) == {"indices": (-6, 3)}
     assert position_limits(read) == {}
 

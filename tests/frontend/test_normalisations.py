@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 from onnx_oracle import run_onnx
 from suite_batch import build_batch
 
@@ -95,13 +96,8 @@ class Case:
         return {name: np.asarray(array, np.float32) for name, array in found.items()}
 
     def file(self, constants: Mapping[str, Array]) -> bytes:
-        x = helper.make_tensor_value_info("x", 1, self.shape)
-        made = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
-        tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-        graph = helper.make_graph(list(self.nodes), "net", [x], made, tensors)
-        sets = [helper.make_opsetid("", self.version), helper.make_opsetid("com.microsoft", 1)]
-        data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=10).SerializeToString()
-        return data
+        version = self.version
+        return onnx_file(self.nodes, {"x": self.shape}, self.outputs, constants, version, ir_version=10)
 
 
 def one(operator: str, count: int = 0, outputs: tuple[str, ...] = ("y",), **attributes: Any) -> tuple[Any]:

@@ -7,7 +7,8 @@ import numpy as np
 import onnx
 import pytest
 from error_facts import refused
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_files import info, onnx_file
 from onnx_oracle import run_onnx
 
 from aot.errors import DeployError, ModelError
@@ -22,10 +23,6 @@ from codegen.job import import_model
 from codegen.options import CompileOptions
 
 
-def info(name: str, *shape: int | str, element: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, element, shape)
-
-
 def file_of(
     nodes: Sequence[onnx.NodeProto],
     inputs: Sequence[onnx.ValueInfoProto],
@@ -33,12 +30,7 @@ def file_of(
     opset: int = 17,
     **constants: Array,
 ) -> bytes:
-    initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
-    results = [onnx.ValueInfoProto(name=name) for name in outputs]
-    graph = helper.make_graph(nodes, "net", inputs, results, initializers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    data: bytes = model.SerializeToString()
-    return data
+    return onnx_file(nodes, inputs, outputs, constants, opset)
 
 
 def ops(graph: Graph) -> list[str]:

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 from onnx_oracle import run_onnx
 from qdq_builder import QdqBuilder
 from suite_batch import build_batch
@@ -22,10 +23,7 @@ SHAPE = (1, 3, 8, 8)
 
 def pooled(op: str, zero_point: int, dtype: type[np.generic], **window: list[int]) -> bytes:
     """QuantizeLinear, DequantizeLinear, the pool, and the same two in the same steps."""
-    constants = [
-        numpy_helper.from_array(np.array(SCALE, np.float32), "s"),
-        numpy_helper.from_array(np.array(zero_point, dtype), "z"),
-    ]
+    constants = {"s": np.array(SCALE, np.float32), "z": np.array(zero_point, dtype)}
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "s", "z"], ["x_q"]),
         helper.make_node("DequantizeLinear", ["x_q", "s", "z"], ["x_d"]),
@@ -33,11 +31,7 @@ def pooled(op: str, zero_point: int, dtype: type[np.generic], **window: list[int
         helper.make_node("QuantizeLinear", ["p", "s", "z"], ["p_q"]),
         helper.make_node("DequantizeLinear", ["p_q", "s", "z"], ["y"]),
     ]
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPE)
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    graph = helper.make_graph(nodes, "pooled", [x], [y], constants)
-    opset = [helper.make_opsetid("", 13)]
-    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
+    return onnx_file(nodes, {"x": SHAPE}, {"y": None}, constants, opset=13)
 
 
 def run(data: bytes, x: Array, rounding: str) -> Array:
@@ -127,10 +121,7 @@ def mean_of_floats(op: str, batch: int, **attributes: int | list[int]) -> tuple[
     shape = (batch, 3, 7, 5)
     others = ["x", "x"] if op == "Mean" else []
     node = helper.make_node(op, ["x", *others], ["y"], **attributes)
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
-    graph = helper.make_graph([node], "mean", [x], [helper.make_empty_tensor_value_info("y")])
-    opset = [helper.make_opsetid("", 13)]
-    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()), shape
+    return onnx_file([node], {"x": shape}, opset=13), shape
 
 
 MEANS_OF_FLOATS = {

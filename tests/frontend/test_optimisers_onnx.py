@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
 from onnx.reference import ReferenceEvaluator
+from onnx_files import info, onnx_file
 
 from aot.errors import ModelError
 from aot.frontend.onnx.read import read_onnx
@@ -27,18 +28,10 @@ def file_of(operator: str, kinds: int, attributes: dict[str, Any], cut: int = 0)
     made = [f"new{number}" for number in range((kinds - 1) * len(SHAPES))]
     given = [(name, shape) for name, shape in zip(names, SHAPES * kinds, strict=True)]
     given = given[: len(given) - cut]
-    inputs = [
-        helper.make_tensor_value_info("rate", TensorProto.FLOAT, []),
-        helper.make_tensor_value_info("count", TensorProto.INT64, []),
-        *(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in given),
-    ]
+    inputs = [info("rate"), info("count", element=7), *(info(name, *shape) for name, shape in given)]
     operands = ["rate", "count", *(name for name, _ in given)]
     node = helper.make_node(operator.split(",")[0], operands, made, domain=DOMAIN, **attributes)
-    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in made]
-    graph = helper.make_graph([node], "net", inputs, outputs)
-    sets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]
-    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=8).SerializeToString()
-    return data
+    return onnx_file([node], inputs, dict.fromkeys(made))
 
 
 @pytest.mark.parametrize("count", [0, 3])

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
+from onnx_files import onnx_file
 from onnx_oracle import run_onnx
 
 from aot.errors import ModelError
@@ -47,16 +48,8 @@ CASES: dict[str, tuple[str, dict[str, np.ndarray], dict[str, Any]]] = {
 
 
 def file_of(operator: str, inputs: dict[str, np.ndarray], outputs: int = 1, **attributes: Any) -> bytes:
-    made = [helper.make_empty_tensor_value_info(f"y{n}") for n in range(outputs)]
-    node = helper.make_node(operator, list(inputs), [o.name for o in made], **attributes)
-    given = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-        for name, x in inputs.items()
-    ]
-    graph = helper.make_graph([node], "net", given, made)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
-    data: bytes = model.SerializeToString()
-    return data
+    made = [f"y{n}" for n in range(outputs)]
+    return onnx_file([helper.make_node(operator, list(inputs), made, **attributes)], inputs, made, opset=19)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -125,8 +118,5 @@ def test_whole_numbers_to_a_known_power_are_exact():
 def test_a_model_without_inputs_gives_what_it_has_computed():
     size = helper.make_node("Constant", [], ["size"], value_int=4)
     window = helper.make_node("HannWindow", ["size"], ["y"])
-    graph = helper.make_graph(
-        [size, window], "net", [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])]
-    )
-    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    data = onnx_file([size, window], {}, {"y": [4]})
     np.testing.assert_allclose(run_graph(read_onnx(data, "net.onnx"), {})["y"], [0, 0.5, 1, 0.5], atol=1e-6)  # type: ignore[arg-type]

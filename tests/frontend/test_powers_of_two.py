@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from onnx import helper, numpy_helper
+from onnx_files import info, onnx_file
 
 from aot.errors import ModelError
 from aot.frontend.onnx.elements import numbers_of
@@ -17,10 +18,7 @@ X = np.asarray([LEAST, 2.0**-126, 2.0**-125 * 1.75, 0.124, 0.3, 0.375, 1, 1.1, 1
 
 def cast_file(**attributes: object) -> bytes:
     node = helper.make_node("Cast", ["x"], ["y"], to=POWERS, **attributes)
-    infos = [helper.make_tensor_value_info(*given) for given in (("x", 1, ["n"]), ("y", POWERS, ["n"]))]
-    graph = helper.make_graph([node], "net", infos[:1], infos[1:])
-    data: bytes = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)]).SerializeToString()
-    return data
+    return onnx_file([node], {"x": ["n"]}, [info("y", "n", element=POWERS)], opset=24)
 
 
 def casted(x: np.ndarray, **attributes: object) -> np.ndarray:

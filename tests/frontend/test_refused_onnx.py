@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from onnx import helper
+from onnx_files import info
 from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
@@ -12,10 +13,6 @@ from aot.frontend.tflite.write_file import FileTensor
 
 MAKE = helper.make_node
 DOCS = "deploy docs ops lists what each operator supports"
-
-
-def info(name: str, *sizes: int | str, element: int = 1) -> helper.ValueInfoProto:
-    return helper.make_tensor_value_info(name, element, sizes)
 
 
 def file_of(

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 from onnx_oracle import run_onnx
 
 from aot.errors import ModelError
@@ -34,12 +35,7 @@ def resize(
         names = ["x", "given"] if version < 11 else ["x", "", "given"]
         given = np.array([1, 1, *scales], np.float32)
     node = helper.make_node("Resize", names, ["y"], **attributes)
-    x = helper.make_tensor_value_info("x", 1, shape)
-    y = helper.make_empty_tensor_value_info("y")
-    graph = helper.make_graph([node], "net", [x], [y], [numpy_helper.from_array(given, "given")])
-    sets = [helper.make_opsetid("", version)]
-    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=8).SerializeToString()
-    return data
+    return onnx_file([node], {"x": shape}, constants={"given": given}, opset=version)
 
 
 def distance(data: bytes, shape: Sequence[int]) -> float:
@@ -87,15 +83,7 @@ def test_corners_of_a_file_with_a_region_leave_other_dimensions_alone():
         "Resize", ["x", "region", "s"], ["y"], "", coordinate_transformation_mode="tf_half_pixel_for_nn"
     )
     given = {"region": np.zeros(0, np.float32), "s": np.array([1, 1, 1.5, 2], np.float32)}
-    graph = helper.make_graph(
-        [node],
-        "net",
-        [helper.make_tensor_value_info("x", 1, shape)],
-        [helper.make_empty_tensor_value_info("y")],
-        [numpy_helper.from_array(array, name) for name, array in given.items()],
-    )
-    sets = [helper.make_opsetid("", 11)]
-    data = helper.make_model(graph, opset_imports=sets, ir_version=7).SerializeToString()
+    data = onnx_file([node], {"x": shape}, constants=given, opset=11)
     assert distance(data, shape) == 0
 
 
@@ -118,15 +106,11 @@ def test_results_without_elements_or_with_too_many_are_refused(given, wanted):
 
 
 def resized(dtype: type[np.generic], mode: str, *scales: float) -> tuple[bytes, np.ndarray]:
-    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode=mode)
-    x = helper.make_tensor_value_info("x", element, (1, 2, 6, 4))
-    y = helper.make_empty_tensor_value_info("y")
-    given = numpy_helper.from_array(np.array([1, 1, *scales], np.float32), "scales")
-    graph = helper.make_graph([node], "net", [x], [y], [given])
-    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     pixels = np.random.default_rng(3).integers(0, 128, (1, 2, 6, 4))
-    return data.SerializeToString(), (pixels - 64 * (dtype != np.uint8)).astype(dtype)
+    x = (pixels - 64 * (dtype != np.uint8)).astype(dtype)
+    given = np.array([1, 1, *scales], np.float32)
+    return onnx_file([node], {"x": x}, constants={"scales": given}, opset=18), x
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32])

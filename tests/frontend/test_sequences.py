@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
-from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 from onnx.reference import ReferenceEvaluator
+from onnx_files import onnx_file
 from onnx_oracle import run_onnx
 
 from aot.errors import ModelError
@@ -96,13 +97,9 @@ PLACES = {"one_place": [1], "two_place": [2], "minus_place": [-1]}
 
 
 def file_of(nodes: list[NodeProto], result: helper.ValueInfoProto, position: bool = False) -> bytes:
-    constants = {**NUMBERS, **PLACES}
-    stored = [numpy_helper.from_array(np.asarray(v, np.int64), name) for name, v in constants.items()]
+    constants = {name: np.asarray(v, np.int64) for name, v in {**NUMBERS, **PLACES}.items()}
     inputs = [info("x", TensorProto.FLOAT, X.shape), *([info("p", TensorProto.INT64, [])] * position)]
-    graph = helper.make_graph(nodes, "net", inputs, [result], stored)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    data: bytes = model.SerializeToString()
-    return data
+    return onnx_file(nodes, inputs, [result], constants)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -198,11 +195,7 @@ def file_of_types(
     nodes: list[NodeProto], inputs: dict[str, TypeProto], outputs: dict[str, TypeProto]
 ) -> bytes:
     given, made = ([named(*pair) for pair in each.items()] for each in (inputs, outputs))
-    graph = helper.make_graph(nodes, "net", given, made)
-    data: bytes = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8
-    ).SerializeToString()
-    return data
+    return onnx_file(nodes, given, made, opset=18)
 
 
 JOINED = file_of_types([MAKE("ConcatFromSequence", ["x"], ["y"], axis=0)], {"x": LIST}, {"y": OPEN})

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 from onnx_oracle import run_onnx
 
 from aot.frontend.onnx.read import read_onnx
@@ -23,7 +24,7 @@ def file_of(
     operator: str, operands: Sequence[Array | str], outputs: int = 1, domain: str = "", **attributes: Any
 ) -> tuple[bytes, dict[str, Array]]:
     """The operator on inputs (x, with their values) and constants; a text is an absent operand."""
-    names, values, constants = [], {}, []
+    names, values, constants = [], {}, {}
     for number, each in enumerate(operands):
         if isinstance(each, str):
             names.append("")
@@ -32,16 +33,11 @@ def file_of(
             values[names[-1]] = each
         else:
             names.append(f"c{number}")
-            constants.append(numpy_helper.from_array(each, names[-1]))
+            constants[names[-1]] = each
     wanted = range(outputs) if operator == "Attention" else (0, outputs - 1)
     made = [f"y{number}" if number in wanted else "" for number in range(outputs)]
     node = helper.make_node(operator, names, made, domain=domain, **attributes)
-    kinds = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64}
-    inputs = [helper.make_tensor_value_info(n, kinds[v.dtype], v.shape) for n, v in values.items()]
-    results = [helper.make_empty_tensor_value_info(name) for name in made if name]
-    graph = helper.make_graph([node], "net", inputs, results, constants)
-    sets = [helper.make_opsetid("", 24), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, opset_imports=sets, ir_version=11).SerializeToString(), values
+    return onnx_file([node], values, [name for name in made if name], constants, 24, 11), values
 
 
 TABLES = [np.cos(real(16, 4)), np.sin(real(16, 4))]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from onnx_files import onnx_file
 from onnx_oracle import run_onnx
 
 from aot.errors import ModelError
@@ -54,11 +55,7 @@ def classifier(ids: list[int], low: float, **more: Any) -> bytes:
 def file_of(operator: str, outputs: int, **attributes: Any) -> bytes:
     names = [f"y{n}" for n in range(outputs)]
     node = helper.make_node(operator, ["x"], names, domain="ai.onnx.ml", **attributes)
-    made = [helper.make_empty_tensor_value_info(name) for name in names]
-    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
-    graph = helper.make_graph([node], "net", [helper.make_tensor_value_info("x", 1, (12, 3))], made)
-    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
-    return data
+    return onnx_file([node], {"x": (12, 3)}, names)
 
 
 ONE = weights_of("target", [0], -1.0)

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from onnx_files import info, onnx_file
 from onnx_oracle import run_onnx
 
 from aot.errors import ModelError
@@ -17,15 +18,8 @@ X = np.asarray([[3, 1, 3, 3], [0, 1, 0, 2], [3, 1, 3, 3]], np.float32)
 
 def file_of(x: np.ndarray | None, **attributes: Any) -> bytes:
     node = helper.make_node("Unique", ["x"], NAMES, **attributes)
-    made = [helper.make_tensor_value_info(NAMES[0], TensorProto.FLOAT, None)]
-    made += [helper.make_tensor_value_info(name, TensorProto.INT64, None) for name in NAMES[1:]]
-    given = [] if x is not None else [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])]
-    held = [] if x is None else [numpy_helper.from_array(x, "x")]
-    graph = helper.make_graph([node], "net", given, made, held)
-    data: bytes = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
-    ).SerializeToString()
-    return data
+    made = [info(NAMES[0]), *(info(name, element=TensorProto.INT64) for name in NAMES[1:])]
+    return onnx_file([node], {} if x is not None else {"x": [4]}, made, {} if x is None else {"x": x})
 
 
 @pytest.mark.parametrize(

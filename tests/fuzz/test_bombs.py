@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 
 import deploy
 
@@ -55,12 +56,7 @@ def node_of(op: str, inputs: Sequence[str], output: str = "y", **attributes: Any
 
 
 def model(nodes: Sequence[onnx.NodeProto], shape: Sequence[int], **constants: Any) -> bytes:
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, list(shape))
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    kept = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
-    graph = helper.make_graph(list(nodes), "g", [x], [y], kept)
-    made: bytes = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
-    return made
+    return onnx_file(nodes, {"x": shape}, {"y": None}, constants)
 
 
 def doubled(times: int, first: str) -> Iterable[onnx.NodeProto]:

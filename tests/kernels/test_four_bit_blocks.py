@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 
 import deploy
 from aot.frontend.load import parse_model
@@ -30,12 +31,7 @@ def network(block: int, with_zeros: bool, seed: int = 5) -> bytes:
     reads = ["x", "w", "s", "z" if with_zeros else "", "", "b"]
     given = {"K": DEPTH, "N": OUTPUTS, "bits": 4, "block_size": block}
     node = helper.make_node("MatMulNBits", reads, ["y"], domain="com.microsoft", **given)
-    value = helper.make_tensor_value_info
-    ends = [[value("x", 1, [3, DEPTH])], [value("y", 1, [3, OUTPUTS])]]
-    constants = [numpy_helper.from_array(array, name) for name, array in tables.items()]
-    graph = helper.make_graph([node], "bits", *ends, constants)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
+    return onnx_file([node], {"x": [3, DEPTH]}, {"y": [3, OUTPUTS]}, tables)
 
 
 def samples() -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 from row_machine import run_lowered
 
 import deploy
@@ -50,9 +51,8 @@ def network(half: bool = True) -> bytes:
     rng = np.random.default_rng(2)
     step = np.float16 if half else np.float32
 
-    def weights(name: str, *shape: int) -> Any:
-        values = (rng.standard_normal(shape) / 3).astype(step).astype(np.float32)
-        return numpy_helper.from_array(values, name)
+    def weights(*shape: int) -> Any:
+        return (rng.standard_normal(shape) / 3).astype(step).astype(np.float32)
 
     nodes = [
         helper.make_node("Conv", ["x", "w1", "b1"], ["a"], pads=[1, 1, 1, 1]),
@@ -62,15 +62,11 @@ def network(half: bool = True) -> bytes:
         helper.make_node("Flatten", ["e"], ["d"]),
         helper.make_node("Gemm", ["d", "w3", "b3"], ["y"], transB=1),
     ]
-    value = helper.make_tensor_value_info
-    constants = [
-        *(weights("w1", 8, 3, 3, 3), weights("b1", 8), weights("w2", 8, 1, 3, 3)),
-        *(weights("w4", 8, 8, 1, 1), weights("w3", 5, 288), weights("b3", 5)),
-    ]
-    ends = [[value("x", 1, [1, 3, 6, 6])], [value("y", 1, [1, 5])]]
-    graph = helper.make_graph(nodes, "half", *ends, constants)
-    opset = [helper.make_opsetid("", 17)]
-    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
+    constants = {
+        **{"w1": weights(8, 3, 3, 3), "b1": weights(8), "w2": weights(8, 1, 3, 3)},
+        **{"w4": weights(8, 8, 1, 1), "w3": weights(5, 288), "b3": weights(5)},
+    }
+    return onnx_file(nodes, {"x": [1, 3, 6, 6]}, {"y": [1, 5]}, constants)
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, helper
+from onnx_files import onnx_file
 
 MAKE = helper.make_node
 INFO = helper.make_tensor_value_info
@@ -67,10 +68,6 @@ BY_NUMBER = Written(
 
 
 def file_of(written: Written, batches: int, classes: int, boxes: int) -> bytes:
-    constants = [numpy_helper.from_array(array, name) for name, array in KNOWN.items()]
     inputs = [INFO("boxes", FLOATS, [batches, boxes, 4]), INFO("scores", FLOATS, [batches, classes, boxes])]
     outputs = [INFO(name, element, None) for name, element in written.outputs.items()]
-    graph = helper.make_graph([CHOOSE, *written.nodes], "net", inputs, outputs, constants)
-    sets = [helper.make_opsetid("", 17)]
-    file: bytes = helper.make_model(graph, opset_imports=sets, ir_version=8).SerializeToString()
-    return file
+    return onnx_file([CHOOSE, *written.nodes], inputs, outputs, KNOWN)

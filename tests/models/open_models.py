@@ -1,8 +1,8 @@
 """ONNX models that leave the batch and the length of their input open."""
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 
 
 def open_convolutions(channels: int = 8) -> bytes:
@@ -23,13 +23,4 @@ def open_convolutions(channels: int = 8) -> bytes:
         helper.make_node("Flatten", ["e"], ["f"]),
         helper.make_node("Gemm", ["f", "w3", "b3"], ["y"], transB=1),
     ]
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes,
-        "open",
-        [value("x", onnx.TensorProto.FLOAT, ["batch", 4, "length"])],
-        [value("y", onnx.TensorProto.FLOAT, ["batch", 5])],
-        [numpy_helper.from_array(array.astype(np.float32), name) for name, array in weights.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return bytes(model.SerializeToString())
+    return onnx_file(nodes, {"x": ["batch", 4, "length"]}, {"y": ["batch", 5]}, weights)

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 
 from aot.ir.types import Array
 
@@ -40,16 +41,7 @@ def recurrent_classifier(
         helper.make_node("Reshape", ["Y_h", "flat"], ["h"]),
         helper.make_node("MatMul", ["h", "D"], ["y"]),
     ]
-    graph = helper.make_graph(
-        nodes,
-        kind.lower(),
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (steps, 1, depth))],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, CLASSES))],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    data: bytes = model.SerializeToString()
-    return data
+    return onnx_file(nodes, {"x": (steps, 1, depth)}, {"y": (1, CLASSES)}, constants)
 
 
 def _write(folder: Path) -> None:

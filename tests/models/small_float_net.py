@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 
 
 def small_net(
@@ -31,13 +31,5 @@ def small_net(
     ]
     # Before IR version 4, constants are inputs, too.
     shapes = {"x": shape, **({n: v.shape for n, v in constants.items()} if ir_version < 4 else {})}
-    graph = helper.make_graph(
-        nodes,
-        "small",
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes) for name, sizes in shapes.items()],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(value.astype(np.float32), name) for name, value in constants.items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version)
-    onnx.save(model, path)
+    path.write_bytes(onnx_file(nodes, shapes, {"y": None}, constants, opset, ir_version))
     return path

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 
 CHANNELS, SIZE = 12, 8
 
@@ -36,13 +36,7 @@ def uneven_net(path: Path, unlike: float, activation: str = "Relu") -> Path:
         helper.make_node("Flatten", ["pool"], ["flat"]),
         helper.make_node("Gemm", ["flat", "dense", "bias"], ["y"]),
     ]
-    values = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", (1, 2, SIZE, SIZE)), ("y", (1, 3)))
-    ]
-    weights = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in constants.items()]
-    graph = helper.make_graph(nodes, "uneven", values[:1], values[1:], weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), path)
+    path.write_bytes(onnx_file(nodes, {"x": (1, 2, SIZE, SIZE)}, {"y": (1, 3)}, constants, 13, 7))
     return path
 
 

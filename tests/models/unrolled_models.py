@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 
 from aot.ir.types import Array
 
@@ -57,13 +58,8 @@ class UnrolledModel:
         return self.op("Concat", *(self.op("Unsqueeze", value, axis) for value in values), axis=1)
 
     def bytes(self) -> bytes:
-        float32 = TensorProto.FLOAT
-        takes = [helper.make_tensor_value_info(name, float32, shape) for name, shape in self.inputs.items()]
-        gives = [helper.make_tensor_value_info(name, float32, None) for name in self.outputs]
-        known = [numpy_helper.from_array(array, name) for name, array in self.constants.items()]
-        graph = helper.make_graph(self.nodes, "unrolled", takes, gives, known)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-        return bytes(model.SerializeToString())
+        outputs = dict.fromkeys(self.outputs)
+        return onnx_file(self.nodes, self.inputs, outputs, self.constants, opset=18)
 
 
 @dataclass

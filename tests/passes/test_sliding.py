@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 from sliding_nets import NETS, Net, drawn_rows, hop_model, hops_of, rows_axis, whole_windows
 
 from aot.errors import ModelError
@@ -67,8 +68,8 @@ def test_a_vector_of_floats_that_is_quantised_first_gets_its_rows(shared_dir):
 def test_channels_of_onnx_may_come_before_the_rows():
     rng = np.random.default_rng(4)
 
-    def weights(name: str, *shape: int) -> Any:
-        return numpy_helper.from_array((rng.standard_normal(shape) / 3).astype(np.float32), name)
+    def weights(*shape: int) -> Any:
+        return rng.standard_normal(shape) / 3
 
     nodes = [
         helper.make_node("Conv", ["x", "w1", "b1"], ["a"], pads=[2, 2]),
@@ -76,12 +77,8 @@ def test_channels_of_onnx_may_come_before_the_rows():
         helper.make_node("Conv", ["b", "w2"], ["c"], strides=[2]),
         helper.make_node("GlobalAveragePool", ["c"], ["y"]),
     ]
-    value = helper.make_tensor_value_info
-    constants = [weights("w1", 8, 3, 5), weights("b1", 8), weights("w2", 6, 8, 3)]
-    ends = [value("x", 1, [1, 3, 64])], [value("y", 1, [1, 6, 1])]
-    graph = helper.make_graph(nodes, "line", *ends, constants)
-    opset = [helper.make_opsetid("", 17)]
-    data = helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    constants = {"w1": weights(8, 3, 5), "b1": weights(8), "w2": weights(6, 8, 3)}
+    data = onnx_file(nodes, {"x": [1, 3, 64]}, {"y": [1, 6, 1]}, constants)
     step = require_same_windows(parse_model(data, "line.onnx", "tflm"), 4, further_hops=6)
     assert step.types["x"].shape == (1, 3, 4)
 

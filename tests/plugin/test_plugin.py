@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
+from onnx_files import onnx_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.cc]
 PACKAGE = Path(__file__).parent / "package"
@@ -30,17 +30,14 @@ def site(tmp_path_factory, require_package):
 def model(tmp_path_factory):
     """Medians and a maximum; one median reads a tensor twice."""
     names = ("a", "b", "c")
-    inputs = [helper.make_tensor_value_info(name, TensorProto.INT8, SHAPE) for name in names]
-    output = helper.make_tensor_value_info("y", TensorProto.INT8, SHAPE)
+    inputs = dict.fromkeys(names, np.zeros(SHAPE, np.int8))
     nodes = [
         helper.make_node("Median", names, ["middle"], "three", domain="com.example"),
         helper.make_node("Median", ("middle", "a", "middle"), ["same"], "twice", domain="com.example"),
         helper.make_node("Max", ("same", "b"), ["y"], "largest"),
     ]
-    sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
-    graph = helper.make_graph(nodes, "medians", inputs, [output])
     path = tmp_path_factory.mktemp("model") / "medians.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=sets, ir_version=8), path)
+    path.write_bytes(onnx_file(nodes, inputs, {"y": inputs["a"]}))
     return path
 
 
