@@ -325,7 +325,6 @@ def assembly(*outside: str) -> Stmt:
 
 
 A, B = Assign(Name("a"), Number(1)), Assign(Name("b"), Number(2))
-LOOPED = (use("a"), B, use("b", "x", "y"))
 CASES = {
     "parameters": ((use("x", "y"),), (2, 0, 0)),
     "what is never mentioned is never in use": ((declare("int32_t", "a"), use("x", "y")), (2, 0, 0)),

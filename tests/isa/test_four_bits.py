@@ -8,22 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_checks import failures_on_board
-from model_checks import DSP, OPTIONS, case_checks, compiled, samples_of
+from model_checks import DSP, OPTIONS, case_checks, compiled, only_stage, require_the_reference_in_loops
 from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
-from row_machine import run_lowered
 
-from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.passes.pipeline import run_meaning
 from aot.target import Target
 from codegen.isa.dsp.window_sums import RECORD_BYTES
 from codegen.kernels.four_bit_rows import ChannelTiles, channel_tiles
 from codegen.kernels.four_bit_weights import WindowOfPairs, half_words, has_four_bits, largest_sum_of_digits
-from codegen.lower.lower import lower_graph
-from codegen.lower.stages import LoweredStage
 from codegen.options import CompileOptions
 
 SAME3 = ((1, 1), (1, 1))
@@ -101,13 +96,6 @@ CASES = [
 ]
 
 
-def only_stage(
-    graph: Graph, target: Target = DSP, options: CompileOptions = OPTIONS["speed"]
-) -> LoweredStage:
-    lowered = lower_graph(run_meaning(graph).graph, target, options)
-    return next(stage for stage in lowered.stages if stage.op in ("dense", "conv2d", "depthwise_conv2d"))
-
-
 def has_four_bits_in(graph: Graph, target: Target = DSP, options: CompileOptions = OPTIONS["speed"]) -> bool:
     space = only_stage(graph, target, options).kernel.space
     return space is not None and space.task.endswith(" four bits")
@@ -141,9 +129,7 @@ def as_param(each: OpCase) -> object:
 @pytest.mark.parametrize("each", [as_param(each) for each in CASES], ids=lambda each: str(each.name))
 def test_every_case_takes_four_weights_at_once_and_equals_the_reference_in_loops(each):
     assert has_four_bits_in(each.graph)
-    lowered = lower_graph(run_meaning(each.graph).graph, DSP, OPTIONS["speed"])
-    for inputs in samples_of(each)[:1]:
-        assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
+    require_the_reference_in_loops(each)
 
 
 @pytest.mark.arm

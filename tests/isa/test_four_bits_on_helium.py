@@ -5,20 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from c_checks import failures_on_board
-from model_checks import MVE, OPTIONS, case_checks, samples_of
+from model_checks import MVE, OPTIONS, case_checks, only_stage, require_the_reference_in_loops
 from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
-from row_machine import run_lowered
 
-from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.passes.pipeline import run_meaning
 from codegen.isa.helium.four_bits import WeightForm, form_of, in_bytes
 from codegen.kernels.kernel import Kernel
-from codegen.lower.lower import lower_graph
 from codegen.options import CompileOptions
 
 SAME3 = ((1, 1), (1, 1))
@@ -91,10 +87,7 @@ CASES = [
 
 
 def kernel_of(graph: Graph, options: CompileOptions = OPTIONS["speed"]) -> Kernel:
-    lowered = lower_graph(run_meaning(graph).graph, MVE, options)
-    return next(
-        stage.kernel for stage in lowered.stages if stage.op in ("dense", "conv2d", "depthwise_conv2d")
-    )
+    return only_stage(graph, MVE, options).kernel
 
 
 def weights_of(graph: Graph) -> Array:
@@ -115,9 +108,7 @@ def test_every_case_has_two_weights_in_a_byte_and_equals_the_reference_in_loops(
     eight = with_weights(each.graph, np.where(weights_of(each.graph) == 7, 8, weights_of(each.graph)))
     sizes = [kernel_of(graph).constants["w"].nbytes for graph in (each.graph, eight)]
     assert sizes[0] < sizes[1]
-    lowered = lower_graph(run_meaning(each.graph).graph, MVE, OPTIONS["speed"])
-    for inputs in samples_of(each)[:1]:
-        assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
+    require_the_reference_in_loops(each, MVE)
 
 
 @pytest.mark.arm

@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 from c_checks import failures_on_board
 from graphs import Draft
-from model_checks import DSP, OPTIONS, case_checks, samples_of
+from model_checks import DSP, OPTIONS, case_checks, only_stage, require_the_reference_in_loops
 from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
-from row_machine import run_lowered
 
-from aot.interpret import run_graph
-from aot.ir.graph import Graph
 from aot.ops.conv2d import Conv2d
-from aot.passes.pipeline import run_meaning
-from aot.target import Target
 from codegen.isa.dsp.strategies.paired_rows import saves_cycles
 from codegen.kernels.paired_rows import (
     PixelTiles,
@@ -23,9 +18,7 @@ from codegen.kernels.paired_rows import (
     in_order_of_windows,
     pixel_tiles,
 )
-from codegen.lower.lower import lower_graph
 from codegen.lower.stages import LoweredStage
-from codegen.options import CompileOptions
 
 SAME3 = ((1, 1), (1, 1))
 POINT, WINDOW = (1, 1), (3, 3)
@@ -73,13 +66,6 @@ def written_out() -> OpCase:
     return op_case("paired_rows_written_out", Conv2d(), [x], out, [weights, bias])
 
 
-def only_stage(
-    graph: Graph, target: Target = DSP, options: CompileOptions = OPTIONS["speed"]
-) -> LoweredStage:
-    lowered = lower_graph(run_meaning(graph).graph, target, options)
-    return next(stage for stage in lowered.stages if stage.op == "conv2d")
-
-
 def is_paired(stage: LoweredStage) -> bool:
     return stage.kernel.space is not None and stage.kernel.space.task.endswith(" paired")
 
@@ -96,9 +82,7 @@ def as_param(each: OpCase) -> object:
 @pytest.mark.parametrize("each", [as_param(each) for each in CASES], ids=lambda each: str(each.name))
 def test_every_case_takes_weights_in_pairs_and_equals_the_reference_in_loops(each):
     assert is_paired(only_stage(each.graph))
-    lowered = lower_graph(run_meaning(each.graph).graph, DSP, OPTIONS["speed"])
-    for inputs in samples_of(each)[:1]:
-        assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
+    require_the_reference_in_loops(each)
 
 
 @pytest.mark.arm

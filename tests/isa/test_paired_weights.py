@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from c_checks import failures_on_board
-from model_checks import DSP, OPTIONS, case_checks, samples_of
+from model_checks import DSP, OPTIONS, case_checks, only_stage, require_the_reference_in_loops
 from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
-from row_machine import run_lowered
 
-from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ops.dense import Dense
 from aot.passes.pipeline import run_meaning
@@ -18,7 +16,6 @@ from codegen.kernels.paired_weights import ENLARGED, enlarged_tail, half_words, 
 from codegen.lower.decisions import Decisions
 from codegen.lower.lower import lower_graph
 from codegen.lower.sites import Sites
-from codegen.lower.stages import LoweredStage
 
 VECTORS = {"sixes": (96, 12), "rest": (108, 10), "few": (256, 4), "odd": (149, 7)}
 
@@ -38,11 +35,6 @@ CASES = [
 ]
 
 
-def only_stage(graph: Graph) -> LoweredStage:
-    lowered = lower_graph(run_meaning(graph).graph, DSP, OPTIONS["speed"])
-    return next(stage for stage in lowered.stages if stage.op == "dense")
-
-
 def is_paired(graph: Graph) -> bool:
     space = only_stage(graph).kernel.space
     return space is not None and space.task.endswith(" paired")
@@ -51,9 +43,7 @@ def is_paired(graph: Graph) -> bool:
 @pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
 def test_every_case_takes_weights_in_pairs_and_equals_the_reference_in_loops(each):
     assert is_paired(each.graph)
-    lowered = lower_graph(run_meaning(each.graph).graph, DSP, OPTIONS["speed"])
-    for inputs in samples_of(each)[:1]:
-        assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
+    require_the_reference_in_loops(each)
 
 
 @pytest.mark.arm

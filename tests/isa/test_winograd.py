@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from c_checks import failures_on_board
 from graphs import Draft
-from model_checks import DSP, OPTIONS, case_checks, samples_of
+from model_checks import DSP, OPTIONS, case_checks, only_stage, require_the_reference_in_loops
 from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
-from row_machine import run_lowered
 
-from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ops.conv2d import Conv2d
 from aot.passes.pipeline import run_meaning
@@ -21,7 +19,6 @@ from codegen.fit.variant import CompiledPlan
 from codegen.job import ImportedModel, Job
 from codegen.kernels.winograd import sums_fit, transformed
 from codegen.lower.lower import lower_graph
-from codegen.lower.stages import LoweredStage
 
 SAME3 = ((1, 1), (1, 1))
 SHAPES = {  # rows and columns of the input, its channels, those of the result
@@ -48,11 +45,6 @@ CASES = [
 ]
 
 
-def only_stage(graph: Graph) -> LoweredStage:
-    lowered = lower_graph(run_meaning(graph).graph, DSP, OPTIONS["speed"])
-    return next(stage for stage in lowered.stages if stage.op == "conv2d")
-
-
 @pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
 def test_every_case_is_a_winograd_kernel_of_two_rows(each):
     stage = only_stage(each.graph)
@@ -63,9 +55,7 @@ def test_every_case_is_a_winograd_kernel_of_two_rows(each):
 
 @pytest.mark.parametrize("each", CASES[:3], ids=lambda each: str(each.name))
 def test_the_loop_nest_equals_the_reference(each):
-    lowered = lower_graph(run_meaning(each.graph).graph, DSP, OPTIONS["speed"])
-    for inputs in samples_of(each)[:1]:
-        assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
+    require_the_reference_in_loops(each)
 
 
 TARGETS = {

@@ -1,18 +1,24 @@
 """A graph compiled to C and run on samples, as a check: its outputs must be the references', bit for bit."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 from c_checks import Check, c_array
+from graphs import GRAPHS
 from op_case import OpCase
+from row_machine import run_lowered
 
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array
+from aot.passes.pipeline import run_meaning
 from aot.target import Feature, Optimize, Target
 from codegen.c.arenas import arenas_of
 from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job
+from codegen.lower.lower import lower_graph
+from codegen.lower.stages import LoweredStage
 from codegen.model import TensorInfo
 from codegen.options import CompileOptions
 
@@ -32,6 +38,38 @@ Sample = Mapping[str, Array]
 
 def compiled(graph: Graph, target: Target, options: CompileOptions, name: str) -> CompiledModel:
     return compile_job(Job(ImportedModel(graph, "case.tflite", "00" * 32, name), target, options))
+
+
+@cache
+def compiled_graph(name: str, target: Target, options: str) -> CompiledModel:
+    """Of GRAPHS, under its own name: once for all tests that ask."""
+    return compiled(GRAPHS[name](), target, OPTIONS[options], name)
+
+
+def graph_checks(target: Target, options: str) -> list[Check]:
+    """Of all GRAPHS."""
+    checks = []
+    for name, maker in GRAPHS.items():
+        samples = samples_of(OpCase(name, maker()))
+        model = compiled_graph(name, target, options)
+        wanted = [run_graph(maker(), sample) for sample in samples]
+        checks.append(check_of(f"{name}.{options}", model, samples, wanted))
+    return checks
+
+
+def only_stage(
+    graph: Graph, target: Target = DSP, options: CompileOptions = OPTIONS["speed"]
+) -> LoweredStage:
+    """The stage of the one layer of a graph that multiplies by weights."""
+    lowered = lower_graph(run_meaning(graph).graph, target, options)
+    return next(stage for stage in lowered.stages if stage.op in ("dense", "conv2d", "depthwise_conv2d"))
+
+
+def require_the_reference_in_loops(case: OpCase, target: Target = DSP) -> None:
+    """The loop nests of the case give its reference's bits, for random values."""
+    lowered = lower_graph(run_meaning(case.graph).graph, target, OPTIONS["speed"])
+    inputs, _ = samples_of(case)
+    assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(case.graph, inputs)["y"])
 
 
 def samples_of(case: OpCase) -> tuple[Sample, Sample]:
