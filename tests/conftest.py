@@ -144,6 +144,26 @@ def own_folders(monkeypatch, tmp_path, built_firmware):
 
 
 @pytest.fixture
+def tiny_file(tmp_path):
+    """tiny_file("conv"): a model of tests/models/tiny_models.py, in the test's folder or one in it."""
+    from tiny_models import TINY
+
+    def write(name: str, place: str = "tiny.tflite") -> Path:
+        path: Path = tmp_path / place
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(TINY[name]())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def model(tiny_file, own_folders):
+    """A tiny classifier as a file."""
+    return tiny_file("classifier")
+
+
+@pytest.fixture
 def run_deploy(own_folders, capfd):
     """run_deploy("inspect", path, "--json"): the command line, in this process."""
     from deploy.__main__ import main

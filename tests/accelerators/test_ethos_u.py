@@ -138,9 +138,8 @@ def test_models_are_verified_layer_by_layer(name, board, shared_dir, needs_vela,
 
 
 @pytest.mark.slow
-def test_inspect_says_where_nodes_run_and_what_vela_estimates(needs_vela, run_deploy, tmp_path):
-    path = tmp_path / "net.tflite"
-    path.write_bytes(TINY["classifier"]())
+def test_inspect_says_where_nodes_run_and_what_vela_estimates(needs_vela, run_deploy, tiny_file):
+    path = tiny_file("classifier", "net.tflite")
     done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u55-64", "--layer", "1")
     assert "kernel     ethos-u: Vela estimates " in done.out
     assert " cycles for u55-64 at 500 MHz" in done.out
@@ -167,9 +166,8 @@ output "c"
 
 
 @pytest.mark.slow
-def test_the_scratch_lies_in_the_memory_that_the_npu_reaches(needs_vela, run_deploy, tmp_path):
-    path = tmp_path / "net.tflite"
-    path.write_bytes(TINY["classifier"]())
+def test_the_scratch_lies_in_the_memory_that_the_npu_reaches(needs_vela, run_deploy, tiny_file):
+    path = tiny_file("classifier", "net.tflite")
     words = ("inspect", path, "--board", "mps3-an547", "--accelerator")
     assert "arena in SRAM" in run_deploy(*words, "ethos-u:memory=SRAM").out
     answer = run_deploy(*words, "ethos-u:memory=SRM")
@@ -298,28 +296,15 @@ def test_a_region_that_vela_gives_up_names_it(no_memory_of_runs, needs_vela, mon
     assert "RuntimeError: Compilation failed: Error: it is too hot" in said
 
 
-def test_a_configuration_that_does_not_exist_is_refused(run_deploy, tmp_path):
-    path = tmp_path / "net.tflite"
-    path.write_bytes(TINY["conv"]())
-    done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u55-127")
+@pytest.mark.parametrize(
+    ("config", "facts"),
+    [("u55-127", 'known mean "u55-128"?'), ("u65-512", "supported cores known")],  # which has two
+)
+def test_a_configuration_that_is_not_supported_is_refused(config, facts, run_deploy, tiny_file):
+    done = run_deploy("inspect", tiny_file("conv"), "--accelerator", f"ethos-u:config={config}")
     assert done.status == 2
-    require_facts(
-        done.err,
-        '--accelerator "ethos-u:config=u55-127" "u55-127" "u55-128"? config known mean u55-32 u55-64 '
-        "u55-128 u55-256 u65-256",
-    )
-
-
-def test_two_cores_are_refused_with_the_reason(run_deploy, tmp_path):
-    path = tmp_path / "net.tflite"
-    path.write_bytes(TINY["conv"]())
-    done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u65-512")
-    assert done.status == 2
-    require_facts(
-        done.err,
-        '--accelerator "ethos-u:config=u65-512" "u65-512" config supported cores u55-32 u55-64 '
-        "u55-128 u55-256 u65-256 known",
-    )
+    named = f'--accelerator "ethos-u:config={config}" "{config}" config {facts}'
+    require_facts(done.err, f"{named} u55-32 u55-64 u55-128 u55-256 u65-256")
 
 
 def test_a_model_with_nothing_for_the_device_stays_and_says_why(run_deploy, tmp_path):

@@ -10,7 +10,6 @@ from typing import cast
 import numpy as np
 import pytest
 from error_facts import refused, require_facts
-from tiny_models import TINY
 
 import deploy
 from aot.errors import BoardError, FitError, InputError
@@ -49,13 +48,6 @@ NAMES = {
     "tune",
     "verify",
 }
-
-
-@pytest.fixture
-def model(tmp_path, own_folders):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["classifier"]())
-    return path
 
 
 def reference(model: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:

@@ -1,7 +1,6 @@
 """A target may be named without a board, in our words or a compiler's; what is not known is refused."""
 
 import pytest
-from tiny_models import TINY
 
 import deploy
 from aot.errors import BoardError, FitError, InputError
@@ -94,10 +93,8 @@ def test_what_is_not_known_is_refused(text):
 
 
 @pytest.fixture
-def model(tmp_path):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["conv"]())
-    return path
+def model(tiny_file):
+    return tiny_file("conv")
 
 
 def test_a_target_gets_the_code_of_a_board_with_the_same_core(model):

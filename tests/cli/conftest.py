@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
-from tiny_models import TINY
+
+from platforms.board_files import load_board
 
 
 @pytest.fixture
-def model(tmp_path):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["classifier"]())
-    return path
+def few_boards(monkeypatch):
+    """A report that is not asked for other boards need not compile for each kind of them."""
+    boards = tuple(load_board(name) for name in ("nucleo-l4r5zi", "arduino-uno", "mps2-an386"))
+    monkeypatch.setattr("deploy.reporting.make.all_boards", lambda: boards)
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 from foreground import start_in_foreground
-from tiny_models import TINY
 
 from platforms.rpc import exchange
 from platforms.rpc.frame import Packet, encode_frame
@@ -95,9 +94,8 @@ def test_firmware_of_ones_own_needs_no_build_here_only_the_same_model(
 
 
 @pytest.mark.usefixtures("pseudo_terminals")
-def test_firmware_of_ones_own_with_another_model_is_refused(firmware, tmp_path, run_deploy):
-    other = tmp_path / "tiny_ml.tflite"
-    other.write_bytes(TINY["residual"]())
+def test_firmware_of_ones_own_with_another_model_is_refused(firmware, tiny_file, run_deploy):
+    other = tiny_file("residual", "tiny_ml.tflite")
     with started(firmware, "--pty") as name:
         words = ("verify", other, "--board", "host", "--runner", "attach", "--port", name)
         outcome = run_deploy(*words)

@@ -4,7 +4,6 @@ import json
 
 import pytest
 from error_facts import require_facts
-from tiny_models import TINY
 
 from deploy.cli.bug_report import Private
 from deploy.host_tools import tool_inventory as machine
@@ -19,11 +18,8 @@ def no_programs(monkeypatch):
 
 
 @pytest.fixture
-def model(tmp_path):
-    path = tmp_path / "secret" / "tiny.tflite"
-    path.parent.mkdir()
-    path.write_bytes(TINY["classifier"]())
-    return path
+def model(tiny_file):
+    return tiny_file("classifier", "secret/tiny.tflite")
 
 
 @pytest.mark.slow

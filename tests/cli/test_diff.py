@@ -5,17 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import TINY
 
 import deploy
 from deploy.compiler.compile_model import Compiled
-
-
-@pytest.fixture
-def model(tmp_path):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["classifier"]())
-    return path
 
 
 def compiled(model: Path, **options: Any) -> Compiled:
@@ -58,11 +50,8 @@ def test_another_goal_changes_options_bytes_layers_and_plan(model, tmp_path, run
     ]
 
 
-def test_another_model_has_other_layers_and_another_graph(model, tmp_path):
-    path = tmp_path / "other" / "tiny.tflite"
-    path.parent.mkdir()
-    path.write_bytes(TINY["residual"]())
-    found = deploy.diff(compiled(model), compiled(path))
+def test_another_model_has_other_layers_and_another_graph(model, tiny_file):
+    found = deploy.diff(compiled(model), compiled(tiny_file("residual", "other/tiny.tflite")))
     facts = found.as_json()
     assert [change["what"] for change in facts["made_of"]] == ["model"]
     assert "softmax" in " ".join(facts["layers_only_in_first"]) or facts["layers_only_in_first"]

@@ -12,10 +12,8 @@ from codegen.loops.text import named_in
 
 
 @pytest.fixture
-def model(tmp_path):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["conv"]())
-    return path
+def model(tiny_file):
+    return tiny_file("conv")
 
 
 def test_a_layer_is_shown_as_node_loops_and_c(model, run_deploy):
@@ -73,10 +71,8 @@ def test_an_op_is_shown_as_what_it_means(model, run_deploy):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
-def test_every_layer_means_loops_that_are_read_back(name, tmp_path):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY[name]())
-    found = deploy.inspect(path)
+def test_every_layer_means_loops_that_are_read_back(name, tiny_file):
+    found = deploy.inspect(tiny_file(name))
     assert found.compiled is not None
     for number in range(len(found.compiled.layers)):
         view = found.layer(number)

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 from error_facts import require_facts
-from tiny_models import TINY
 
 import deploy
 from aot.errors import InputError
@@ -18,10 +17,8 @@ CONVERSION = "convert-depthwise-to-conv2d"  # the one pass that rewrites this mo
 
 
 @pytest.fixture
-def model(tmp_path):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["depth_multiplier"]())
-    return path
+def model(tiny_file):
+    return tiny_file("depth_multiplier")
 
 
 def test_inspect_explains_what_a_pass_rewrote(model, run_deploy):
@@ -60,9 +57,8 @@ def test_the_graph_is_printed_after_a_pass_on_stderr(model, run_deploy):
 
 
 @pytest.mark.parametrize("command", ["inspect", "compile"])
-def test_the_graph_of_a_model_that_is_refused_is_printed_too(command, tmp_path, run_deploy):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["dense"]())
+def test_the_graph_of_a_model_that_is_refused_is_printed_too(command, tmp_path, tiny_file, run_deploy):
+    path = tiny_file("dense")
     more = ("--board", "host", "-o", tmp_path / "tiny.tar") if command == "compile" else ()
     outcome = run_deploy(command, path, *more, "--stream", "--print-after", "remove-dead-code")
     graph, error = outcome.err.split("error: ")

@@ -9,7 +9,6 @@ import pytest
 from c_checks import failures_on_host
 from model_checks import PLAIN, Sample, check_of
 from op_case import int8
-from tiny_models import TINY
 
 import deploy.demo
 from aot.errors import BoardError, FitError
@@ -43,10 +42,8 @@ FEW = (Pool("DTCM", 200), Pool("SRAM"))
 
 
 @pytest.fixture
-def residual(tmp_path):
-    path = tmp_path / "residual.tflite"
-    path.write_bytes(TINY["residual"]())
-    return load_model(path)
+def residual(tiny_file):
+    return load_model(tiny_file("residual", "residual.tflite"))
 
 
 def spread(graph: Graph, pools: tuple[Pool, ...] = FEW, **options: Any) -> CompiledModel:

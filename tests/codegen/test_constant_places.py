@@ -8,7 +8,6 @@ from graphs import Draft
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_checks import DSP, OPTIONS
-from tiny_models import TINY
 
 from aot.errors import BoardError, InputError
 from aot.frontend.load import load_model
@@ -68,10 +67,8 @@ TARGET = Target("host", regions=REGIONS, pointer_bytes=8)
 
 
 @pytest.fixture
-def graph(tmp_path):
-    path = tmp_path / "classifier.tflite"
-    path.write_bytes(TINY["classifier"]())
-    return load_model(path)
+def graph(tiny_file):
+    return load_model(tiny_file("classifier", "classifier.tflite"))
 
 
 def placed(graph: Graph, *rules: tuple[str, str], target: Target = TARGET) -> CompiledModel:

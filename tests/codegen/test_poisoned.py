@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_checks import OPTIONS, PLAIN
-from tiny_models import TINY
 
 from aot.interpret import run_graph
 from aot.target import Target
@@ -49,22 +48,15 @@ def poisoned_model(path: Path, target: Target, options: str, folder: Path, hasty
     return right
 
 
-@pytest.fixture
-def tiny(tmp_path):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["classifier"]())
-    return path
-
-
 @pytest.mark.cc
 @pytest.mark.parametrize("options", ["ram", "speed", "whole_tensors"])
-def test_garbage_in_free_memory_changes_nothing(options, tiny, tmp_path):
-    assert poisoned_model(tiny, PLAIN, options, tmp_path / "c")
+def test_garbage_in_free_memory_changes_nothing(options, model, tmp_path):
+    assert poisoned_model(model, PLAIN, options, tmp_path / "c")
 
 
 @pytest.mark.cc
-def test_garbage_one_step_too_early_is_noticed(tiny, tmp_path):
-    assert not poisoned_model(tiny, PLAIN, "ram", tmp_path / "c", hasty=True)
+def test_garbage_one_step_too_early_is_noticed(model, tmp_path):
+    assert not poisoned_model(model, PLAIN, "ram", tmp_path / "c", hasty=True)
 
 
 @pytest.mark.cc

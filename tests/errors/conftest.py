@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tiny_models import TINY
 
 import boards
 
@@ -27,13 +26,6 @@ class Complaint:
         first, *rest = self.text.splitlines()
         assert first.startswith("error: ")
         assert all(line.startswith("  ") for line in rest)
-
-
-@pytest.fixture
-def model(tmp_path):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["classifier"]())
-    return path
 
 
 @pytest.fixture

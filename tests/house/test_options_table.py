@@ -254,13 +254,6 @@ def of_tflite(options: CompileOptions) -> CompileOptions:
     return replace(options, rounding=Rounding.TFLM) if options.rounding is Rounding.AUTO else options
 
 
-@pytest.fixture
-def model(tmp_path, own_folders):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["classifier"]())
-    return path
-
-
 @pytest.mark.parametrize("command", COMPILING)
 def test_each_command_compiles_with_every_option(command, model, compiled_with, tmp_path):
     words, lacks = COMPILING[command]

@@ -5,17 +5,9 @@ from pathlib import Path
 
 import pytest
 from error_facts import require_facts
-from tiny_models import TINY
 
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 SHARED = ("tflm_hello_world_f32", "mww_vad_v2_int8", "ml_text_class_f32", "coral_split_concat_uint8")
-
-
-@pytest.fixture
-def model(tmp_path):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["classifier"]())
-    return path
 
 
 def right_there(folder: Path, name: str) -> None:

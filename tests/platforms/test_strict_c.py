@@ -89,10 +89,9 @@ def test_constants_without_end_are_macros_of_the_standard_library():
         ),
     ],
 )
-def test_what_standard_c_cannot_say_is_refused(more, says, tmp_path, run_deploy):
-    path = tmp_path / "tiny.tflite"
-    path.write_bytes(TINY["dense"]())
-    outcome = run_deploy("compile", path, *more, "--dialect", "strict", "-o", tmp_path / "tiny.tar")
+def test_what_standard_c_cannot_say_is_refused(more, says, tmp_path, tiny_file, run_deploy):
+    words = (*more, "--dialect", "strict", "-o", tmp_path / "tiny.tar")
+    outcome = run_deploy("compile", tiny_file("dense"), *words)
     assert outcome.status == 1
     assert says in outcome.err
     assert "omit --dialect strict" in outcome.err
