@@ -11,12 +11,12 @@ from platforms.board_files import load_board
 
 # The bars: bytes of arena with --optimize ram.
 BARS = {
-    "tiny_ic_resnet8_int8": 17_000,
-    "tiny_kws_dscnn_int8": 7_500,
-    "tiny_vww_mbv1_int8": 38_500,
-    "tiny_ad_fc_int8": 900,
-    "tflm_person_detect_int8": 22_000,
-    "tflm_micro_speech_int8": 4_500,
+    "tiny_ic_resnet8_int8": 12_484,
+    "tiny_kws_dscnn_int8": 5_186,
+    "tiny_vww_mbv1_int8": 28_060,
+    "tiny_ad_fc_int8": 768,
+    "tflm_person_detect_int8": 13_452,
+    "tflm_micro_speech_int8": 2_616,
     "cfu_mbv2_160_035_int8": 125_000,
 }
 MORE_INSTRUCTIONS = 0.05
@@ -55,7 +55,7 @@ def test_an_arena_is_what_is_committed_and_within_its_bounds(name, shared_dir):
     speed is not above what the same planner needs for whole tensors.
     """
     ram, speed = (facts_of(name, BOARD, goal) for goal in (Optimize.RAM, Optimize.SPEED))
-    assert ram.arena <= speed.arena
+    assert ram.arena <= min(speed.arena, BARS.get(name, speed.arena))
     assert speed.arena <= max(speed.most_with_whole_tensors, RESULTS[name].speed.whole_arena_bytes)
     committed = {goal: getattr(RESULTS[name], goal).arena_bytes for goal in ("ram", "speed")}
     found = {"ram": ram.arena, "speed": speed.arena}

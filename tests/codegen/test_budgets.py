@@ -55,8 +55,17 @@ NETWORKS: dict[str, Callable[[], Graph]] = {
     "transformed": transformed,
     "residual": GRAPHS["residual"],
 }
-SLOW_NETWORKS = ["long_skip", "many_formats", "attention", "time_series", "two_inputs", "classifier"]
-EVERY = pytest.mark.parametrize("name", NETWORKS)
+ODD = ["long_skip", "many_formats", "attention", "time_series", "two_inputs", "classifier"]
+EVERY = pytest.mark.parametrize("asked", NETWORKS, indirect=True)
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in (*ODD, *FILES)]
+
+
+@pytest.fixture(scope="module")
+def asked(request):
+    """A network or a file by its name; its archive serves one test after the other."""
+    if request.param in {*FILES, *BARS}:
+        return of_a_file(request.param, request.getfixturevalue("shared_dir"))
+    return Asked((NETWORKS.get(request.param) or GRAPHS[request.param])())
 
 
 def of_a_file(name: str, shared_dir: Path, board: str = "mps2-an386") -> Asked:
@@ -85,7 +94,8 @@ class Asked:
         return [ends[0] + (ends[1] - ends[0]) * n // (BUDGETS - 1) for n in range(BUDGETS)]
 
 
-def require_more_arena_is_no_slower(asked: Asked) -> None:
+@pytest.mark.parametrize("asked", [*NETWORKS, *SLOW], indirect=True)
+def test_a_larger_arena_never_means_more_cycles(asked):
     """Arenas keep to their budgets; more of them never means more cycles, nor more than the goals take."""
     found = [(budget, asked.plan(ram=budget)) for budget in asked.arenas()]
     assert all(plan.plan.arena_bytes <= budget for budget, plan in found)
@@ -98,27 +108,9 @@ def require_more_arena_is_no_slower(asked: Asked) -> None:
         assert all(its <= own[1] for (budget, _), its in zip(found, cycles, strict=True) if budget >= own[0])
 
 
-@EVERY
-def test_a_larger_arena_never_means_more_cycles(name):
-    require_more_arena_is_no_slower(Asked(NETWORKS[name]()))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW_NETWORKS)
-def test_a_larger_arena_never_means_more_cycles_in_odd_graphs(name):
-    require_more_arena_is_no_slower(Asked(GRAPHS[name]()))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FILES)
-def test_a_larger_arena_never_means_more_cycles_of_a_file(name, shared_dir):
-    require_more_arena_is_no_slower(of_a_file(name, shared_dir))
-
-
-@pytest.mark.parametrize("name", [*NETWORKS, "long_skip"])
-def test_flash_is_kept_to_and_more_of_it_never_means_more_cycles(name):
+@pytest.mark.parametrize("asked", [*NETWORKS, "long_skip"], indirect=True)
+def test_flash_is_kept_to_and_more_of_it_never_means_more_cycles(asked):
     """Fast kernels and small ones are one offer: of both, the fastest within the flash."""
-    asked = Asked((NETWORKS.get(name) or GRAPHS[name])())
     least, most = (flash_bytes(asked.plan(optimize=goal)) for goal in (Optimize.SIZE, Optimize.SPEED))
     budgets = [least + (most - least) * n // 10 for n in range(11)]
     found = [(budget, asked.plan(flash=budget)) for budget in budgets]
@@ -128,9 +120,9 @@ def test_flash_is_kept_to_and_more_of_it_never_means_more_cycles(name):
 
 
 @pytest.mark.slow
-def test_each_step_of_flash_is_met_and_makes_resnet_no_slower(shared_dir):
+@pytest.mark.parametrize("asked", ["tiny_ic_resnet8_int8"], indirect=True)
+def test_each_step_of_flash_is_met_and_makes_resnet_no_slower(asked):
     """Ten steps from 100 to 210 KB; a step that untransformed weights fit is not refused."""
-    asked = of_a_file("tiny_ic_resnet8_int8", shared_dir)
     smallest, cycles = flash_bytes(asked.plan(optimize=Optimize.SIZE)), list[int]()
     for budget in range(100_000, 210_001, 12_222):
         if budget < smallest:
@@ -165,8 +157,8 @@ def test_the_flash_that_a_refusal_names_is_enough():
     assert flash_bytes(asked.plan(flash=int(enough))) == int(enough)
 
 
-def test_constants_above_the_flash_are_refused_before_any_plan(monkeypatch):
-    asked = Asked(transformed())
+@pytest.mark.parametrize("asked", ["transformed"], indirect=True)
+def test_constants_above_the_flash_are_refused_before_any_plan(asked, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("codegen.fit.budgets.archive_of", lambda *_: pytest.fail("a search began"))
         with pytest.raises(FitError, match="constants alone") as refused:
@@ -175,8 +167,8 @@ def test_constants_above_the_flash_are_refused_before_any_plan(monkeypatch):
     assert flash_bytes(asked.plan(flash=enough, optimize=Optimize.SIZE)) <= enough
 
 
-def test_both_budgets_are_kept_to_at_once():
-    asked = Asked(transformed())
+@pytest.mark.parametrize("asked", ["transformed"], indirect=True)
+def test_both_budgets_are_kept_to_at_once(asked):
     fastest, least = asked.plan(), asked.plan(optimize=Optimize.RAM)
     flash, arena = flash_bytes(fastest) - 1, (fastest.plan.arena_bytes + least.plan.arena_bytes) // 2
     plan = asked.plan(flash=flash, ram=arena)
@@ -185,9 +177,8 @@ def test_both_budgets_are_kept_to_at_once():
 
 
 @EVERY
-def test_plans_within_budgets_compute_the_same(name):
-    graph = NETWORKS[name]()
-    asked = Asked(graph)
+def test_plans_within_budgets_compute_the_same(asked):
+    graph = asked.job.model.graph
     types = {value: graph.types[value].shape for value in graph.inputs}
     inputs = {v: np.random.default_rng(5).integers(-128, 128, s, np.int8) for v, s in types.items()}
     wanted = run_graph(graph, inputs)
@@ -197,21 +188,18 @@ def test_plans_within_budgets_compute_the_same(name):
         assert all(np.array_equal(made[value], wanted[value]) for value in graph.outputs)
 
 
-def test_the_archive_is_the_same_whatever_was_asked_first():
+@pytest.mark.parametrize("asked", ["light_behind_heavy"], indirect=True)
+def test_the_archive_is_the_same_whatever_was_asked_first(asked):
     """Budgets are no part of the search: two processes that ask in another order have the same plans."""
-    asked = [Asked(light_behind_heavy()) for _ in range(2)]
-    budgets = asked[0].arenas()
-    found = [
-        [each.plan(ram=b).plan for b in order]
-        for each, order in zip(asked, (budgets, budgets[::-1]), strict=True)
-    ]
-    assert found[0] == found[1][::-1]
+    budgets, other = asked.arenas(), Asked(light_behind_heavy())
+    backwards = [other.plan(ram=budget).plan for budget in budgets[::-1]]
+    assert [asked.plan(ram=budget).plan for budget in budgets] == backwards[::-1]
 
 
-def test_a_thorough_search_finds_what_the_quick_one_finds_and_more():
-    job = Asked(light_behind_heavy()).job
+@pytest.mark.parametrize("asked", ["light_behind_heavy"], indirect=True)
+def test_a_thorough_search_finds_what_the_quick_one_finds_and_more(asked):
     searched = (replace(CompileOptions(), is_thorough=is_thorough) for is_thorough in (False, True))
-    quick, thorough = (offers_for(replace(job, options=options)) for options in searched)
+    quick, thorough = (offers_for(replace(asked.job, options=options)) for options in searched)
     for each in quick.each:
         assert any(its.arena_bytes <= each.arena_bytes and its.cycles <= each.cycles for its in thorough.each)
     assert len(thorough.each) > len(quick.each)
@@ -242,35 +230,19 @@ BARS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BARS)
-def test_models_reach_their_cycles_within_their_budgets(name, shared_dir):
-    asked, found = of_a_file(name, shared_dir), {}
-    for budget in BARS[name]:
+@pytest.mark.parametrize("asked", BARS, indirect=True)
+def test_models_reach_their_cycles_within_their_budgets(asked, request):
+    bars, found = BARS[request.node.callspec.params["asked"]], {}
+    for budget in bars:
         plan = asked.plan(ram=budget)
         assert plan.plan.arena_bytes <= budget
         found[budget] = predicted_cycles(plan, asked.table)
-    assert {b: c for b, c in found.items() if c > BARS[name][b]} == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "least"),
-    [
-        ("tiny_ic_resnet8_int8", 12_484),
-        ("tiny_kws_dscnn_int8", 5_186),
-        ("tiny_vww_mbv1_int8", 28_060),
-        ("tiny_ad_fc_int8", 768),
-        ("tflm_person_detect_int8", 13_452),
-        ("tflm_micro_speech_int8", 2_616),
-    ],
-)
-def test_the_least_arenas_of_models(name, least, shared_dir):
-    assert of_a_file(name, shared_dir).plan(optimize=Optimize.RAM).plan.arena_bytes <= least
+    assert {b: c for b, c in found.items() if c > bars[b]} == {}
 
 
 @EVERY
-def test_no_plan_is_faster_than_the_bound_of_its_arena(name):
-    offers = offers_for(Asked(NETWORKS[name]()).job)
+def test_no_plan_is_faster_than_the_bound_of_its_arena(asked):
+    offers = offers_for(asked.job)
     assert all(0 < each.bound_cycles <= each.cycles for each in offers.each)
     arenas = [each.arena_bytes for each in offers.each]
     assert arenas == sorted(arenas)
@@ -278,8 +250,9 @@ def test_no_plan_is_faster_than_the_bound_of_its_arena(name):
     assert bounds == sorted(bounds, reverse=True)
 
 
-def test_what_budgets_buy_is_a_page_and_a_picture():
-    offers = offers_for(Asked(transformed()).job)
+@pytest.mark.parametrize("asked", ["transformed"], indirect=True)
+def test_what_budgets_buy_is_a_page_and_a_picture(asked):
+    offers = offers_for(asked.job)
     page, picture = offers_page(offers), offers_svg(offers)
     assert all(f"{each.arena_bytes:,}" in page for each in offers.each)
     assert f"cycles: {offers.source}" in page

@@ -1,15 +1,14 @@
 """The generated C is a product: its whole text is reviewed, and no compiler finds fault with it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 
 import pytest
 from graphs import GRAPHS
-from model_checks import DSP, OPTIONS, PLAIN
+from model_checks import DSP, OPTIONS, PLAIN, compiled_graph
 from tiny_models import TINY
 
 from aot.frontend.tflite.read import read_tflite
@@ -37,6 +36,7 @@ COMPILERS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+@cache
 def tiny_sources(name: str, target: Target) -> Mapping[str, str]:
     graph = read_tflite(TINY[name](), f"{name}.tflite", "tflm")
     return compile_job(
@@ -77,7 +77,7 @@ def test_no_compiler_warns(compiler, require_tool, tmp_path):
     target = DSP if "arm" in compiler else PLAIN
     (tmp_path / "solder_model.h").write_text(template_text("common", "solder_model.h"))
     models = {name: tiny_sources(name, target) for name in TINY}
-    models |= {name: graph_sources(name, target) for name in GRAPHS}
+    models |= {name: compiled_graph(name, target, "speed").sources for name in GRAPHS}
     for sources in models.values():
         for file, text in sources.items():
             (tmp_path / file).write_text(text)
@@ -88,12 +88,6 @@ def test_no_compiler_warns(compiler, require_tool, tmp_path):
             argv = [*COMPILERS[compiler], *WARNINGS, *hook, file.name]
             done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
             assert (done.returncode, done.stderr) == (0, "")
-
-
-def graph_sources(name: str, target: Target) -> Mapping[str, str]:
-    return compile_job(
-        Job(ImportedModel(GRAPHS[name](), "g.tflite", "0" * 64, name), target, OPTIONS["speed"])
-    ).sources
 
 
 @pytest.mark.cc

@@ -1,15 +1,24 @@
 """Whole graphs: branches, views and joins equal the references in every bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from c_checks import failures_on_board, failures_on_host
-from graphs import GRAPHS, graph_cases
+from graphs import GRAPHS
 from joins import JOINS, boxes_as_flattened, boxes_of_scales, images_below_each_other
-from model_checks import DSP, MVE, OPTIONS, PLAIN, case_checks, check_of, compiled, samples_of
+from model_checks import (
+    DSP,
+    MVE,
+    OPTIONS,
+    PLAIN,
+    case_checks,
+    check_of,
+    compiled,
+    compiled_graph,
+    graph_checks,
+    samples_of,
+)
 from op_case import OpCase, int8
 from placed import placed
 from row_machine import run_lowered
@@ -50,8 +59,7 @@ def test_lowered_stages_equal_the_reference(name, target):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 def test_rows_need_no_more_memory_than_whole_tensors(name):
-    graph = GRAPHS[name]()
-    by_rows, whole = (compiled(graph, PLAIN, OPTIONS[o], "k").plan for o in ("speed", "whole_tensors"))
+    by_rows, whole = (compiled_graph(name, PLAIN, o).plan for o in ("speed", "whole_tensors"))
     assert by_rows.arena_bytes <= whole.arena_bytes
 
 
@@ -59,8 +67,7 @@ def test_rows_need_no_more_memory_than_whole_tensors(name):
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_for_ram_is_never_more_than_for_speed(name, target):
-    graph = GRAPHS[name]()
-    ram, speed = (compiled(graph, target, OPTIONS[o], "k").plan for o in ("ram", "speed"))
+    ram, speed = (compiled_graph(name, target, o).plan for o in ("ram", "speed"))
     assert ram.arena_bytes <= speed.arena_bytes
 
 
@@ -68,8 +75,7 @@ def test_for_ram_is_never_more_than_for_speed(name, target):
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["speed", "size", "whole_tensors"])
 def test_portable_c_equals_the_reference(options, tmp_path):
-    checks = case_checks(graph_cases(), PLAIN, options)
-    assert failures_on_host(checks, tmp_path / "checks") == {}
+    assert failures_on_host(graph_checks(PLAIN, options), tmp_path / "checks") == {}
 
 
 @pytest.mark.arm
@@ -77,16 +83,14 @@ def test_portable_c_equals_the_reference(options, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["speed", "ram", "size", "whole_tensors"])
 def test_dsp_c_equals_the_reference(options, tmp_path):
-    checks = case_checks(graph_cases(), DSP, options)
-    assert failures_on_board(checks, tmp_path / "checks") == {}
+    assert failures_on_board(graph_checks(DSP, options), tmp_path / "checks") == {}
 
 
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
 def test_helium_c_equals_the_reference(tmp_path):
-    checks = case_checks(graph_cases(), MVE, "speed")
-    assert failures_on_board(checks, tmp_path / "checks", "mps3-an547") == {}
+    assert failures_on_board(graph_checks(MVE, "speed"), tmp_path / "checks", "mps3-an547") == {}
 
 
 @pytest.mark.cc

@@ -1,9 +1,7 @@
 """Models along time and products of matrices: in rows they need a part of the memory, at little cost."""
 
-from __future__ import annotations
-
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from model_checks import DSP, OPTIONS, PLAIN, compiled
 from op_case import OpCase, Weights, int8
 from placed import placed
 from row_machine import run_lowered
+from tuned_layers import tuned_layers
 
 from aot.errors import FitError
 from aot.interpret import run_graph
@@ -26,8 +25,10 @@ from aot.passes.sequence_rows import choose_rows
 from aot.target import Optimize
 from benchmarks.memory import BOARD, run_on
 from boards.board import Board
-from codegen.compile import CompiledModel, compile_job
+from codegen.compile import CompiledModel, compile_plan
 from codegen.fit.placement_search import MEASURED_COSTS
+from codegen.fit.plan_job import plan_job
+from codegen.fit.variant import CompiledPlan
 from codegen.job import ImportedModel, Job
 from codegen.lower.lower import lower_graph
 from codegen.options import CompileOptions
@@ -208,18 +209,35 @@ def test_a_constant_mask_is_stored_once_for_all_heads():
 MOST_MORE = 0.05  # of the instructions
 
 
-def by_rows(graph: Graph, board: Board, rows: bool) -> CompiledModel:
-    options = replace(OPTIONS["ram"], rows=rows)
-    return compile_job(Job(ImportedModel(graph, "k", "0" * 64, "k"), board.target, options))
+@dataclass(frozen=True)
+class AlongTime:
+    """A network along time for a board, in rows and in whole tensors."""
+
+    board: Board
+    plan: CompiledPlan
+    rows: CompiledModel
+    whole: CompiledModel
+
+
+@pytest.fixture(scope="module", params=ALONG_TIME)
+def along_time(request):
+    graph, board = ALONG_TIME[request.param](), load_board(BOARD)
+    verify(graph)
+    job = Job(ImportedModel(graph, "k", "0" * 64, "k"), board.target, OPTIONS["ram"])
+    plan, whole = plan_job(job), plan_job(replace(job, options=replace(job.options, rows=False)))
+    return AlongTime(board, plan, compile_plan(plan), compile_plan(whole))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALONG_TIME)
-def test_lines_for_ram_take_less_memory_than_whole_ones(name):
-    graph, board = ALONG_TIME[name](), load_board(BOARD)
-    verify(graph)
-    rows, whole = (by_rows(graph, board, rows).plan.arena_bytes for rows in (True, False))
-    assert rows < 0.85 * whole
+def test_lines_for_ram_take_less_memory_than_whole_ones(along_time):
+    assert along_time.rows.plan.arena_bytes < 0.85 * along_time.whole.plan.arena_bytes
+
+
+@pytest.mark.slow
+def test_the_tasks_of_lines_are_the_kernels_of_their_compiled_model(along_time):
+    """`deploy tune` measures what is compiled where memory is the goal, too."""
+    found = tuned_layers(along_time.plan, along_time.rows)
+    assert found.tasks == found.compiled
 
 
 def test_lines_with_little_work_take_the_time_that_others_leave():
@@ -232,10 +250,11 @@ def test_lines_with_little_work_take_the_time_that_others_leave():
 
 
 @pytest.mark.slow
-def test_windows_that_are_multiplied_once_stay_narrow_where_there_is_room_for_wide_ones():
+@pytest.mark.parametrize("along_time", ["separable"], indirect=True)
+def test_windows_that_are_multiplied_once_stay_narrow_where_there_is_room_for_wide_ones(along_time):
     """Widening a copy of each element costs more than a depthwise layer saves by it."""
-    model = by_rows(ALONG_TIME["separable"](), load_board(BOARD), True)
-    windows = {layer.name: layer.format.dtype_bytes for layer in model.layers if layer.op == "windows"}
+    layers = along_time.rows.layers
+    windows = {layer.name: layer.format.dtype_bytes for layer in layers if layer.op == "windows"}
     assert {name: size for name, size in windows.items() if "deep" in name} == {
         f"deep{n} made/windows": 1 for n in range(4)
     }
@@ -244,10 +263,8 @@ def test_windows_that_are_multiplied_once_stay_narrow_where_there_is_room_for_wi
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALONG_TIME)
-def test_lines_for_ram_take_at_most_a_twentieth_more_instructions(name):
-    graph, board = ALONG_TIME[name](), load_board(BOARD)
-    (rows, _), (whole, _) = (run_on(by_rows(graph, board, rows), board) for rows in (True, False))
+def test_lines_for_ram_take_at_most_a_twentieth_more_instructions(along_time):
+    (rows, _), (whole, _) = (run_on(model, along_time.board) for model in (along_time.rows, along_time.whole))
     assert rows is not None
     assert whole is not None
     assert rows <= (1 + MOST_MORE) * whole

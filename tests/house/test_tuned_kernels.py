@@ -1,7 +1,5 @@
 """`deploy tune` measures the kernels of the model that is compiled: all that have knobs, and no others."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest
@@ -36,12 +34,6 @@ def tasks_as_compiled(job: Job) -> Mapping[str, int]:
 @pytest.mark.parametrize("name", GENERATED)
 def test_the_tasks_of_a_network_are_the_kernels_of_its_compiled_model(name):
     tasks_as_compiled(job_of(GENERATED[name](), "speed"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ALONG_TIME)
-def test_so_they_are_where_memory_is_the_goal(name):
-    tasks_as_compiled(job_of(ALONG_TIME[name](), "ram"))
 
 
 @pytest.mark.parametrize("name", TINY)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from op_case import OpCase, Weights, int8, int8_weights, int32_bias, wide_weights
+from op_case import Weights, int8, int8_weights, int32_bias, wide_weights
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, DType, TensorType
@@ -418,7 +418,3 @@ GRAPHS: Mapping[str, Callable[[], Graph]] = {
         two_outputs,
     )
 }
-
-
-def graph_cases() -> list[OpCase]:
-    return [OpCase(name, maker()) for name, maker in GRAPHS.items()]
