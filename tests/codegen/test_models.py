@@ -1,7 +1,5 @@
 """Third-party int8 models: here and on an emulated Cortex-M4 their golden outputs, bit for bit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +65,12 @@ FLOAT32 = (
 )
 OF_BOTH = ("sl_fingerprint_int8", "tflm_hello_world_int8", "tiny_ad_fc_int8", "tiny_ic_resnet8_int8")
 ON_BOARD = 2  # samples
+FOR_RAM_ELSEWHERE = {  # tests/platforms/test_sizes.py builds firmware of these, and compares what it says
+    "cfu_mbv2_160_035_int8",
+    "tflm_micro_speech_int8",
+    "tflm_person_detect_int8",
+    *(f"tiny_{name}_int8" for name in ("ad_fc", "ic_resnet8", "kws_dscnn", "vww_mbv1")),
+}
 
 Samples = list[dict[str, Array]]
 
@@ -147,6 +151,8 @@ def test_the_other_rounding_gives_the_other_references_outputs(name, shared_dir,
 def test_models_on_a_cortex_m4_give_their_golden_outputs(options, shared_dir, tmp_path):
     checks = []
     for number, name in enumerate(MODELS):
+        if options == "ram" and name in FOR_RAM_ELSEWHERE:
+            continue
         folder = shared_dir / "models" / name
         model = compiled_model(folder, load_board("mps2-an386").target, OPTIONS[options], f"k{number}")
         samples, wanted = golden_of(folder, model)

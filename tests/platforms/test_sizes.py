@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
+from onnx_files import onnx_file
 
 from aot.errors import FitError, ToolError
 from aot.target import Optimize
@@ -38,15 +38,10 @@ def require_near(found: Mapping[str, Compared]) -> None:
     assert not {role: str(each) for role, each in found.items() if abs(each.error) > MOST}
 
 
-def float_classifier() -> onnx.ModelProto:
-    weights = np.random.default_rng(1).normal(size=(256, 16)).astype(np.float32)
+def float_classifier() -> bytes:
+    weights = np.random.default_rng(1).normal(size=(256, 16))
     nodes = [helper.make_node("MatMul", ["x", "w"], ["z"]), helper.make_node("Softmax", ["z"], ["y"])]
-    x, y = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", (1, 256)), ("y", (1, 16)))
-    )
-    graph = helper.make_graph(nodes, "float", [x], [y], [numpy_helper.from_array(weights, "w")])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    return onnx_file(nodes, {"x": (1, 256)}, {"y": (1, 16)}, {"w": weights})
 
 
 @pytest.mark.slow
@@ -63,7 +58,7 @@ def test_the_c_library_of_a_float_model_takes_what_is_stated(name, tmp_path, req
     """Without the library's state for files and streams, which functions of floats would bring along."""
     require_tool(*COMPILERS)
     model = tmp_path / "float.onnx"
-    onnx.save(float_classifier(), model)
+    model.write_bytes(float_classifier())
     found = stated_and_built(BOARDS[name], model, tmp_path / "p")
     require_near(found)
 
@@ -208,9 +203,11 @@ def test_nothing_is_known_of_a_function_that_no_compiler_reported(tmp_path):
 @pytest.mark.qemu
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEVEN)
-def test_a_run_on_a_cortex_m4_takes_less_than_a_kilobyte_and_no_more_than_said(name, shared_dir):
+def test_a_run_for_ram_gives_its_golden_outputs_on_less_than_a_kilobyte_of_stack(name, shared_dir):
+    """And on no more than is said."""
     board = load_board("mps2-an386")
     path = shared_dir / "models" / name / "model.tflite"
+    golden = dict(np.load(path.with_name("golden.npz")))
     model = compile_job(read_job(path, board.target, CompileOptions(Optimize.RAM)))
     ready = build_source(project_source(artifact_of(model)), board, BuildChoices("arm-none-eabi-gcc"))
     said = run_stack(ready.built, model.name)
@@ -220,6 +217,10 @@ def test_a_run_on_a_cortex_m4_takes_less_than_a_kilobyte_and_no_more_than_said(n
     build = ready.built.elf.parent
     around = depth(build / "runtime", "solder_time_runs").bytes + stack_usage(build / "model")["run"]
     with open_device(ready, LineOptions()) as device:
+        for sample, wanted in zip(golden["in_0"][:2], golden["out_0"][:2], strict=True):
+            device.session.write_input(device.model, 0, sample.tobytes())
+            device.session.run(device.model)
+            assert device.session.read_output(device.model, 0) == wanted.tobytes()
         device.session.time(device.model, 1, 1)
         painted = device.session.stats().stack_used_by_runs
     assert said.bytes / 2 < painted <= said.bytes + around
