@@ -5,20 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from c_checks import failures_on_host
-from model_checks import OPTIONS, PLAIN, case_checks, samples_of
+from model_checks import OPTIONS, PLAIN, case_checks, only_stage, require_the_reference_in_loops
 from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
-from row_machine import run_lowered
 
-from aot.interpret import run_graph
 from aot.ir.types import Array
 from aot.ops.conv2d import Conv2d
-from aot.passes.pipeline import run_meaning
 from aot.target import Target
 from codegen.kernels.packed_pixels import PackedTiles, packed_tiles
 from codegen.kernels.tap_order import MOST_WEIGHT, tap_order
-from codegen.lower.lower import lower_graph
-from codegen.lower.stages import LoweredStage
-from codegen.options import CompileOptions
 
 RISC_V = Target("rv32imac", registers=26, machine="riscv")
 SAME3 = ((1, 1), (1, 1))
@@ -52,20 +46,11 @@ CASES = [
 ]
 
 
-def only_stage(
-    each: OpCase, target: Target = RISC_V, options: CompileOptions = OPTIONS["speed"]
-) -> LoweredStage:
-    lowered = lower_graph(run_meaning(each.graph).graph, target, options)
-    return next(stage for stage in lowered.stages if stage.op == "conv2d")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
 def test_every_case_is_packed_and_equals_the_reference_in_loops(each):
-    assert only_stage(each).kernel.strategy == "packed"
-    lowered = lower_graph(run_meaning(each.graph).graph, RISC_V, OPTIONS["speed"])
-    for inputs in samples_of(each)[:1]:
-        assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
+    assert only_stage(each.graph, RISC_V).kernel.strategy == "packed"
+    require_the_reference_in_loops(each, RISC_V)
 
 
 @pytest.mark.cc
@@ -77,15 +62,15 @@ def test_the_c_equals_the_reference_under_sanitizers(tmp_path):
 def test_all_else_goes_the_plain_way():
     """Cores with few registers, code or memory to be saved, weights without room for two in a turn."""
     for target, goal in ((PLAIN, "speed"), (RISC_V, "size"), (RISC_V, "ram")):
-        assert only_stage(case("pairs"), target, OPTIONS[goal]).kernel.strategy == "plain"
+        assert only_stage(case("pairs").graph, target, OPTIONS[goal]).kernel.strategy == "plain"
     for other in (case("pairs", value=-128), case("windows", dilation=2)):
-        assert only_stage(other).kernel.strategy == "plain"
+        assert only_stage(other.graph, RISC_V).kernel.strategy == "plain"
     external = replace(OPTIONS["speed"], weights_external=True)
-    assert only_stage(case("pairs"), options=external).kernel.strategy == "plain"
+    assert only_stage(case("pairs").graph, RISC_V, external).kernel.strategy == "plain"
 
 
 def test_words_of_a_tile_lie_in_scratch():
-    kernel = only_stage(case("long_rows")).kernel
+    kernel = only_stage(case("long_rows").graph, RISC_V).kernel
     assert kernel.space is not None
     tile, taps = kernel.space.default, kernel.proc.param("taps").elements
     assert kernel.scratch_bytes == -(-tile["pixels"] // 2) * taps * 4

@@ -87,3 +87,11 @@ def connect(device):
     yield open_session
     for session in sessions:
         session.close()
+
+
+@pytest.fixture
+def session(connect):
+    """With a new device, which has been greeted."""
+    opened = connect()
+    opened.hello()
+    return opened

@@ -41,9 +41,7 @@ def test_hello_says_who_is_there(connect):
     assert hello.hashes[0] == bytes(range(1, 9))
 
 
-def test_describe_tells_models_and_their_tensors(connect):
-    session = connect()
-    session.hello()
+def test_describe_tells_models_and_their_tensors(session):
     models = session.describe()
     assert [m.name for m in models[:4]] == ["plus_one", "running_sum", "moody", "many_layers"]
     assert models[RUNNING_SUM] == RemoteModel(
@@ -57,9 +55,7 @@ def test_describe_tells_models_and_their_tensors(connect):
     )
 
 
-def test_a_run_computes_what_the_model_computes(connect):
-    session = connect()
-    session.hello()
+def test_a_run_computes_what_the_model_computes(session):
     model = session.describe()[PLUS_ONE]
     session.write_input(model, 0, bytes([0, 1, 126, 255]))
     timing = session.run(model)
@@ -67,9 +63,7 @@ def test_a_run_computes_what_the_model_computes(connect):
     assert (timing.code, timing.counter_hz, timing.counter_bits, len(timing.ticks)) == (0, 1_000_000, 24, 1)
 
 
-def test_what_runs_have_counted_is_reported_for_models_that_count(connect):
-    session = connect()
-    session.hello()
+def test_what_runs_have_counted_is_reported_for_models_that_count(session):
     models = session.describe()
     assert session.observed(models[RUNNING_SUM]) is None
     for runs in range(3):
@@ -81,9 +75,7 @@ def test_what_runs_have_counted_is_reported_for_models_that_count(connect):
     assert int.from_bytes(last, "little") == ticks
 
 
-def test_state_carries_over_until_it_is_reset(connect):
-    session = connect()
-    session.hello()
+def test_state_carries_over_until_it_is_reset(session):
     model = session.describe()[RUNNING_SUM]
     sums = []
     for turn in range(3):
@@ -96,9 +88,7 @@ def test_state_carries_over_until_it_is_reset(connect):
     assert sums == [3, 6, 3]
 
 
-def test_inputs_are_spent_by_a_run(connect):
-    session = connect()
-    session.hello()
+def test_inputs_are_spent_by_a_run(session):
     model = session.describe()[PLUS_ONE]
     session.write_input(model, 0, b"\0" * 4)
     session.run(model)
@@ -107,18 +97,14 @@ def test_inputs_are_spent_by_a_run(connect):
     assert caught.value.status == Status.INPUT_MISSING
 
 
-def test_one_written_input_of_two_is_not_enough(connect):
-    session = connect()
-    session.hello()
+def test_one_written_input_of_two_is_not_enough(session):
     model = session.describe()[RUNNING_SUM]
     session.write_input(model, 0, b"\0" * 1200)
     with pytest.raises(RequestRefusedError, match="not written completely"):
         session.run(model)
 
 
-def test_outputs_are_gone_when_another_model_takes_the_arena(connect):
-    session = connect()
-    session.hello()
+def test_outputs_are_gone_when_another_model_takes_the_arena(session):
     plus_one, _, moody, *_ = session.describe()
     session.write_input(plus_one, 0, b"\0" * 4)
     session.run(plus_one)
@@ -128,9 +114,7 @@ def test_outputs_are_gone_when_another_model_takes_the_arena(connect):
     assert caught.value.status == Status.NO_RESULT
 
 
-def test_outputs_are_gone_when_the_next_input_is_written(connect):
-    session = connect()
-    session.hello()
+def test_outputs_are_gone_when_the_next_input_is_written(session):
     model = session.describe()[PLUS_ONE]
     session.write_input(model, 0, b"\0" * 4)
     session.run(model)
@@ -139,9 +123,7 @@ def test_outputs_are_gone_when_the_next_input_is_written(connect):
         session.read_output(model, 0)
 
 
-def test_time_gives_every_repeat_and_the_cost_of_measuring(connect):
-    session = connect()
-    session.hello()
+def test_time_gives_every_repeat_and_the_cost_of_measuring(session):
     model = session.describe()[PLUS_ONE]
     timing = session.time(model, number=3, repeat=70)
     assert len(timing.ticks) == 70
@@ -150,18 +132,14 @@ def test_time_gives_every_repeat_and_the_cost_of_measuring(connect):
         session.read_output(model, 0)
 
 
-def test_profile_hashes_each_layers_rows_in_order(connect):
-    session = connect()
-    session.hello()
+def test_profile_hashes_each_layers_rows_in_order(session):
     model = session.describe()[RUNNING_SUM]
     a, b = random.Random(1).randbytes(1200), random.Random(2).randbytes(1200)
     expected = zlib.crc32(bytes((x + y) % 256 for x, y in zip(a, b, strict=True)))
     assert [layer.crc32 for layer in session.profile(model, [a, b])] == [expected, expected]
 
 
-def test_profile_of_more_layers_than_a_reply_holds_runs_again_for_the_rest(connect):
-    session = connect()
-    session.hello()
+def test_profile_of_more_layers_than_a_reply_holds_runs_again_for_the_rest(session):
     layers = session.profile(session.describe()[MANY_LAYERS], [b"\0"])
     assert [layer.crc32 for layer in layers] == [zlib.crc32(bytes([i])) for i in range(75)]
 
@@ -174,17 +152,13 @@ def test_log_lines_come_in_band(connect):
     assert lines == ["feeling fine"]
 
 
-def test_a_failing_model_gives_its_own_code(connect):
-    session = connect()
-    session.hello()
+def test_a_failing_model_gives_its_own_code(session):
     with pytest.raises(RequestRefusedError, match="returned an error") as caught:
         session.run(in_the_mood(session, FAILS))
     assert caught.value.where == "device: MODEL_FAILED -42"
 
 
-def test_a_crash_comes_back_with_its_registers_and_the_device_is_usable_after(connect):
-    session = connect()
-    session.hello()
+def test_a_crash_comes_back_with_its_registers_and_the_device_is_usable_after(session):
     refused(
         lambda: session.run(in_the_mood(session, CRASHES)),
         '"moody" 0x00001234 device crashed during 0x00005678 0x2000ff00 0x00000000 0x00000100 '
@@ -194,9 +168,7 @@ def test_a_crash_comes_back_with_its_registers_and_the_device_is_usable_after(co
     assert session.run(in_the_mood(session, FINE)).code == 0
 
 
-def test_a_fault_of_an_earlier_boot_is_not_blamed_for_a_later_reset(connect):
-    session = connect()
-    session.hello()
+def test_a_fault_of_an_earlier_boot_is_not_blamed_for_a_later_reset(session):
     with pytest.raises(DeviceCrashedError):
         session.run(in_the_mood(session, CRASHES))
     with pytest.raises(DeviceResetError) as caught:
@@ -245,24 +217,18 @@ def test_what_an_interrupted_session_left_on_the_line_does_not_confuse_the_next(
         session.close()
 
 
-def test_a_model_larger_than_the_arena_is_refused(connect):
-    session = connect()
-    session.hello()
+def test_a_model_larger_than_the_arena_is_refused(session):
     with pytest.raises(RequestRefusedError) as caught:
         session.time(session.describe()[TOO_LARGE], 1, 1)
     assert caught.value.status == Status.ARENA_TOO_SMALL
 
 
-def test_an_input_of_the_wrong_size_is_refused_before_anything_is_sent(connect):
-    session = connect()
-    session.hello()
+def test_an_input_of_the_wrong_size_is_refused_before_anything_is_sent(session):
     with pytest.raises(InputError, match='input "x" needs 4 bytes, not 5'):
         session.write_input(session.describe()[PLUS_ONE], 0, b"12345")
 
 
-def test_another_model_on_the_board_is_named(connect):
-    session = connect()
-    session.hello()
+def test_another_model_on_the_board_is_named(session):
     assert session.find_model(Expected("sum", b"\x09" * 32)).name == "running_sum"
     refused(
         lambda: session.find_model(Expected("kws", b"\xab" * 32, "kws-0123")),
@@ -273,9 +239,7 @@ def test_another_model_on_the_board_is_named(connect):
     )
 
 
-def test_another_build_of_the_model_on_the_board_is_named(connect):
-    session = connect()
-    session.hello()
+def test_another_build_of_the_model_on_the_board_is_named(session):
     with pytest.raises(DeployError) as caught:
         session.find_model(Expected("plus_one", bytes(range(1, 33)), "plus_one-0123"))
     text = str(caught.value)
@@ -284,9 +248,7 @@ def test_another_build_of_the_model_on_the_board_is_named(connect):
     assert '  expected: protocol 2, build "plus_one-0123", model "plus_one" 0102030405060708\n' in text
 
 
-def test_kilobytes_go_there_and_back_in_pieces(connect):
-    session = connect()
-    session.hello()
+def test_kilobytes_go_there_and_back_in_pieces(session):
     model = session.describe()[ECHO]
     page = random.Random(5).randbytes(4096)
     session.write_input(model, 0, page)
@@ -295,9 +257,7 @@ def test_kilobytes_go_there_and_back_in_pieces(connect):
 
 
 @pytest.mark.slow
-def test_sequence_numbers_may_wrap(connect):
-    session = connect()
-    session.hello()
+def test_sequence_numbers_may_wrap(session):
     for _ in range(SEQUENCE_MODULUS + 10):
         session.stats()
 

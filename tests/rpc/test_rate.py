@@ -77,9 +77,7 @@ def test_both_ends_take_the_fastest_rate_they_share(connect, most, broken, taken
     assert infer(session) == b"\2\3\4\5"
 
 
-def test_a_line_without_a_rate_is_left_alone(connect):
-    session = connect()
-    session.hello()
+def test_a_line_without_a_rate_is_left_alone(session):
     assert session.raise_rate() == 0
 
 

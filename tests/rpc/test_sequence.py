@@ -34,9 +34,7 @@ def read(model: int, tensor: int, offset: int, count: int) -> bytes:
     return struct.pack("<BBIH", model, tensor, offset, count)
 
 
-def test_only_bytes_of_inputs_are_written(connect):
-    session = connect()
-    session.hello()
+def test_only_bytes_of_inputs_are_written(session):
     for payload, status in (
         (write(NO_MODEL, 0, 0, b"1234"), Status.NO_SUCH_MODEL),
         (write(255, 0, 0, b"1234"), Status.NO_SUCH_MODEL),
@@ -54,9 +52,7 @@ def test_only_bytes_of_inputs_are_written(connect):
     assert session._request(Message.READ, read(PLUS_ONE, 0, 0, 4), "read") == bytes([2, 3, 4, 5])
 
 
-def test_only_inputs_have_an_address_that_is_told(connect):
-    session = connect()
-    session.hello()
+def test_only_inputs_have_an_address_that_is_told(session):
     for payload, status in (
         (bytes([NO_MODEL, 0]), Status.NO_SUCH_MODEL),
         (bytes([PLUS_ONE, 1]), Status.NO_SUCH_TENSOR),
@@ -67,10 +63,8 @@ def test_only_inputs_have_an_address_that_is_told(connect):
     assert refusal(session, Message.RUN, bytes([PLUS_ONE])) == Status.INPUT_MISSING
 
 
-def test_an_input_counts_as_written_once_its_address_is_told(connect):
+def test_an_input_counts_as_written_once_its_address_is_told(session):
     """The bytes of the piece before stand for those that a debugger writes."""
-    session = connect()
-    session.hello()
     session._request(Message.WRITE, write(PLUS_ONE, 0, 0, bytes([1, 2, 3])), "write")
     assert refusal(session, Message.RUN, bytes([PLUS_ONE])) == Status.INPUT_MISSING
     assert len(session._request(Message.INPUT_ADDRESS, bytes([PLUS_ONE, 0]), "address")) == 4
@@ -79,9 +73,7 @@ def test_an_input_counts_as_written_once_its_address_is_told(connect):
     assert refusal(session, Message.RUN, bytes([PLUS_ONE])) == Status.INPUT_MISSING
 
 
-def test_only_outputs_of_a_run_are_read(connect):
-    session = connect()
-    session.hello()
+def test_only_outputs_of_a_run_are_read(session):
     assert refusal(session, Message.READ, read(PLUS_ONE, 0, 0, 4)) == Status.NO_RESULT
     session._request(Message.WRITE, write(PLUS_ONE, 0, 0, bytes(4)), "write")
     assert refusal(session, Message.READ, read(PLUS_ONE, 0, 0, 4)) == Status.NO_RESULT
@@ -98,10 +90,8 @@ def test_only_outputs_of_a_run_are_read(connect):
     assert session._request(Message.READ, read(PLUS_ONE, 0, 3, 1), "read") == b"\1"
 
 
-def test_what_is_not_built_in_is_refused(connect):
+def test_what_is_not_built_in_is_refused(session):
     """The firmware of these tests has functions, and neither a slot nor cartridges."""
-    session = connect()
-    session.hello()
     for message in (Message.SLOT, Message.LOAD, Message.FETCH, Message.CHECK, Message.CALL):
         for payload in (b"", bytes(8), bytes(24)):
             assert refusal(session, message, payload) == Status.NO_SLOT
