@@ -127,7 +127,7 @@ def test_commands_about_no_model_do_not_read_it(run_deploy):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("folder", "few_boards")
 def test_a_command_that_takes_several_models_and_boards_takes_this_one(run_deploy):
     said = run_deploy("report", "--json")
     assert [board["board"] for board in json.loads(said.out)["boards"]] == ["mps2-an386"]

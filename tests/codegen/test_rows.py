@@ -2,6 +2,7 @@
 
 import zlib
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -209,8 +210,12 @@ def two_fills() -> Graph:
     return d.graph(d.add("y", d.conv("c", x, 8), pooled))
 
 
+NARROW = narrow()  # one graph for all: its plans within budgets are searched once for a target
+
+
+@cache
 def model(options: str, target: Target = DSP, **limits: object) -> CompiledModel:
-    return compiled(narrow(), target, replace(OPTIONS[options], **limits), "narrow")  # type: ignore[arg-type]
+    return compiled(NARROW, target, replace(OPTIONS[options], **limits), "narrow")  # type: ignore[arg-type]
 
 
 def is_bare(made: CompiledModel) -> bool:
