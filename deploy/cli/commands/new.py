@@ -24,11 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="PROJECT", type=Path, help="The folder to make: new, or empty")
     parser.add_argument(
         "--app",
+        metavar="APP",
         choices=[app.value for app in App],
         default=App.RPC.value,
-        help="Program to create [rpc]. rpc serves the model over a serial line; standalone is a start for "
-        "your own program; mlperf-tiny answers the runner of MLPerf Tiny; chat continues texts; "
-        "transcribe turns sound into text; the others read a sensor endlessly and report what they find",
+        help=f"Program to create: {', '.join(app.value for app in App)} [rpc]. rpc serves the model over a "
+        "serial line; standalone is a start for your own program; mlperf-tiny answers the runner of MLPerf "
+        "Tiny; chat continues texts; transcribe turns sound into text; the others read a sensor endlessly "
+        "and report what they find",
     )
     parser.add_argument(
         "--with",
