@@ -30,7 +30,7 @@ from deploy.inputs.given_arrays import by_name, with_labels
 from deploy.inputs.result_paths import require_place
 from deploy.python_api.model import model_path
 from deploy.quantization.activation_widths import ACTIVATIONS, DYNAMIC, wider_of
-from deploy.quantization.calibration import make_calibration, read_calibration
+from deploy.quantization.calibration import Calibration, make_calibration, read_calibration
 from deploy.quantization.onnx_quantizer import (
     METHODS,
     WEIGHTS,
@@ -116,15 +116,10 @@ def quantize(
         kept = {each.name for each in states}
         slots = tuple(each for each in model_specs(file, shapes) if each.name not in kept)
         try:
-            calibration = (
-                read_calibration(Path(data), slots)
-                if isinstance(data, str | Path)
-                else make_calibration(with_labels(by_name(data), labels), slots)
-            )
+            calibration = _calibration(data, labels, slots)
         except InputError as error:
             asked = _question(file, shapes, options.states) if error.what.endswith("is missing") else ""
             raise InputError(error.what, error.where, asked or error.hint) from None
-        doubts = calibration_doubts(calibration.samples)
         made = quantized(file, calibration, method, shapes, weight_type, bound, refine, wider, states)
         if io_type == "int8":
             made = with_integers_outside(made, file, states)
@@ -132,8 +127,16 @@ def quantize(
         made = replace(made, data=_as_tflite(made.data, slots, place.name))
     write_whole(place, made.data)
     count = len(calibration.samples)
-    warnings = (*_few(count), *doubts)
+    warnings = (*_few(count), *calibration_doubts(calibration.samples))
     return Answer(_facts(made, place, warnings), _page(made, place, count, method, warnings))
+
+
+def _calibration(
+    data: str | Path | Mapping[str, Array], labels: Array | None, slots: tuple[TensorSpec, ...]
+) -> Calibration:
+    if isinstance(data, str | Path):
+        return read_calibration(Path(data), slots)
+    return make_calibration(with_labels(by_name(data), labels), slots)
 
 
 def _states(path: Path, shapes: Mapping[str, tuple[int, ...]], pairs: Mapping[str, str]) -> tuple[State, ...]:
