@@ -10,12 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
-from aot.ops import constraints as limits
 from aot.ops.accumulate import FloatArray
 from aot.ops.activation import clamp_integers, clamp_reals
-from aot.ops.op import Arrays, Constraint, Types, required
+from aot.ops.op import Arrays, Types, required
 from aot.ops.requant import Ints
-from aot.ops.spatial import WINDOW_SEES_PIXELS, Pool2d, pad, patches
+from aot.ops.spatial import Pool2d, pad, patches
 
 
 class Halves(Enum):
@@ -32,16 +31,6 @@ class AveragePool2d(Pool2d):
     """Averages the pixels in each window. For integers, `halves` sets how halves are rounded."""
 
     name: ClassVar[str] = "average_pool2d"
-    constraints: ClassVar[tuple[Constraint, ...]] = (
-        limits.input_count(1, 1),
-        limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
-        limits.rank_is(4),
-        limits.BATCH_IS_ONE,
-        limits.WINDOW_FITS,
-        WINDOW_SEES_PIXELS,
-        limits.INTEGERS_ARE_QUANTISED,
-        limits.QUANTISATION_IS_KEPT,
-    )
 
     halves: Halves = Halves.AWAY
 

@@ -9,10 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
-from aot.ops import constraints as limits
 from aot.ops.activation import clamp_integers, clamp_reals
-from aot.ops.op import Arrays, Constraint, Types, required
-from aot.ops.spatial import WINDOW_SEES_PIXELS, Pool2d, pad, patches
+from aot.ops.op import Arrays, Types, required
+from aot.ops.spatial import Pool2d, pad, patches
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +19,6 @@ class MaxPool2d(Pool2d):
     """Returns the maximum of each window. Padding counts as smaller than any pixel."""
 
     name: ClassVar[str] = "max_pool2d"
-    constraints: ClassVar[tuple[Constraint, ...]] = (
-        limits.input_count(1, 1),
-        limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
-        limits.rank_is(4),
-        limits.BATCH_IS_ONE,
-        limits.WINDOW_FITS,
-        WINDOW_SEES_PIXELS,
-        limits.INTEGERS_ARE_QUANTISED,
-        limits.QUANTISATION_IS_KEPT,
-    )
 
     def reference(self, arrays: Arrays, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Array, ...]:
         x, (out_type,) = required(arrays[0]), outputs

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from aot.ir.types import Array, TensorType
+from aot.ir.types import Array, DType, TensorType
+from aot.ops import constraints as limits
 from aot.ops.activation import Activation
 from aot.ops.op import Constraint, Cost, Op, Types, required
 
@@ -47,10 +49,30 @@ def patches(x: Array, size: Pair, stride: Pair, dilation: Pair) -> npt.NDArray[n
     return windows[:, :: stride[0], :: stride[1], :, :: dilation[0], :: dilation[1]]
 
 
+def _sees_pixels(op: Pool2d, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    for size, (before, after) in zip(op.size, op.padding, strict=True):
+        if max(before, after) >= size:
+            return f"a window of {size} with padding {before} and {after}"
+    return None
+
+
+WINDOW_SEES_PIXELS = Constraint("padding must be smaller than the window", _sees_pixels)
+
+
 @dataclass(frozen=True, slots=True)
 class Pool2d(Op):
     """Input: x [N, H, W, C]. Padding pixels are ignored."""
 
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
+        limits.rank_is(4),
+        limits.BATCH_IS_ONE,
+        limits.WINDOW_FITS,
+        WINDOW_SEES_PIXELS,
+        limits.INTEGERS_ARE_QUANTISED,
+        limits.QUANTISATION_IS_KEPT,
+    )
     size: Pair = (2, 2)
     stride: Pair = (2, 2)
     padding: Padding = NO_PADDING  # (top, bottom), (left, right)
@@ -65,13 +87,3 @@ class Pool2d(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements * self.size[0] * self.size[1])
-
-
-def _sees_pixels(op: Pool2d, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    for size, (before, after) in zip(op.size, op.padding, strict=True):
-        if max(before, after) >= size:
-            return f"a window of {size} with padding {before} and {after}"
-    return None
-
-
-WINDOW_SEES_PIXELS = Constraint("padding must be smaller than the window", _sees_pixels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -13,34 +14,44 @@ from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, FunctionLines, Scalar
 from codegen.isa.plain.shares import rounded
 from codegen.loops.ir import ScalarFunction
 
-SATURATE = ScalarFunction(
+
+def _instruction(
+    name: str,
+    parameters: str,
+    asm: str,
+    compute: Callable[..., int],
+    comment: str = "",
+    result: str = "result",
+) -> ScalarFunction:
+    """Returns a function of one instruction, given as the operands of an assembly statement."""
+    head = f"/* {comment} */\n" if comment else ""
+    definition = f"""\
+{head}static inline int32_t {name}({parameters})
+{{
+    int32_t {result};
+    __asm__({asm});
+    return {result};
+}}
+"""
+    return ScalarFunction(name, DType.I32, definition, compute, needs=NEEDS)
+
+
+SATURATE = _instruction(
     "saturate_to_int8",
-    DType.I32,
-    """\
-static inline int32_t saturate_to_int8(int32_t v)
-{
-    int32_t result;
-    __asm__("ssat %0, #8, %1" : "=r"(result) : "r"(v));
-    return result;
-}
-""",
+    "int32_t v",
+    '"ssat %0, #8, %1" : "=r"(result) : "r"(v)',
     lambda v: min(max(v, -128), 127),
-    needs=NEEDS,
 )
 
 
 @cache
 def _shifted_and_saturated(shift: int) -> ScalarFunction:
-    name = f"saturate_to_int8_shift_{shift}"
-    definition = f"""\
-static inline int32_t {name}(int32_t v)
-{{
-    int32_t result;
-    __asm__("ssat %0, #8, %1, asr #{shift}" : "=r"(result) : "r"(v));
-    return result;
-}}
-"""
-    return ScalarFunction(name, DType.I32, definition, lambda v: min(max(v >> shift, -128), 127), needs=NEEDS)
+    return _instruction(
+        f"saturate_to_int8_shift_{shift}",
+        "int32_t v",
+        f'"ssat %0, #8, %1, asr #{shift}" : "=r"(result) : "r"(v)',
+        lambda v: min(max(v >> shift, -128), 127),
+    )
 
 
 def _line(line: SumLine, low: int, high: int) -> FunctionLines:
@@ -56,65 +67,34 @@ def _line(line: SumLine, low: int, high: int) -> FunctionLines:
     return FunctionLines((*lines, saturated, "return v;"), (), NEEDS)
 
 
-_HIGH_MUL = ScalarFunction(
+_HIGH_MUL = _instruction(
     PORTABLE.high_mul.name,
-    DType.I32,
-    """\
-/* round(a * b / 2^31), half up; |a| < 2^30. */
-static inline int32_t doubling_high_mul(int32_t a, int32_t b)
-{
-    int32_t result;
-    __asm__("smmulr %0, %1, %2" : "=r"(result) : "r"(a * 2), "r"(b));
-    return result;
-}
-""",
+    "int32_t a, int32_t b",
+    '"smmulr %0, %1, %2" : "=r"(result) : "r"(a * 2), "r"(b)',
     PORTABLE.high_mul.compute,
-    needs=NEEDS,
+    "round(a * b / 2^31), half up; |a| < 2^30.",
 )
-_HIGH_MUL_ADD = ScalarFunction(
+_HIGH_MUL_ADD = _instruction(
     PORTABLE.high_mul_add.name,
-    DType.I32,
-    """\
-/* round(a * b / 2^31) + c, half up; |a| < 2^30. */
-static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
-{
-    int32_t result;
-    __asm__("smmlar %0, %1, %2, %3" : "=r"(result) : "r"(a * 2), "r"(b), "r"(c));
-    return result;
-}
-""",
+    "int32_t a, int32_t b, int32_t c",
+    '"smmlar %0, %1, %2, %3" : "=r"(result) : "r"(a * 2), "r"(b), "r"(c)',
     PORTABLE.high_mul_add.compute,
-    needs=NEEDS,
+    "round(a * b / 2^31) + c, half up; |a| < 2^30.",
 )
-_HIGH_WORD_ADD = ScalarFunction(
+_HIGH_WORD_ADD = _instruction(
     PORTABLE.high_word_add.name,
-    DType.I32,
-    """\
-/* The high word of a * b + 2^31, plus c. */
-static inline int32_t high_word_mul_add(int32_t a, int32_t b, int32_t c)
-{
-    int32_t result;
-    __asm__("smmlar %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(c));
-    return result;
-}
-""",
+    "int32_t a, int32_t b, int32_t c",
+    '"smmlar %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(c)',
     lambda a, b, c: (a * b + (1 << 31) >> 32) + c,
-    needs=NEEDS,
+    "The high word of a * b + 2^31, plus c.",
 )
-_ROUNDED_SHARE = ScalarFunction(
+_ROUNDED_SHARE = _instruction(
     PORTABLE.rounded_share.name,
-    DType.I32,
-    f"""\
-/* a / {1 << 2 * FRACTION_BITS}, half away from zero: SMMULR rounds up, a sign is -1. */
-static inline int32_t rounded_share_i32(int32_t a)
-{{
-    int32_t share;
-    __asm__("smmulr %0, %1, %2" : "=r"(share) : "r"(a + (a >> 31)), "r"({1 << 32 - 2 * FRACTION_BITS}));
-    return share;
-}}
-""",
+    "int32_t a",
+    f'"smmulr %0, %1, %2" : "=r"(share) : "r"(a + (a >> 31)), "r"({1 << 32 - 2 * FRACTION_BITS})',
     rounded,
-    needs=NEEDS,
+    f"a / {1 << 2 * FRACTION_BITS}, half away from zero: SMMULR rounds up, a sign is -1.",
+    "share",
 )
 
 
