@@ -206,7 +206,7 @@ def port_in(words: Sequence[object]) -> Iterator[Sequence[object]]:
 
 
 @pytest.fixture
-def printed(tmp_path, monkeypatch, run_deploy):
+def printed(tmp_path, monkeypatch, run_deploy, few_boards):
     """The facts that the lines of a command print, in a folder with two archives, a float model and data."""
     monkeypatch.chdir(tmp_path)
     run_deploy("compile", DIGITS, "--board", "host", "-o", "a.tar")
