@@ -526,6 +526,25 @@ def sums_of_rows() -> Iterator[Check]:
         yield proc_check(f"{name}_{instruction.name}", proc)
 
 
+SUMS_BY_SHIFTS = {
+    "equal": AddParameters(20, HALF, HALF, (1 << 30, -18)),
+    "first_smaller": AddParameters(20, (1 << 30, -3), HALF, (1 << 30, -17)),
+    "second_far_smaller": AddParameters(20, HALF, (1 << 30, -9), (1 << 30, -20)),
+}
+
+
+def sums_with_exact_halves() -> Iterator[Check]:
+    for (name, p), sign, rounding in product(SUMS_BY_SHIFTS.items(), "+-", PARITY):
+        zeros, count = (-128, 127) if sign == "+" else (5, -6), 65
+        result = StoredResult(-17, -128, 127)
+        scalar = sum_int8(sign, p, zeros, result, rounding)
+        instruction = sum_row(sign, count, p, zeros, result, scalar, rounding)
+        a, b = (Buffer(n, DType.I8, count, Role.INPUT) for n in "ab")
+        y = Buffer("y", DType.I8, count, Role.OUTPUT)
+        proc = Proc("calling", (a, b, y), (Invoke(instruction, (at(y), at(a), at(b))),))
+        yield proc_check(f"{name}_{instruction.name}", proc)
+
+
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
@@ -553,6 +572,7 @@ def sums_of_rows() -> Iterator[Check]:
         depthwise_side_by_side,
         pools,
         sums_of_rows,
+        sums_with_exact_halves,
     ],
 )
 def test_instructions_do_what_their_nests_say(instructions, compiler, tmp_path):

@@ -1,7 +1,8 @@
 """Helium: the sum or difference of two int8 rows in different scales, eight elements at a time.
 
 A difference to the zero point can be shifted left by four in sixteen bits; VSHLL shifts by the other sixteen.
-An operand whose multiplier is one half, which is the one with the larger scale, is only shifted.
+An operand whose multiplier is a power of two, like that of the one with the larger scale, is only shifted.
+If halves go to even or odd, all multipliers are powers of two, and a sum is rounded as in `requantise.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import replace
 
 from aot.ir.types import DType
 from aot.ops.binary_rescale import AddParameters
-from aot.ops.rounding import RequantRounding
+from aot.ops.rounding import PARITY, RequantRounding
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.requantise import NARROW_HALVES, NARROW_WORDS, narrowed
 from codegen.isa.plain.arithmetic import Multiplier, StoredResult, line_of
@@ -21,8 +22,24 @@ from codegen.loops.ir import Apply, Buffer, For, Instruction, Role, ScalarFuncti
 
 LANES = 8
 _WIDENED = 16  # bits that VSHLL shifts
-_HALF = (1 << 30, 0)
+_WORD_BITS = 32
+_HALF = 1 << 30  # the multiplier of a power of two
 _OPERATION = {"+": "vaddq_s32", "-": "vsubq_s32"}
+
+
+def fits_row(p: AddParameters, rounding: RequantRounding) -> bool:
+    """Returns True if `sum_row` rounds so: twice, or to even or odd if it needs shifts alone."""
+    if rounding is RequantRounding.DOUBLE:
+        return True
+    are_exact = all(_exact_shift(m, p.left_shift) is not None for m in (p.first, p.second))
+    (mult, shift) = p.out
+    return rounding in PARITY and are_exact and mult == _HALF and 1 <= 1 - shift <= _WORD_BITS
+
+
+def _exact_shift(multiplier: Multiplier, left_shift: int) -> int | None:
+    """Returns the bits by which an operand is shifted left, if that is exact."""
+    bits = left_shift - 1 + multiplier[1]
+    return bits if multiplier[0] == _HALF and bits >= 1 else None
 
 
 def sum_row(
@@ -32,6 +49,7 @@ def sum_row(
     zero_points: tuple[int, int],
     result: StoredResult,
     scalar: ScalarFunction,
+    rounding: RequantRounding = RequantRounding.DOUBLE,
 ) -> Instruction:
     """y[i] = scalar(a[i], b[i]), which is a + b or a - b with these parameters."""
     a, b = (Buffer(n, DType.I8, 0, Role.INPUT) for n in "ab")
@@ -43,7 +61,7 @@ def sum_row(
         params=(y, a, b),
         body=(For("i", count, (Store(at(y, i), Apply(scalar, (load(a, i), load(b, i)))),)),),
         call=f"{name}({{y}}, {{a}}, {{b}});",
-        definition=_definition(name, sign, count, p, zero_points, result),
+        definition=_definition(name, sign, count, p, zero_points, result, rounding),
         includes=INCLUDES,
         needs=NEEDS,
         calls=(NARROW_WORDS, NARROW_HALVES),
@@ -51,7 +69,13 @@ def sum_row(
 
 
 def _definition(
-    name: str, sign: str, count: int, p: AddParameters, zero_points: tuple[int, int], result: StoredResult
+    name: str,
+    sign: str,
+    count: int,
+    p: AddParameters,
+    zero_points: tuple[int, int],
+    result: StoredResult,
+    rounding: RequantRounding,
 ) -> str:
     said = {"+": "sums", "-": "differences"}[sign]
     whole, rest = divmod(count, LANES)
@@ -64,26 +88,31 @@ def _definition(
     if whole:
         lines += [
             f"    for (int32_t i = 0; i < {whole}; ++i) {{",
-            *_eight(sign, p, zero_points, result, masked=False),
+            *_eight(sign, p, zero_points, result, rounding, masked=False),
             *(f"        {pointer} += {LANES};" for pointer in "aby"),
             "    }",
         ]
     if rest:
         valid = f"        const mve_pred16_t valid = vctp16q({rest});"
-        lines += ["    {", valid, *_eight(sign, p, zero_points, result, masked=True), "    }"]
+        lines += ["    {", valid, *_eight(sign, p, zero_points, result, rounding, masked=True), "    }"]
     return "\n".join([*lines, "}"]) + "\n"
 
 
 def _eight(
-    sign: str, p: AddParameters, zero_points: tuple[int, int], result: StoredResult, masked: bool
+    sign: str,
+    p: AddParameters,
+    zero_points: tuple[int, int],
+    result: StoredResult,
+    rounding: RequantRounding,
+    masked: bool,
 ) -> list[str]:
     clamp = Requant(
         result.zero_point, result.low, result.high, RequantRounding.DOUBLE, (1, 1), sum_fits_30_bits=True
     )
     store = "vstrbq_p_s16(y, vreinterpretq_s16_s8(bytes), valid)"
-    line = line_of(sign, p, zero_points, result)
+    line = line_of(sign, p, zero_points, result) if rounding is RequantRounding.DOUBLE else None
     if line is None:
-        sums = _in_steps(sign, p, zero_points, masked)
+        sums = _in_steps(sign, p, zero_points, rounding, masked)
     else:
         clamp = replace(clamp, zero_point=0)  # the line includes it
         sums = _on_line(line, masked)
@@ -112,35 +141,43 @@ def _on_line(line: SumLine, masked: bool) -> list[str]:
     return lines
 
 
-def _in_steps(sign: str, p: AddParameters, zero_points: tuple[int, int], masked: bool) -> list[str]:
+def _in_steps(
+    sign: str, p: AddParameters, zero_points: tuple[int, int], rounding: RequantRounding, masked: bool
+) -> list[str]:
     """Computes `even` and `odd` results, rounded as often as in the reference."""
     return [
         *_scaled("a", zero_points[0], p.first, p.left_shift, masked),
         *_scaled("b", zero_points[1], p.second, p.left_shift, masked),
-        *_result("even", sign, p.out),
-        *_result("odd", sign, p.out),
+        *_result("even", sign, p.out, rounding),
+        *_result("odd", sign, p.out, rounding),
     ]
 
 
 def _scaled(name: str, zero_point: int, multiplier: Multiplier, left_shift: int, masked: bool) -> list[str]:
     """Computes `name`_even and `name`_odd: the operand's stored values at the scale of the sum."""
-    exact = multiplier == _HALF
-    shift = left_shift - (1 if exact else 0) - _WIDENED
-    factor, offset = 1 << shift, -zero_point * (1 << shift)
+    exact = _exact_shift(multiplier, left_shift)
+    shift = left_shift if exact is None else exact
+    widened = min(shift, _WIDENED)
+    factor = 1 << shift - widened
+    offset = -zero_point * factor
     stored = _stored_values(name, masked)
     lines = [
         f"        const int16x8_t {name}_wide = vmlasq_n_s16({stored}, vdupq_n_s16({factor}), {offset});"
     ]
     for half, letter in (("even", "b"), ("odd", "t")):
-        lines.append(f"        int32x4_t {name}_{half} = vshll{letter}q_n_s16({name}_wide, {_WIDENED});")
-        if not exact:
+        lines.append(f"        int32x4_t {name}_{half} = vshll{letter}q_n_s16({name}_wide, {widened});")
+        if exact is None:
             lines += _times(f"{name}_{half}", multiplier)
     return lines
 
 
-def _result(half: str, sign: str, multiplier: Multiplier) -> list[str]:
-    both = f"{_OPERATION[sign]}(a_{half}, b_{half})"
-    return [f"        int32x4_t {half} = {both};", *_times(half, multiplier)]
+def _result(half: str, sign: str, multiplier: Multiplier, rounding: RequantRounding) -> list[str]:
+    both = f"        int32x4_t {half} = {_OPERATION[sign]}(a_{half}, b_{half});"
+    if rounding is RequantRounding.DOUBLE:
+        return [both, *_times(half, multiplier)]
+    shift, moved = 1 - multiplier[1], "vandq_s32" if PARITY[rounding] else "vbicq_s32"
+    moved = f"{moved}(vdupq_n_s32(1), vshrq_n_s32({half}, {shift}))"
+    return [both, f"        {half} = vrshrq_n_s32(vsubq_s32({half}, {moved}), {shift});"]
 
 
 def _times(value: str, multiplier: Multiplier) -> list[str]:

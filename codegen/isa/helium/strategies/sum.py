@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from aot.ops.binary_rescale import add_parameters
 from aot.ops.requant import quant_of
-from aot.ops.rounding import RequantRounding
 from codegen.formats import RowFormat
 from codegen.isa.helium.needs import NEEDS
-from codegen.isa.helium.sum import sum_row
+from codegen.isa.helium.sum import fits_row, sum_row
 from codegen.kernels.binary import KERNELS, is_int8, result_of, rounding_of_sum, sum_of
 from codegen.kernels.elements import element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
@@ -32,7 +31,13 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 def _sum_row(sign: str, site: Site, count: int) -> Instruction:
     p = add_parameters(site.input(0), site.input(1), site.outputs[0])
     zero_points = quant_of(site.input(0)).zero_point, quant_of(site.input(1)).zero_point
-    return sum_row(sign, count, p, zero_points, result_of(site), sum_of(sign)(site, zero_points))
+    scalar = sum_of(sign)(site, zero_points)
+    return sum_row(sign, count, p, zero_points, result_of(site), scalar, rounding_of_sum(site))
+
+
+def _is_rounded_in_vectors(site: Site) -> bool:
+    p = add_parameters(site.input(0), site.input(1), site.outputs[0])
+    return fits_row(p, rounding_of_sum(site))
 
 
 def _are_dense(rows: RowFormats) -> bool:
@@ -53,7 +58,7 @@ STRATEGY = Strategy(
     NEEDS,
     (
         Condition("quantized results of 8 bits", is_int8),
-        Condition("sums rounded twice", lambda site: rounding_of_sum(site) is RequantRounding.DOUBLE),
+        Condition("sums rounded twice, or by powers of two to even or odd", _is_rounded_in_vectors),
         Condition("two operands that come with the run", lambda site: len(element_requests(site)) == 2),
         Condition("operands of the result's rows", goes_by_rows),
     ),
