@@ -15,7 +15,7 @@ from codegen.c.arenas import Arena, arenas_of, line_bytes
 from codegen.c.observe import OBSERVED_BYTES
 from codegen.fit.memory_use import MemoryNeeds
 from codegen.model import KeptLimit, LayerInfo, PlacementInRam, TensorInfo
-from codegen.option_entry import WHEN_ARCHIVED, WrittenWhen
+from codegen.option_entry import ADDED_LATER
 from codegen.options import CompileOptions
 from codegen.version import VERSION
 
@@ -41,25 +41,21 @@ class ModelFacts:
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]
     # Headers that its C includes besides its own; not in archives of Solder 0.2.0.
-    c_headers: tuple[str, ...] = field(default=("math.h",), metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
-    board: str = field(default="", metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})  # name as in the C
-    removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by pass
-        default_factory=dict, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
-    )
+    c_headers: tuple[str, ...] = field(default=("math.h",), metadata=ADDED_LATER)
+    board: str = field(default="", metadata=ADDED_LATER)  # name as in the C
+    # Multiplications that passes removed, by pass.
+    removed_macs: Mapping[str, int] = field(default_factory=dict, metadata=ADDED_LATER)
     # The window that slides over the rows of its input.
-    window: Window | None = field(default=None, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
-    placement: PlacementInRam | None = field(
-        default=None, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
-    )  # by --place
-    limits: tuple[KeptLimit, ...] = field(  # of single memories, by --ram and --flash
-        default=(), metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
-    )
+    window: Window | None = field(default=None, metadata=ADDED_LATER)
+    placement: PlacementInRam | None = field(default=None, metadata=ADDED_LATER)  # by --place
+    # Of single memories, by --ram and --flash.
+    limits: tuple[KeptLimit, ...] = field(default=(), metadata=ADDED_LATER)
     # For external weights: the hash of the matching code, and their bytes with gaps between arrays.
-    structure: str = field(default="", metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
-    weights_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
+    structure: str = field(default="", metadata=ADDED_LATER)
+    weights_bytes: int = field(default=0, metadata=ADDED_LATER)
     # Names of the kernels that tables can run; bytes of the model's own table.
-    kernels: tuple[str, ...] = field(default=(), metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
-    table_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
+    kernels: tuple[str, ...] = field(default=(), metadata=ADDED_LATER)
+    table_bytes: int = field(default=0, metadata=ADDED_LATER)
 
     @property
     def arena_bytes(self) -> int:

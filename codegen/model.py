@@ -10,9 +10,7 @@ from aot.ir.types import TensorType
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Proc
-from codegen.option_entry import WHEN_ARCHIVED, WrittenWhen
-
-_LATER = {WHEN_ARCHIVED: WrittenWhen.IF_SET}
+from codegen.option_entry import ADDED_LATER
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +26,8 @@ class TensorInfo(PlacedTensor):
     """An input or output of the model, as in its C code."""
 
     c_name: str  # the member of <model>_inputs / <model>_outputs
-    limits: tuple[int, int] | None = field(default=None, kw_only=True, metadata=_LATER)
-    indices: tuple[int, int] | None = field(default=None, kw_only=True, metadata=_LATER)
+    limits: tuple[int, int] | None = field(default=None, kw_only=True, metadata=ADDED_LATER)
+    indices: tuple[int, int] | None = field(default=None, kw_only=True, metadata=ADDED_LATER)
 
 
 COPIES = ("receive", "relayout")  # kinds of layers that copy rows and compute no node
@@ -120,14 +118,13 @@ class LayerInfo:
     format: RowFormat
     rows: int  # of that value, padding rows not counted
     passed_over: tuple[str, ...] = ()  # "strategy: why it does not fit", of strategies tried before
-    device: str = field(default="", metadata=_LATER)  # the accelerator that computes it; empty: the CPU
-    stays: tuple[str, ...] = field(
-        default=(), metadata=_LATER
-    )  # "accelerator: why it does not compute this", of the requested ones
-    sources: tuple[str, ...] = field(default=(), metadata=_LATER)  # the accelerator's C files
-    parts: tuple[LayerPart, ...] = field(default=(), metadata=_LATER)  # the nodes of a region
-    others: tuple[LayerResult, ...] = field(default=(), metadata=_LATER)  # results after the first
-    function: str = field(default="", metadata=_LATER)  # its name in C
+    device: str = field(default="", metadata=ADDED_LATER)  # the accelerator that computes it; empty: the CPU
+    # "accelerator: why it does not compute this", of the requested ones.
+    stays: tuple[str, ...] = field(default=(), metadata=ADDED_LATER)
+    sources: tuple[str, ...] = field(default=(), metadata=ADDED_LATER)  # the accelerator's C files
+    parts: tuple[LayerPart, ...] = field(default=(), metadata=ADDED_LATER)  # the nodes of a region
+    others: tuple[LayerResult, ...] = field(default=(), metadata=ADDED_LATER)  # results after the first
+    function: str = field(default="", metadata=ADDED_LATER)  # its name in C
 
     @property
     def results(self) -> tuple[LayerResult, ...]:

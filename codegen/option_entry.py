@@ -13,7 +13,7 @@ from codegen.option_kinds import OptionKind, WrongValueError
 
 T = TypeVar("T")
 _ENTRY = "option"
-WHEN_ARCHIVED = "when archived"  # metadata of fields added to archives later: IF_SET
+WHEN_ARCHIVED = "when archived"
 
 
 class WrittenWhen(Enum):
@@ -22,6 +22,9 @@ class WrittenWhen(Enum):
     NEVER = "never"
     IF_SET = "if it is not the default"
     ALWAYS = "always"
+
+
+ADDED_LATER = {WHEN_ARCHIVED: WrittenWhen.IF_SET}  # metadata of fields that old archives do not have
 
 
 @dataclass(frozen=True, slots=True)
