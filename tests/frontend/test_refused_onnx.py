@@ -71,12 +71,13 @@ def test_operators_limits_values_and_open_sizes_are_named_together():
     ]
 
 
-def test_an_operator_that_nobody_knows_has_two_ways_out():
+def test_an_operator_that_nobody_knows_has_three_ways_out():
     told = refusal(file_of([MAKE("Warp", ["x"], ["y"], domain="own")], [info("x", 3)], ["y"]))
     assert told[0] == "error: ONNX operator own.Warp is not supported"
     assert told[2:4] == [
         '  own.Warp: "y"',
-        "    export the model without it, or have the file define it by others (onnx.helper.make_function)",
+        "    export the model without it, have the file define it by others (onnx.helper.make_function), "
+        "or add it: deploy docs tutorials/own-op",
     ]
 
 

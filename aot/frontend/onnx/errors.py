@@ -61,7 +61,9 @@ _DYNAMIC_LSTM = Reason(
 )
 _REGIONS = Reason("the size of its regions depends on the data; RoiAlign uses a fixed number of pixels", _CUT)
 _UNKNOWN = Reason(
-    "", "export the model without it, or have the file define it by others (onnx.helper.make_function)"
+    "",
+    "export the model without it, have the file define it by others (onnx.helper.make_function), "
+    "or add it: deploy docs tutorials/own-op",
 )
 _OF_OPERATOR: Mapping[str, Reason] = MappingProxyType(
     {
