@@ -28,7 +28,7 @@ FAST += ("tflm_micro_speech_int8", "tflm_person_detect_int8")
 MEASURED = (
     *(Case(model, board, "speed") for board in ("mps2-an386", "mps3-an547") for model in FAST),
     Case("tflm_hello_world_int8", "mps2-an385", "speed"),
-    Case("tiny_kws_dscnn_int8", "mps2-an386", "ram"),
+    Case("tiny_ic_resnet8_int8", "mps2-an386", "ram"),
     Case("tiny_vww_mbv1_int8", "mps2-an386", "size"),
     Case("tiny_kws_dscnn_int8", "mps2-an383", "speed"),
     Case("tiny_kws_dscnn_int8", "qemu-riscv32", "speed"),
