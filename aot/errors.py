@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import takewhile
+
+_COMPARED = 8  # of the nearest names: several may be equally near
 
 
 class DeployError(Exception):
@@ -105,6 +108,16 @@ class MachineError(DeployError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Returns ' - did you mean "x"?' for the nearest known name, or an empty string."""
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f' - did you mean "{near[0]}"?' if near else ""
+    """Returns ' - did you mean "x"?' for the nearest known name, or an empty string.
+
+    Of equally near names it is the one that begins the same: "cortex-m55" for "cortex-m5", not "cortex-m85".
+    """
+    near = difflib.get_close_matches(name, list(known), n=_COMPARED, cutoff=0.6)
+    best = max(near, key=lambda each: _nearness(name, each), default="")
+    return f' - did you mean "{best}"?' if best else ""
+
+
+def _nearness(name: str, known: str) -> tuple[float, int]:
+    """Returns how alike the names are, and how many letters begin them both."""
+    begin = takewhile(lambda letters: letters[0] == letters[1], zip(name, known, strict=False))
+    return difflib.SequenceMatcher(None, known, name).ratio(), len(list(begin))

@@ -52,10 +52,15 @@ def _nearest(name: str, sections: Sections) -> str:
 
     Users type nucleo_f746zg, nano33ble, uno r4, f407 or esp32 s3; platforms have names like xiao_ble.
     """
-    boards = all_boards(sections)
-    meant = _described_by(name, boards) or _nearly_called(name, boards)
-    *others, last = (f'"{each}"' for each in meant[:_MOST_SUGGESTED] or [""])
+    meant = boards_like(name, sections)
+    *others, last = (f'"{each}"' for each in meant or [""])
     return f" - did you mean {', '.join(others)}{' or ' if others else ''}{last}?" if meant else ""
+
+
+def boards_like(name: str, sections: Sections) -> list[str]:
+    """Returns a few boards that somebody who writes this may mean, the likeliest first."""
+    boards = all_boards(sections)
+    return (_described_by(name, boards) or _nearly_called(name, boards))[:_MOST_SUGGESTED]
 
 
 def _nearly_called(name: str, boards: Sequence[Board]) -> list[str]:

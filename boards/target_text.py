@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from boards.board import Board
 
 FORM = "CORE[+FEATURE...][,ram=SIZE][,flash=SIZE]"
+_LIBRARY = "for a library: --target CORE --accelerator cmsis-nn:path=FOLDER"
 _REASON = "it is a target without a board"
 _ORIGINS = {"ram": 0x20000000, "flash": 0}  # for memories given by size only
 # Compiler names of features, if they differ from ours.
@@ -144,7 +145,8 @@ def _read_core_and_sizes(value: str, said: _Said) -> None:
     for part in sizes:
         role, _, size = part.partition("=")
         if role not in _ORIGINS:
-            raise said.wrong(f'"{part}" is not part of a target{did_you_mean(role, _ORIGINS)}')
+            hint = f"{FORM}\n{_LIBRARY}" if part == "c" else FORM  # TVM's "cmsis-nn,c"
+            raise said.wrong(f'"{part}" is not part of a target{did_you_mean(role, _ORIGINS)}', hint)
         try:
             said.sizes[role] = read_size(size)
         except WrongValueError as error:

@@ -21,6 +21,11 @@ def load_board(name: str) -> Board:
     return load.load_board(name, SECTIONS)
 
 
+def boards_like(name: str) -> list[str]:
+    """Returns a few boards that somebody who writes this may mean, the likeliest first."""
+    return load.boards_like(name, SECTIONS)
+
+
 def all_boards() -> tuple[Board, ...]:
     """Returns every board that load_board finds by name, sorted by name."""
     return load.all_boards(SECTIONS)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from aot.errors import BoardError, InputError, UnknownBoardError
+from aot.errors import BoardError, BoardFileError, InputError, UnknownBoardError, did_you_mean
 from boards.cores import core_names
 from codegen.options import CompileOptions
 
@@ -74,9 +75,7 @@ def board_or_target(board: str | None, target: str | None) -> Board | None:
             f'a board, "{board}", and a target, "{target}", exclude each other', hint="omit one of them"
         )
     if target is not None:
-        from boards.target_text import read_target
-
-        return read_target(target)
+        return _read_target(target)
     if board is None:
         return None
     from platforms.board_files import load_board
@@ -89,6 +88,25 @@ def board_or_target(board: str | None, target: str | None) -> Board | None:
             hint='board="mps2-an386"; give an example of a model\'s input as example=...',
         ) from None
     return load_board(name)
+
+
+def _read_target(text: str) -> Board:
+    """Returns the target. An error about its core names the boards that the text resembles."""
+    from boards.target_text import read_target
+
+    try:
+        return read_target(text)
+    except BoardFileError as error:
+        from platforms.board_files import boards_like
+
+        word = re.split("[+,]", text)[0]
+        meant = [] if did_you_mean(word, core_names()) else boards_like(word)
+        if not meant:
+            raise
+        options = " or ".join(f"--board {name}" for name in meant)
+        raise BoardFileError(
+            error.what, error.where, f"a board is given by {options}\n{error.hint}"
+        ) from None
 
 
 def require_board_or_target(board: str | None, target: str | None) -> Board:

@@ -46,6 +46,14 @@ WRONG = {
         'core "cortex-m9" is not known - did you mean "cortex-m7"?',
         f"known: {', '.join(core_names())}",
     ),
+    "cortex-m5": (  # as near to cortex-m85
+        'core "cortex-m5" is not known - did you mean "cortex-m55"?',
+        f"known: {', '.join(core_names())}",
+    ),
+    "cmsis-nn,c": (
+        '"c" is not part of a target',
+        f"{FORM}\nfor a library: --target CORE --accelerator cmsis-nn:path=FOLDER",
+    ),
     "cortex-m4,rom=1M": ('"rom=1M" is not part of a target - did you mean "ram"?', FORM),
     "cortex-m4,ram=lots": ('ram: "lots" is not a size such as 65536, 64KB or 1MB', FORM),
     "ram=64K": ("the target has no core", f"{FORM}\ncores: {', '.join(core_names())}"),
@@ -137,3 +145,17 @@ def test_one_of_the_two_is_given(model, run_deploy):
         deploy.compile(model, "host", target="cortex-m3")
     with pytest.raises(InputError, match="a board or a target is needed"):
         deploy.compile(model)
+
+
+@pytest.mark.parametrize(
+    ("target", "hint"),
+    [
+        ("nucleo-f446re", "a board is given by --board nucleo-f446re\nknown: "),
+        ("stm32f446,ram=64K", "a board is given by --board nucleo-f446re\nknown: "),
+        ("cortex-m9", "known: "),
+    ],
+)
+def test_a_board_or_chip_given_as_the_target_is_answered_with_the_board(target, hint, model):
+    with pytest.raises(BoardError) as caught:
+        deploy.inspect(model, target=target)
+    assert caught.value.hint.startswith(hint)
