@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from aot.errors import DeployError, did_you_mean
+from boards.files import find_file
 from deploy.cli.help_page import add_help, help_page
 from deploy.cli.renamed import new_flag
 
@@ -113,7 +114,10 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         known = [str(choice) for choice in action.choices]
-        wrong = f'"{value}" is not known{did_you_mean(str(value), known)}\nknown: {", ".join(known)}'
+        near, hint = did_you_mean(str(value), known), f"known: {', '.join(known)}"
+        if self.prog == "deploy boards" and find_file(str(value)):
+            hint = f"{self.prog} show {value}"
+        wrong = f'"{value}" is not known{near}\n{hint}'
         raise argparse.ArgumentError(action if action.option_strings else None, wrong)
 
     def _way_out(self) -> str:

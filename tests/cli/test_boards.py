@@ -64,6 +64,12 @@ def test_a_filter_for_what_no_board_can_have_is_reported(words, message, run_dep
     assert outcome.err.startswith(f"error: {message}\n  hint: known: ")
 
 
+def test_a_board_without_the_verb_is_answered_with_show(run_deploy):
+    outcome = run_deploy("boards", "nucleo-f446re")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err == 'error: "nucleo-f446re" is not known\n  hint: deploy boards show nucleo-f446re\n'
+
+
 def test_no_board_at_all_is_said_so(run_deploy):
     assert run_deploy("boards", "list", "--core", "m3", "--min-ram", "1024M").out == "no board matches\n"
 
