@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from enum import Enum
 from functools import cache, partial
@@ -87,6 +87,16 @@ def default_of(each: Field[Any]) -> Any:
     return each.default if each.default_factory is MISSING else each.default_factory()
 
 
+class UnknownOptionError(TypeError):
+    """A keyword that no option has, as Python reports an unexpected one."""
+
+    def __init__(self, name: str, known: Collection[str]) -> None:
+        super().__init__(
+            f'"{name}" is not an option here{did_you_mean(name, known)}; known: {", ".join(known)}'
+        )
+        self.name, self.known = name, known
+
+
 def read_given(start: T, options: Mapping[str, Option], given: Mapping[str, object]) -> T:
     """Returns `start`, a dataclass of these options, with the values given by keyword; None is ignored.
 
@@ -100,11 +110,10 @@ def read_given(start: T, options: Mapping[str, Option], given: Mapping[str, obje
 
 
 def require_known(given: Mapping[str, object], options: Mapping[str, Option]) -> None:
-    """Raises TypeError for an unknown keyword, as Python does."""
+    """Raises UnknownOptionError, a TypeError, for an unknown keyword."""
     for name in given:
         if name not in options:
-            near, known = did_you_mean(name, options), ", ".join(options)
-            raise TypeError(f'"{name}" is not an option here{near}; known: {known}')
+            raise UnknownOptionError(name, options)
 
 
 def _read(option: Option, value: object) -> Any:

@@ -218,14 +218,18 @@ def test_a_keyword_that_is_not_an_option_is_reported_with_the_nearest(model):
     with pytest.raises(TypeError) as caught:
         deploy.compile(model, "host", shapes={"x": (1,)})
     assert str(caught.value).startswith(
-        '"shapes" is not an option here - did you mean "shape"?; known: optimize,'
+        '"shapes" is not an option here - did you mean "shape"?; known: model, board, target, example,'
     )
     with pytest.raises(TypeError) as caught:
         deploy.load(model, optimize="ram")
-    assert (
-        str(caught.value)
-        == '"optimize" is not an option here; known: rounding, slide, shape, value, state, front, back, name'
-    )
+    known = "path, rounding, slide, shape, value, state, front, back, name"
+    assert str(caught.value) == f'"optimize" is not an option here; known: {known}'
+
+
+@pytest.mark.parametrize(("given", "meant"), [("examples", "example"), ("boards", "board")])
+def test_a_keyword_near_a_parameter_is_reported_with_it(given, meant, model):
+    with pytest.raises(TypeError, match=f'"{given}" is not an option here - did you mean "{meant}"'):
+        deploy.compile(model, **{given: "host"})
 
 
 def test_a_model_is_compiled_with_the_rounding_that_it_was_loaded_with(model):
