@@ -260,6 +260,16 @@ def test_a_shape_for_an_input_that_does_not_exist_is_refused():
     )
 
 
+@pytest.mark.parametrize("given", ["N", "N=1,T"])
+def test_a_size_given_by_its_name_is_refused_with_the_way_to_give_it(given):
+    data = file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", "N", "T", 3)], ["y"])
+    refused(
+        lambda: read_onnx(data, "net.onnx", shapes={given: (4,)}),
+        f'no input "{given}" "N" is a size --shape x=1,512,3 "T" = 512 is a guess',
+        ModelError,
+    )
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_broken_file_is_refused_or_read(seed):
     """Bits are flipped and ends cut off: whatever comes out, it is an error of the user's or a graph."""

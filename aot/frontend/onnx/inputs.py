@@ -43,7 +43,8 @@ def inputs_of(
     names = [info.name for info in infos]
     for given in (*shapes, *values):
         if given not in names:
-            raise ModelError(f'there is no input "{given}"', refused.file_name, f"inputs: {', '.join(names)}")
+            lines = [f"inputs: {', '.join(names)}", *_way_for_size(given, infos)]
+            raise ModelError(f'there is no input "{given}"', refused.file_name, "\n".join(lines))
     opened = _left_open(infos, {*shapes, *values})
     if not all(map(_leaves_batch_open, opened)):
         refused.add(_open_sizes(opened, refused.file_name))
@@ -54,6 +55,17 @@ def inputs_of(
                 yield _input(info, shapes, values, refused.file_name)
         except ModelError as error:
             refused.add(error)
+
+
+def _way_for_size(given: str, infos: Sequence[onnx.ValueInfoProto]) -> Iterator[str]:
+    """Yields how to set the inputs that have a size of this name, or of the first name in N=1,T."""
+    size = given.partition("=")[0]
+    named = [
+        info for info in infos if size in {dim.dim_param for dim in info.type.tensor_type.shape.dim} - {""}
+    ]
+    if named:
+        yield f'"{size}" is a size: give all sizes of its input at once'
+        yield open_sizes.hint([open_sizes.InputSizes.of(info) for info in named])
 
 
 def open_batches(data: bytes, given: Collection[str]) -> tuple[str, ...]:
