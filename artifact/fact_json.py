@@ -116,14 +116,21 @@ def _stored(field: Field[Any], hint: Any, option: Option | None) -> _StoredField
 
 
 def schema_of(kind: type, rules: Rules, never_required: Collection[str]) -> dict[str, Any]:
-    """Returns the JSON schema of what `encode` writes; `rules` limit plain values, by their field's name."""
+    """Returns the JSON schema of what `encode` writes.
+
+    `rules` limit plain values, by the name of their field, or of their class and field: "Window.rows".
+    """
     stored = _stored_fields(kind)
+    of_class = {each.name: f"{kind.__name__}.{each.name}" for each in stored}
+    ruled = {name: own if own in rules else name for name, own in of_class.items()}
     always = (each.name for each in stored if each.when is WrittenWhen.ALWAYS)
     return {
         "type": "object",
         "additionalProperties": False,
         "required": [name for name in always if name not in never_required],
-        "properties": {each.name: _schema_of(each.hint, each.name, rules, never_required) for each in stored},
+        "properties": {
+            each.name: _schema_of(each.hint, ruled[each.name], rules, never_required) for each in stored
+        },
     }
 
 

@@ -85,10 +85,11 @@ _IDENTIFIER = {"type": "string", "pattern": "^[a-z_][a-z0-9_]*$"}
 _SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _SIZES = ("dtype_bytes", "hop", "line_bytes", "pointer_bytes", "rows_held", "sets", "ways")
 _IF_ANY = ("removed_macs", "table_bytes", "weights_bytes")
+_NEVER_EMPTY = ("BufferLife.rows", "MemoryRegion.bytes", "Window.macs", "Window.rows")
 _SIGNED = ("axis", "fill", "indices", "limits", "zero_points")
-# Plain values by the name of their field, and arrays by name[]. Other integers are not negative.
+# Plain values by the name of their field, also with its class, and arrays by name[]. Other integers are not negative.
 _RULES: Mapping[str, Mapping[str, Any]] = {
-    **{name: {"minimum": 1} for name in (*_SIZES, *_IF_ANY)},
+    **{name: {"minimum": 1} for name in (*_SIZES, *_IF_ANY, *_NEVER_EMPTY)},
     **{name: {} for name in _SIGNED},
     "c_name": _IDENTIFIER,
     "features": _IDENTIFIER,

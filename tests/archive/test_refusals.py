@@ -154,6 +154,18 @@ SCHEMA_VIOLATIONS = {
         lambda document: document["solder"].update(name="../kws"),
         "solder.name: '../kws' does not match '^[a-z_][a-z0-9_]*$'",
     ),
+    "a buffer without a row": (
+        lambda document: document["solder"]["memory"]["buffers"][0].update(rows=0),
+        "solder.memory.buffers[0].rows: 0 is less than the minimum of 1",
+    ),
+    "a memory without a byte": (
+        lambda document: document["solder"]["target"]["regions"][0].update(bytes=0),
+        "solder.target.regions[0].bytes: 0 is less than the minimum of 1",
+    ),
+    "a window without a row": (
+        lambda document: document["solder"].update(window={"rows": 0, "hop": 1, "macs": 1, "states": 0}),
+        "solder.window.rows: 0 is less than the minimum of 1",
+    ),
     "a part of the library format too few": (
         lambda document: document["modules"]["residual"].pop("memory"),
         "modules.residual: 'memory' is a required property",
