@@ -21,7 +21,7 @@ def read_label_texts(path: Path, labels: int) -> LabelTexts:
     """Returns the text of each of the model's labels, and the blank. Raises InputError."""
     try:
         data = path.read_bytes()
-        lines = [] if path.suffix == _PIECES_SUFFIX else data.decode("utf-8").splitlines()
+        lines = [] if path.suffix == _PIECES_SUFFIX else _lines(data)
     except OSError as error:
         raise InputError(f"the file of tokens cannot be read: {error.strerror}", str(path)) from None
     except UnicodeDecodeError as error:
@@ -47,6 +47,12 @@ def read_label_texts(path: Path, labels: int) -> LabelTexts:
             f"write {_BLANKS[0]} in the line of the blank's label",
         )
     return LabelTexts(tuple(b"" if k == blank else text for k, text in enumerate(texts)), blank)
+
+
+def _lines(data: bytes) -> list[str]:
+    """Returns lines that only line feeds end: tokens may be other characters that `splitlines` splits at."""
+    *whole, last = data.decode("utf-8-sig").replace("\r\n", "\n").split("\n")
+    return [*whole, last] if last else whole
 
 
 def _names(lines: Sequence[str], path: Path) -> tuple[str, ...]:

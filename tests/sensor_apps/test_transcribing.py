@@ -250,6 +250,9 @@ def test_tokens_may_have_numbers_and_spaces_of_sentencepiece(tmp_path):
     path.write_text("a 0\n<space>\n<pad>\n")
     read = read_label_texts(path, 3)
     assert (read.texts, read.blank) == ((b"a 0", b" ", b""), 2)
+    path.write_text("\ufeff<blank>\r\n\u2028\r\n\x85", encoding="utf-8", newline="")
+    read = read_label_texts(path, 3)
+    assert (read.texts, read.blank) == ((b"", "\u2028".encode(), "\x85".encode()), 0)
 
 
 @pytest.mark.parametrize("blank", [["<blk>"], []])
