@@ -234,6 +234,52 @@ def test_attention_that_plain_operators_do_not_have_keeps_its_caches(options):
     assert with_bytes(data, first)[1] == ()
 
 
+def in_a_batch(model: onnx.ModelProto, values: Values) -> Values:
+    for each in model.graph.input:
+        if each.name in values and values[each.name].ndim > 1:
+            each.type.tensor_type.shape.dim[0].dim_value = 2
+    return {name: np.repeat(array, 2, axis=0) for name, array in values.items() if array.ndim > 1}
+
+
+def growing_by_a_node(attribute: str) -> Callable[[onnx.ModelProto, Values], Values]:
+    def change(model: onnx.ModelProto, values: Values) -> Values:
+        total = next(each for each in model.graph.initializer if each.name == "total")
+        value = total if attribute == "value" else int(numpy_helper.to_array(total))
+        model.graph.initializer.remove(total)
+        model.graph.node.insert(0, helper.make_node("Constant", [], ["total"], **{attribute: value}))
+        return values
+
+    return change
+
+
+def without_tables(model: onnx.ModelProto, values: Values) -> Values:
+    model.graph.node[0].attribute.append(helper.make_attribute("do_rotary", 1))
+    del model.graph.node[0].input[7:]
+    return values
+
+
+def without_a_position(model: onnx.ModelProto, values: Values) -> Values:
+    model.graph.node[0].input[5] = ""
+    return values
+
+
+@pytest.mark.parametrize(
+    ("change", "options"),
+    [
+        (in_a_batch, {}),
+        (growing_by_a_node("value"), {"grows": True, "past": 8}),
+        (growing_by_a_node("value_int"), {"grows": True, "past": 8}),
+        (without_tables, {}),
+        (without_a_position, {}),
+    ],
+)
+def test_what_the_reader_refuses_or_appends_keeps_its_caches(change, options):
+    data, first = attention(1, 9, **options)
+    model = onnx.load_model_from_string(data)
+    values = change(model, first)
+    assert with_bytes(model.SerializeToString(), values)[1] == ()
+
+
 def test_metadata_and_other_nodes_stay():
     data, first = attention(1, 6, turned=16)
     model = onnx.load_model_from_string(data)

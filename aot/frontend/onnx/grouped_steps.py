@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, version_converter
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper, version_converter
 
 from aot.errors import ModelError
 from aot.frontend.onnx.packed_products import DOMAIN
@@ -30,7 +30,7 @@ def with_plain_steps(model: ModelProto) -> ModelProto:
         for each in (*graph.input, *graph.output)
         if each.type.tensor_type.elem_type == TensorProto.FLOAT
     }
-    constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    constants = _constants(graph)
     rewritten = {node.output[0] for node in graph.node if _is_plain(node, caches, constants)}
     if not rewritten:
         return model
@@ -46,6 +46,20 @@ def with_plain_steps(model: ModelProto) -> ModelProto:
     stored = (numpy_helper.from_array(array, name) for name, array in steps.constants.items())
     made.graph.initializer.extend(stored)
     return made
+
+
+def _constants(graph: GraphProto) -> dict[str, Array]:
+    """Returns the numbers that the model stores, in Constant nodes too."""
+    found = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            given = _attributes(node)
+            tensor, numbers = given.get("value"), given.get("value_ints", given.get("value_int"))
+            if tensor is not None:
+                found[node.output[0]] = numpy_helper.to_array(tensor)
+            elif numbers is not None:
+                found[node.output[0]] = np.array(numbers, np.int64)
+    return found
 
 
 def _in_operator_set(model: ModelProto) -> ModelProto:
@@ -68,20 +82,21 @@ def _in_operator_set(model: ModelProto) -> ModelProto:
 
 def _is_plain(node: NodeProto, caches: Shapes, constants: Constants) -> bool:
     """Returns whether plain operators compute the same, and the caches have a fixed length."""
-    if node.op_type != "GroupQueryAttention" or len(node.input) <= _LAST or len(node.output) != _RESULTS:
+    if node.op_type != "GroupQueryAttention" or len(node.output) != _RESULTS:
         return False
-    attributes = _attributes(node)
-    held = [*(node.input[place] for place in _PASTS), *node.output[1:]]
+    attributes, inputs = _attributes(node), [*node.input, *[""] * _PLACES]
+    held = [*(inputs[place] for place in _PASTS), *node.output[1:]]
     is_other = (
-        any(attributes.get(name, usual) != usual for name, usual in _USUAL.items())
+        not inputs[_LAST]
+        or any(attributes.get(name, usual) != usual for name, usual in _USUAL.items())
         or any(node.input[_PLACES + 1 :])
-        or any(len(caches.get(each, ())) != _CACHE_DIMS for each in held)
-        or (attributes.get("do_rotary") and node.input[_COSINES] not in constants)
+        or any(len(caches.get(each, ())) != _CACHE_DIMS or caches[each][0] > 1 for each in held)
+        or (attributes.get("do_rotary") and not {inputs[_COSINES], inputs[_SINES]} <= constants.keys())
     )
     if is_other:
         return False
     *_, positions, head = caches[held[0]]
-    total = constants.get(node.input[_TOTAL]) if len(node.input) > _TOTAL else None
+    total = constants.get(inputs[_TOTAL])
     return head > 0 and (total is None or int(total.reshape(-1)[0]) <= positions)
 
 
