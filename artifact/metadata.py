@@ -87,7 +87,7 @@ _SIZES = ("dtype_bytes", "hop", "line_bytes", "pointer_bytes", "rows_held", "set
 _IF_ANY = ("removed_macs", "table_bytes", "weights_bytes")
 _NEVER_EMPTY = ("BufferLife.rows", "MemoryRegion.bytes", "Window.macs", "Window.rows")
 _SIGNED = ("axis", "fill", "indices", "limits", "zero_points")
-# Plain values by the name of their field, also with its class, and arrays by name[]. Other integers are not negative.
+# Plain values by the name of their field, or of class and field; arrays by name[]. Others are not negative.
 _RULES: Mapping[str, Mapping[str, Any]] = {
     **{name: {"minimum": 1} for name in (*_SIZES, *_IF_ANY, *_NEVER_EMPTY)},
     **{name: {} for name in _SIGNED},
