@@ -10,6 +10,7 @@ from boards.target_text import is_target
 from platforms import PLATFORMS
 from platforms.base import Platform, platform_of
 from platforms.board_files import all_boards
+from platforms.cycles import stand_in
 from platforms.runners import RUNNERS
 
 _EMULATED = BoardStatus.EMULATED_TESTED
@@ -68,6 +69,13 @@ def why_not_here(platform: Platform, board: Board) -> str:
     except DeployError as error:
         return ": ".join(text for text in (error.what, error.where) if text)
     return ""
+
+
+def emulated_alike(board: Board) -> str:
+    """Returns emulated boards that run the same code, as in "mps2-an386 or other"; "B" if there is none."""
+    able = (each for each in all_boards() if each.status is _EMULATED and stand_in.EMULATED in each.platforms)
+    alike = [each.name for each in able if (each.core, each.features) == (board.core, board.features)]
+    return " or ".join(alike) or "B"
 
 
 def require_board(board: Board) -> None:

@@ -28,7 +28,7 @@ from deploy.compiler.compile_model import Compiled, compile_for_firmware
 from deploy.compiler.fit import require_core, require_fit
 from deploy.compiler.several_sizes import together
 from deploy.devices.build_cache import cached
-from deploy.devices.buildable_boards import platform_for, platform_here
+from deploy.devices.buildable_boards import emulated_alike, platform_for, platform_here
 from deploy.devices.project_archive import archive_of, require_archives
 from platforms.base import BuildChoices, Firmware, Platform
 from platforms.board_files import load_board
@@ -183,7 +183,7 @@ def on_emulator(
         raise InputError(
             f"the project's firmware for {board.name}, which has the slots, is not emulated",
             str(prepared.source),
-            "deploy new ARCHIVE DIR --slots BYTES --board B makes one for an emulated board B",
+            f"for an emulated one: deploy new ARCHIVE DIR --slots BYTES --board {emulated_alike(board)}",
         )
     return moved
 
@@ -212,7 +212,7 @@ def moved_to(prepared: Prepared, board: Board) -> Prepared:
         raise InputError(
             f'this project has the app "{app.value}" for {prepared.board.name}, which is not emulated',
             str(folder),
-            f"deploy new ARCHIVE DIR --app {app.value} --board B makes one for an emulated board B",
+            f"for an emulated one: deploy new ARCHIVE DIR --app {app.value} --board {emulated_alike(board)}",
         )
     artifact, *others = require_archives(folder)
     if project.platform not in board.platforms:
