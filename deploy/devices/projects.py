@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from deploy.python_api.board_arguments import line_arguments, prepared_of
 from deploy.python_api.model import Model, model_path, read_artifact
 from deploy.python_api.option_keywords import accepts_options
 from deploy.sensors.sensor_apps import SensorChoices, with_pipeline
-from platforms.base import BuildChoices, Firmware, Platform
+from platforms.base import BuildChoices, Firmware
 from platforms.board_files import load_board
 from platforms.cartridge.header import identity
 from platforms.cartridge.in_firmware import OWN_VERIFIER
@@ -49,6 +49,8 @@ from platforms.project import App, ProjectSource, project_source, share_firmware
 from platforms.rpc.line_key import read_line_key
 from platforms.runners.runner import choose_dry, choose_runner, emulator_named, flash_commands, run_all
 from platforms.stack_depth import StackDepth, run_stack
+
+_FIX = "install what is missing (deploy doctor --fix lists how), then "
 
 
 @renamed(labels="class_names", archive="model")
@@ -141,6 +143,7 @@ def new(
     for artifact, way in zip((first, *more), ways, strict=True):
         if way == archive_name(artifact):
             write_archive(artifact, Path(directory) / way)
+    lacks = {} if platform else passed_over(place, builder)
     facts = {
         "directory": str(directory),
         "model": first.name,
@@ -151,8 +154,9 @@ def new(
     }
     page = (
         f"{directory}: {', '.join(source.models)} for {place.name}, platform {builder.name}, app {app}\n"
-        f"{'' if platform else _not_built_here(place, builder)}"
-        f"  next: deploy build {shlex.quote(str(directory))}{_to_fill_in(source)}"
+        f"{_not_built_here(lacks)}"
+        f"  next: {_FIX if builder.name in lacks else ''}deploy build {shlex.quote(str(directory))}"
+        f"{_to_fill_in(source)}"
     )
     return Answer(facts, page)
 
@@ -171,9 +175,8 @@ def _way_to(model: str | Path | Compiled, artifact: Artifact, is_plain: bool, di
         return model_path(model).resolve().as_posix()
 
 
-def _not_built_here(board: Board, chosen: Platform) -> str:
-    """Returns a line for each platform of the board that this machine cannot build, up to the chosen one."""
-    lacks = passed_over(board, chosen)
+def _not_built_here(lacks: Mapping[str, str]) -> str:
+    """Returns a line for each platform that this machine cannot build."""
     return "".join(f"  not built here: {name} ({why})\n" for name, why in lacks.items())
 
 

@@ -59,7 +59,21 @@ def test_new_chooses_a_platform_that_can_be_built_here_and_names_the_others(
     out = run_deploy(*words).out
     assert "platform baremetal, app rpc" in out
     assert "not built here: zephyr (cannot build for Zephyr: west was not found)" in out
+    assert f"next: deploy build {tmp_path / 'p'}\n" in out
     assert "platform zephyr" in run_deploy(*words[:2], tmp_path / "z", *words[3:], "--platform", "zephyr").out
+
+
+def test_new_for_a_board_that_cannot_be_built_here_says_what_comes_first(
+    model, tmp_path, run_deploy, monkeypatch
+):
+    def no_tool(*_: object) -> None:
+        raise MissingToolError("cannot build for it", "a tool was not found")
+
+    for kind in ("zephyr.Zephyr", "arduino.Arduino", "baremetal.Baremetal"):
+        monkeypatch.setattr(f"platforms.{kind}.toolchain", no_tool)
+    out = run_deploy("new", model, tmp_path / "p", "--board", "uno-r4-minima").out
+    said = "install what is missing (deploy doctor --fix lists how), then deploy build"
+    assert out.endswith(f"\n  next: {said} {tmp_path / 'p'}\n")
 
 
 @pytest.mark.cc
