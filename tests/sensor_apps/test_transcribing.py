@@ -189,6 +189,16 @@ def test_a_sound_that_does_not_fit_is_refused(programs, tmp_path, model, form, w
     assert written(programs[model], path) == (1, f"error: {path}: {why}\n")
 
 
+def test_a_sound_that_breaks_off_is_reported_on_its_own_line(programs, sounds, tmp_path):
+    path, step = tmp_path / "in.wav", 2 * STEP_FRAMES * FRAME
+    write_sound(path, sounds[SAID])
+    path.write_bytes(path.read_bytes()[: 44 + 10 * step])
+    text, error = written(programs["tones_step.onnx"], path)[1].splitlines()
+    assert SAID.startswith(text)
+    assert text
+    assert error == f"error: {path}: the file ends before its samples do"
+
+
 def test_a_recording_that_does_not_fit_is_refused(tones, tmp_path):
     wav(tmp_path / "long.wav", np.zeros(MOST + FRAME, np.int16))
     wav(tmp_path / "fast.wav", np.zeros(FRAME, np.int16), rate=16000)
