@@ -70,6 +70,10 @@ def add_model_archive_or_project(
     parser.add_argument(dest, metavar=ANY_MODEL, type=Path, help=help_text, **more)
 
 
+def add_model_name(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--model", metavar="NAME", help="Which model of a project with several [the first]")
+
+
 def add_project(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="PROJECT", type=Path, help="A folder made by 'deploy new'")
 

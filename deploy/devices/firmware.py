@@ -29,7 +29,7 @@ from deploy.compiler.fit import require_core, require_fit
 from deploy.compiler.several_sizes import together
 from deploy.devices.build_cache import cached
 from deploy.devices.buildable_boards import emulated_alike, platform_for, platform_here
-from deploy.devices.project_archive import archive_of, require_archives
+from deploy.devices.project_archive import archives_of, require_archives
 from platforms.base import BuildChoices, Firmware, Platform
 from platforms.board_files import load_board
 from platforms.folder import ProjectInfo, is_project, read_project
@@ -163,10 +163,11 @@ def prepare(
 
 
 def with_archive(prepared: Prepared) -> Prepared:
-    """Returns a project with the archive that it was created from, if that is still there."""
+    """Returns a project with the archives that it was created from, if they are still there."""
     if not isinstance(prepared.source, Path):
         return prepared
-    return replace(prepared, artifact=archive_of(prepared.source))
+    first, *others = archives_of(prepared.source) or (None,)
+    return replace(prepared, artifact=first, others=tuple(filter(None, others)))
 
 
 def on_emulator(

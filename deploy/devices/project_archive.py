@@ -28,11 +28,6 @@ def archives_of(directory: Path) -> tuple[Artifact, ...]:
     return artifacts if build_id_of(source) == info.build_id else ()
 
 
-def archive_of(directory: Path) -> Artifact | None:
-    """Returns the archive of the project's first model if it is where it was, with nothing added since."""
-    return next(iter(archives_of(directory)), None)
-
-
 def require_archive(directory: Path) -> Artifact:
     """Returns the archive of the project's first model. Raises InputError if it is not there."""
     return require_archives(directory)[0]

@@ -182,7 +182,7 @@ def test_verify_finds_every_layer_right_on_processors_without_dsp(
 
 
 @pytest.mark.cc
-def test_run_takes_the_model_that_is_named(model, archive, inputs, tmp_path, run_deploy):
+def test_run_and_verify_take_the_model_that_is_named(model, archive, inputs, tmp_path, run_deploy):
     other = model.rename(tmp_path / "other.tflite")
     run_deploy("compile", other, "--board", "host", "-o", tmp_path / "other.tar")
     words = ("new", archive, tmp_path / "both", "--board", "host", "--with", tmp_path / "other.tar")
@@ -193,6 +193,12 @@ def test_run_takes_the_model_that_is_named(model, archive, inputs, tmp_path, run
         assert outcome.out.startswith(f"{wanted} on host: 3 samples"), outcome.err
     outputs = [np.load(tmp_path / f"{name}.npz")["output_0"] for name in ("tiny", "other")]
     np.testing.assert_array_equal(*outputs)
+    for named, wanted in (((), "tiny"), (("--model", "other"), "other")):
+        outcome = run_deploy("verify", tmp_path / "both", "--layers", *named)
+        assert outcome.out.startswith(f"{wanted} on host: 3 samples, outputs and "), outcome.err
+        assert "equal to the reference" in outcome.out
+    outcome = run_deploy("verify", tmp_path / "both", "--model", "third")
+    assert 'the firmware has no model "third"\n  hint: its models: tiny, other' in outcome.err
     outcome = run_deploy(*run, "--model", "third")
     assert outcome.err.startswith("error: firmware does not hold the model third\n")
     assert 'models "tiny" ' in outcome.err
@@ -328,8 +334,9 @@ def test_a_project_of_several_models_is_emulated_with_each_of_them(kind, model, 
         first, second = tmp_path / "tiny.tar", tmp_path / "digits.tar"
     project = tmp_path / "both"
     assert run_deploy("new", first, project, "--with", second, *board, "--platform", "baremetal").status == 0
-    outcome = run_deploy("verify", project, "--emulated")
-    assert outcome.out.startswith("tiny on nucleo-f446re: 3 samples, outputs equal"), outcome.err
+    for named, wanted in (((), "tiny"), (("--model", "digits"), "digits")):
+        outcome = run_deploy("verify", project, "--emulated", *named)
+        assert outcome.out.startswith(f"{wanted} on nucleo-f446re: 3 samples, outputs equal"), outcome.err
     run = ("run", project, "--emulated", "--fill", "random", "--model")
     outcome = run_deploy(*run, "digits")
     assert outcome.out.startswith("digits on nucleo-f446re: 1 sample"), outcome.err

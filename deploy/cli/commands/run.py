@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--dequantize", action="store_true", help="Convert outputs to floats with the model's scales"
     )
-    data.add_argument("--model", metavar="NAME", help="Which model of a project with several [the first]")
+    options.add_model_name(data)
     data.add_argument(
         "--load",
         metavar="FILE.cart",

@@ -13,7 +13,7 @@ from deploy.inputs.input_options import Fill, read_data
 from deploy.inputs.samples import RANDOM_RUNS, RANDOM_SAMPLES, read_arrays
 from deploy.verification.oracles import CHOICES
 from deploy.verification.quality import Truth, read_labels
-from deploy.verification.verify_model import verify_model, verify_sizes
+from deploy.verification.verify_model import require_graph, verify_model, verify_sizes
 
 EXAMPLE = """
 deploy verify kws.tflite --board mps2-an386 --layers
@@ -23,16 +23,17 @@ deploy verify kws.tflite --board host --oracle tflm
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_model_archive_or_project(parser)
+    options.add_model_archive_or_project(parser, dest="source")
     data = options.group(parser, "Inputs and outputs")
     data.add_argument(
         "--inputs",
         metavar="FILE",
         type=Path,
-        help=f"Inputs, as for 'deploy run' [{RANDOM_SAMPLES} random samples: centered, far off, a step; "
-        f"with states {RANDOM_RUNS} in a row]",
+        help=f"Inputs, as for 'deploy run' [random]. Random are {RANDOM_SAMPLES} samples: centered, far off, "
+        f"a step; with states {RANDOM_RUNS} in a row",
     )
     options.add_data(parser)
+    options.add_model_name(data)
     checks = options.group(parser, "What is compared")
     checks.add_argument(
         "--layers", action="store_true", help="Compare every layer; name the first that differs"
@@ -62,8 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     known = options.compile_options(arguments)
-    prepared = with_archive(prepare(arguments.model, arguments.board, known, compile_for))
+    prepared = with_archive(prepare(arguments.source, arguments.board, known, compile_for))
     prepared = on_emulator(prepared, arguments.platform) if arguments.emulated else prepared
+    if arguments.model:
+        require_graph(prepared)
+        prepared = prepared.for_model(arguments.model)
     data, truth, given = options.data_options(arguments), _truth(arguments), arguments.inputs
     line, build, oracle = options.line_options(arguments), options.build_choices(arguments), arguments.oracle
     count = RANDOM_RUNS if prepared.keeps_state else RANDOM_SAMPLES
