@@ -98,6 +98,7 @@ class Target:
     code_cache_bytes: int = 0  # of the cache in front of slow flash; 0: the length of a loop does not matter
     # dual issue: any two instructions start together if they use different units
     pairs_instructions: bool = False
+    adds_apart: bool = False  # a float product and a sum take less time than one fused instruction
     flash_reads: FlashReads | None = None  # of constants; None: unknown
     machine: str = ""  # "arm", "riscv", ...; "": unknown
     architecture: str = ""  # that the C library is built for: "armv7e-m", ...; "": unknown

@@ -100,7 +100,7 @@ _RULES: Mapping[str, Mapping[str, Any]] = {
     "scales[]": {"minItems": 1},
     "zero_points[]": {"minItems": 1},
 }
-_NOT_IN_OLD_ARCHIVES = ("architecture", "flash_reads", "machine", "passed_over")
+_NOT_IN_OLD_ARCHIVES = ("adds_apart", "architecture", "flash_reads", "machine", "passed_over")
 COMPILE_AGAIN = "compile the model again: deploy compile MODEL --board B -o OUT.tar"
 
 

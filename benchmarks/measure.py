@@ -20,7 +20,7 @@ from platforms.board_files import load_board
 from platforms.cycles.model import lacks
 
 NOT_TIMED_S = 0.0  # no result tells how long compiling took
-MOST_RECORDED = 30_000_000  # instructions: each block of a run is recorded, and held in memory
+MOST_RECORDED = 40_000_000  # instructions: each block of a run is recorded, and held in memory
 
 
 def measure(case: Case) -> Result:

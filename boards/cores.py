@@ -278,6 +278,7 @@ class Core:
             code_cache_bytes=code_cache_bytes,
             flash_reads=flash_reads,
             pairs_instructions=self.pipeline is not None and self.pipeline.pairs_any,
+            adds_apart=self.timing is not None and self.timing.cycles.get("float_multiply_add", 1) > 2,
             machine=self.machine,
             architecture=self.architecture,
         )

@@ -23,7 +23,7 @@ class Isa:
     needs: frozenset[Feature]
     strategies: Mapping[str, tuple[Strategy, ...]] = field(default_factory=dict)  # by op, best first
     math: Callable[[ScalarMath], ScalarMath] | None = None  # replaces scalar functions
-    rewrite: Callable[[Kernel], Kernel] | None = None  # of every kernel, after its strategy
+    rewrite: Callable[[Kernel, Target], Kernel] | None = None  # of every kernel, after its strategy
     headers: tuple[str, ...] = ()  # included compiler headers; models cannot have these names
     lanes: Lanes | None = None  # its vector instructions for elements
     is_standard_c: bool = False  # no intrinsics, attributes or assembly: any compiler accepts its code

@@ -77,4 +77,4 @@ def math_of(target: Target) -> ScalarMath:
 def rewritten(kernel: Kernel, target: Target) -> Kernel:
     """Returns the kernel after the rewrites that the core's instruction sets apply to every kernel."""
     rewrites = [isa.rewrite for isa in isas_of(target) if isa.rewrite is not None]
-    return reduce(lambda made, rewrite: rewrite(made), rewrites, kernel)
+    return reduce(lambda made, rewrite: rewrite(made, target), rewrites, kernel)

@@ -30,6 +30,7 @@ from codegen.loops.ir import (
     Load,
     Proc,
     Role,
+    ScalarFunction,
     Stmt,
     Store,
     at,
@@ -40,24 +41,22 @@ from codegen.loops.ir import (
 from codegen.loops.schedule import privatize, reorder, split, unroll
 
 
-def with_fused_sums(kernel: Kernel) -> Kernel:
-    """Returns the kernel with each sum of a product as one instruction of an FPU.
+def with_fused_sums(kernel: Kernel, added: ScalarFunction = FUSED) -> Kernel:
+    """Returns the kernel with each sum of a product by a function of both factors and the sum.
 
     Call it after all scheduling, because strategies match sums.
     """
-    return kernel.with_loops(_fused)
+    return kernel.with_loops(
+        lambda proc: replace(proc, body=tuple(_fused(stmt, added) for stmt in proc.body))
+    )
 
 
-def _fused(proc: Proc) -> Proc:
-    return replace(proc, body=tuple(map(_fused_stmt, proc.body)))
-
-
-def _fused_stmt(stmt: Stmt) -> Stmt:
+def _fused(stmt: Stmt, added: ScalarFunction) -> Stmt:
     match stmt:
         case For(_, _, body):
-            return replace(stmt, body=tuple(map(_fused_stmt, body)))
+            return replace(stmt, body=tuple(_fused(each, added) for each in body))
         case Accumulate(place, Binary("*", left, right)) if place.buffer.dtype is DType.F32:
-            return Store(place, Apply(FUSED, (left, right, Load(place))))
+            return Store(place, Apply(added, (left, right, Load(place))))
     return stmt
 
 

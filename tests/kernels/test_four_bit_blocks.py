@@ -59,10 +59,10 @@ def test_floats_are_stored_for_speed_as_far_as_flash_suffices(tmp_path):
     file = tmp_path / "bits.onnx"
     file.write_bytes(network(32, with_zeros=False))
     floats = 4 * (OUTPUTS * DEPTH + OUTPUTS)
-    for flash, kernel in (("64K", "reals"), ("6K", "four-bit-blocks")):
+    for flash, kernel in (("64K", "fpu-reals"), ("6K", "four-bit-blocks")):
         made = deploy.compile(file, target=f"cortex-m4+fpu,ram=64K,flash={flash}")
         (layer,) = made.artifact.facts.layers
-        assert (layer.kernel, made.constants_bytes == floats) == (kernel, kernel == "reals")
+        assert (layer.kernel, made.constants_bytes == floats) == (kernel, kernel == "fpu-reals")
 
 
 def multiples(steps: Any, low: int, high: int) -> Any:

@@ -64,6 +64,6 @@ ISA = Isa(
     NEEDS,
     listed_strategies("codegen.isa.dsp.strategies", STRATEGIES),
     math=with_dsp,
-    rewrite=with_joined_tables,
+    rewrite=lambda kernel, _target: with_joined_tables(kernel),
     lanes=LANES,
 )

@@ -9,26 +9,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from aot.ir.types import DType
 from aot.ops.activation import Activation
 from aot.target import Feature
 from codegen.isa.helium.needs import INCLUDES, NEEDS
-from codegen.isa.plain.f32 import FUSED, clamp_f32, literal
-from codegen.loops.affine import variable
+from codegen.isa.plain.f32 import literal
+from codegen.kernels.f32_tiles import WEIGHTS, TileResults
 from codegen.loops.ir import (
-    Apply,
     Buffer,
-    Const,
-    Declare,
-    Expr,
     For,
     Instruction,
-    Load,
-    Role,
-    Stmt,
-    Store,
-    at,
-    load,
 )
 
 FLOAT_NEEDS = NEEDS | {Feature.FPU}  # a core with both computes floats in vectors
@@ -86,15 +75,8 @@ def clamped(value: str, activation: Activation) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class FloatResults:
-    """Results of a tile: clamped sums of `pixels` by `channels`, with a vector for each four channels."""
-
-    pixels: int
-    channels: int
-    y_step: int  # elements from pixel to pixel
-    y_channel_step: int
-    has_start: bool  # sums begin with the elements of a table
-    activation: Activation
+class FloatResults(TileResults):
+    """Results of a tile, with a vector for each four channels."""
 
     @property
     def lanes(self) -> tuple[int, ...]:
@@ -112,34 +94,9 @@ class FloatResults:
         return [f"a{i}_{v}" for i in range(self.pixels) for v in range(len(self.lanes))]
 
     @property
-    def numbers(self) -> tuple[object, ...]:
-        """Returns what distinguishes functions, except pixels and channels."""
-        return self.y_step, self.y_channel_step, self.has_start, self.activation.value
-
-    @property
     def clamps(self) -> tuple[Instruction, ...]:
         """Returns the functions that clamp results."""
         return clamps(self.activation)
-
-    def nest(self, extents: Mapping[str, int], x: Load, w: Load) -> For:
-        """Returns the loops over pixels i and channels j, with those of a window that add x * w."""
-        total, (start, y) = Buffer("sum", DType.F32, 1, Role.LOCAL), self.buffers
-        i, j = variable("i"), variable("j")
-        begin: Expr = load(start, j) if self.has_start else Const(0.0)
-        made: Expr = load(total)
-        if self.activation is not Activation.NONE:
-            made = Apply(clamp_f32(self.activation), (made,))
-        terms: Stmt = Store(at(total), Apply(FUSED, (x, w, load(total))))
-        for var, extent in reversed(tuple(extents.items())):
-            terms = For(var, extent, (terms,))
-        place = at(y, i * self.y_step + j * self.y_channel_step)
-        result = (Declare(total), Store(at(total), begin), terms, Store(place, made))
-        return For("i", self.pixels, (For("j", self.channels, result),))
-
-    @property
-    def buffers(self) -> tuple[Buffer, Buffer]:
-        """Returns the table of first values, and the result."""
-        return Buffer("start", DType.F32, 0, Role.CONSTANT), Buffer("y", DType.F32, 0, Role.OUTPUT)
 
     def begun(self) -> list[str]:
         """Returns the C statements that declare the sums."""
@@ -170,14 +127,6 @@ class FloatResults:
             return f"vstrwq{masked}_f32({place}, {value}{mask});"
         places = f"vmulq_n_u32(vidupq_n_u32(0, 1), {self.y_channel_step})"
         return f"vstrwq_scatter_shifted_offset{masked}_f32({place}, {places}, {value}{mask});"
-
-
-def window_x(rows: int) -> Buffer:
-    """Returns the rows of a window as an instruction's parameter. A single one may be any memory."""
-    return Buffer("x", DType.F32, 0, Role.ROWS if rows > 1 else Role.INPUT, rows)
-
-
-WEIGHTS = Buffer("w", DType.F32, 0, Role.CONSTANT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
 from codegen.isa.helium.f32 import (
-    WEIGHTS,
     FloatResults,
     WindowAsm,
     loop_of,
     rows_of_window,
     window_instruction,
-    window_x,
 )
 from codegen.isa.names import mangle
+from codegen.isa.plain.f32 import FUSED
+from codegen.kernels.f32_tiles import WEIGHTS, window_x
 from codegen.loops.affine import variable
 from codegen.loops.ir import Instruction, load
 
@@ -56,7 +56,7 @@ def float_taps(tile: FloatDepthwise) -> Instruction:
     i, j, r, t = (variable(v) for v in ("i", "j", "r", "t"))
     weight = load(WEIGHTS, (r * tile.columns + t) * results.channels + j)
     element = load(x, i * tile.x_step + t * tile.tap_step + j, r)
-    nest = results.nest({"r": tile.rows, "t": tile.columns, "k": 1}, element, weight)
+    nest = results.nest({"r": tile.rows, "t": tile.columns, "k": 1}, element, weight, FUSED)
     has_loop = tile.columns > _TAPS
     asm = WindowAsm(
         tuple(rows_of_window(tile.rows, lambda pointer: _row(tile, pointer), has_loop)),

@@ -8,23 +8,22 @@ instruction occupies its unit for two cycles, so the next element or vector of w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 from aot.ir.types import DType
 from codegen.isa.helium.f32 import (
     FOURS,
-    WEIGHTS,
     FloatResults,
     WindowAsm,
     loop_of,
     rows_of_window,
     window_instruction,
-    window_x,
 )
 from codegen.isa.names import mangle
-from codegen.loops.affine import variable
-from codegen.loops.ir import Instruction, load
+from codegen.isa.plain.f32 import FUSED
+from codegen.kernels.f32_tiles import DotTile
+from codegen.loops.ir import Instruction
 
 MOST_SUMS = 6  # vectors; two of the eight registers hold weights
 _WEIGHTS = 2  # registers
@@ -34,17 +33,10 @@ _SHORT = 2  # pixels: the registers of a step's elements become free too late fo
 
 
 @dataclass(frozen=True, slots=True)
-class FloatTile:
-    """Results that are sums over a window of rows of `length` elements each."""
+class FloatTile(DotTile):
+    """Sums with a lane per channel."""
 
     results: FloatResults
-    rows: int
-    length: int
-    x_step: int  # elements from one pixel's window to the next
-
-    @property
-    def pixels(self) -> int:
-        return self.results.pixels
 
     @property
     def vectors(self) -> int:
@@ -61,10 +53,6 @@ class FloatTile:
         base = f"real_dots_{self.pixels}x{self.results.channels}_of_{self.rows}x{self.length}"
         return mangle(base, self.x_step, *self.results.numbers)
 
-    def of(self, pixels: int, channels: int) -> FloatTile:
-        """Returns the tile of another size in the same layer."""
-        return replace(self, results=replace(self.results, pixels=pixels, channels=channels))
-
 
 def within_reach(pixels: int, x_step: int) -> bool:
     """Returns True if one pointer reaches the elements of all pixels."""
@@ -78,12 +66,7 @@ def step_cycles(pixels: int, vectors: int) -> int:
 
 
 def float_dots(tile: FloatTile) -> Instruction:
-    """y[i][j] = clamped(start[j] + sum over r, k of x[r][i * x_step + k] * w[r][k][j])."""
-    results, x = tile.results, window_x(tile.rows)
-    i, j, r, k = (variable(v) for v in ("i", "j", "r", "k"))
-    weight = load(WEIGHTS, (r * tile.length + k) * results.channels + j)
-    element = load(x, i * tile.x_step + k, r)
-    nest = results.nest({"r": tile.rows, "t": 1, "k": tile.length}, element, weight)
+    nest = tile.nest(FUSED)
     has_loop = tile.length > _STRAIGHT
     elements = tuple(f"x{n}" for n in range(tile.pixels * (2 if tile.alternates else 1)))
     asm = WindowAsm(
@@ -92,7 +75,9 @@ def float_dots(tile: FloatTile) -> Instruction:
         (*elements, *(("count",) if has_loop and tile.rows > 1 else ())),
         {},
     )
-    return window_instruction(tile.name, f"windows of {tile.rows}x{tile.length}", results, nest, x, asm)
+    return window_instruction(
+        tile.name, f"windows of {tile.rows}x{tile.length}", tile.results, nest, tile.x, asm
+    )
 
 
 def _row(tile: FloatTile, pointer: str) -> list[str]:

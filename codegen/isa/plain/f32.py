@@ -62,6 +62,27 @@ static inline float real_fused(float a, float b, float total)
 )
 
 
+APART = ScalarFunction(
+    "real_added",
+    DType.F32,
+    """\
+/* A product and a sum stay two instructions, VMUL and VADD: VFMA takes longer than both on this core. */
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#else
+#pragma GCC optimize("fp-contract=off")
+#endif
+
+/* total + a * b, both rounded. */
+static inline float real_added(float a, float b, float total)
+{
+    return total + a * b;
+}
+""",
+    lambda a, b, total: float(np.float32(total) + np.float32(a) * np.float32(b)),
+)
+
+
 def quantise_f32(quant: Quant, dtype: DType, halves_to_even: bool = False) -> ScalarFunction:
     """f(v) -> v divided by the scale, rounded to the nearest integer, and stored."""
     low, high = dtype.limits

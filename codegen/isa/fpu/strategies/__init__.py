@@ -9,6 +9,9 @@ from types import MappingProxyType
 STRATEGIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "convert": ("convert",),
+        "dots.CONV2D": ("conv2d",),
+        "dots.DENSE": ("dense",),
+        "dots.RECURRENT": ("recurrent",),
         "tiles.CONV2D": ("conv2d",),
         "tiles.DEPTHWISE": ("depthwise_conv2d",),
     }

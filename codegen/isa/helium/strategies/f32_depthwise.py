@@ -8,9 +8,10 @@ from dataclasses import replace
 from codegen.formats import RowFormat
 from codegen.isa.helium.f32 import FLOAT_NEEDS, FOURS, FloatResults
 from codegen.isa.helium.f32_depthwise import MOST_PIXELS, FloatDepthwise, float_taps, tap_cycles
-from codegen.isa.helium.strategies.f32_tiles import FITS, Pieces, Tiling, with_tiles
+from codegen.isa.plain.f32 import FUSED
 from codegen.kernels.depthwise_blocks import op_of
 from codegen.kernels.f32_sums import depthwise_rows, requests_padding
+from codegen.kernels.f32_tiles import FITS, Pieces, TileSet, Tiling, with_tiles
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.strategy import Condition, RowRequests, Strategy
 
@@ -34,8 +35,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
         depthwise_rows(site, inputs, y, ("c", "m", "column")),
         ("c", "m", "column"),
         _tiling(rows * columns, y.width, channels),
-        lambda p, c: float_taps(layer.of(p, c)),
-        results.reads_ahead,
+        TileSet("helium", FUSED, lambda p, c: float_taps(layer.of(p, c)), results.reads_ahead),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from itertools import product
 
-from codegen.isa.helium.f32 import FOURS
+from codegen.isa.helium.f32 import FOURS, FloatResults
 from codegen.isa.helium.f32_dots import MOST_SUMS, FloatTile, float_dots, step_cycles, within_reach
-from codegen.isa.helium.strategies.f32_tiles import Pieces, Tiling, with_tiles
+from codegen.isa.plain.f32 import FUSED
+from codegen.kernels.f32_tiles import DotTile, Pieces, TileSet, Tiling, with_tiles
 from codegen.kernels.kernel import Kernel
 from codegen.loops.schedule import reorder
 
@@ -16,17 +17,20 @@ _TILE_CYCLES = 20  # of a tile, besides its rows and results
 _RESULT_CYCLES = 6  # of a vector of results
 
 
-def with_dots(kernel: Kernel, layer: FloatTile, width: int, weights: str = "w") -> Kernel:
-    """Returns the kernel with its unscheduled sums as instructions.
-
-    `layer` is a tile of one pixel with all channels; a row has `width` pixels.
-    """
+def with_dots(kernel: Kernel, window: DotTile, width: int, weights: str) -> Kernel:
+    """Returns the kernel with its unscheduled sums as instructions; see `WithDots`."""
+    results = FloatResults(*astuple(window.results))
+    layer = FloatTile(results, window.rows, window.length, window.x_step)
     return with_tiles(
         replace(kernel, proc=reorder(kernel.proc, "column", "o")),
         ("o", "column"),
         _tiling(layer, width),
-        lambda pixels, channels: float_dots(layer.of(pixels, channels)),
-        layer.results.reads_ahead,
+        TileSet(
+            "helium",
+            FUSED,
+            lambda pixels, channels: float_dots(layer.of(pixels, channels)),
+            results.reads_ahead,
+        ),
         weights,
     )
 
