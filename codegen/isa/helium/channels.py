@@ -31,6 +31,7 @@ from codegen.loops.ir import (
 LANES = 8  # 16-bit channels per vector
 MOST = 16  # channels per call
 _WRITTEN_OUT, _WRITTEN_OUT_SMALL = 9, 3  # taps
+_PART_BYTES = 84  # of stack, where lanes are left over: places of another tile's tables are kept meanwhile
 _ENDS = 60  # instructions that load constants, requantize and store
 _REACH = 127  # bytes by which a byte load can advance its pointer
 _PARITIES = ("even", "odd")
@@ -109,6 +110,7 @@ def depthwise_channels(tile: DepthwiseChannels, requant: Requant) -> Instruction
         machine_instructions=len(_rows(tile)) + _ENDS,
         is_asm=True,
         own_registers=int(_counts(tile)),
+        stack_bytes=_PART_BYTES if tile.channels % LANES else 0,
         calls=(NARROW_WORDS, NARROW_HALVES, rounded(requant)),
     )
 
