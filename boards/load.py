@@ -58,7 +58,7 @@ def _nearest(name: str, sections: Sections) -> str:
 
 
 def boards_like(name: str, sections: Sections) -> list[str]:
-    """Returns a few boards that somebody who writes this may mean, the likeliest first."""
+    """Returns a few boards that the name may mean, the likeliest first."""
     boards = all_boards(sections)
     return (_described_by(name, boards) or _nearly_called(name, boards))[:_MOST_SUGGESTED]
 

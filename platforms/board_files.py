@@ -22,7 +22,7 @@ def load_board(name: str) -> Board:
 
 
 def boards_like(name: str) -> list[str]:
-    """Returns a few boards that somebody who writes this may mean, the likeliest first."""
+    """Returns a few boards that the name may mean, the likeliest first."""
     return load.boards_like(name, SECTIONS)
 
 

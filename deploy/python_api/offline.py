@@ -69,7 +69,7 @@ def compile(
         return compile_module(model, framework, words, place, known)
     model = cast("str | Path | Model", model)
     known = options_with(model, options)
-    imported = imported_with(model, known)  # first: what is no model needs no other hint
+    imported = imported_with(model, known)  # first: a file that is no model needs this error
     require_no_module_options(ModuleOptions(example, calibration, labels, signal_to_noise, activation_type))
     return compile_for(imported, require_board_or_target(board, target), known)
 
