@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from aot.distribution import pip_install
-from aot.errors import MissingToolError, ToolError
+from aot.errors import InputError, MissingToolError, ToolError
 from aot.ir.types import Array
 from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array, silent
 from deploy.frameworks.user_lines import defined_at, last_users_frame, line_text
@@ -29,7 +29,11 @@ class _KerasModel(FrameworkModel):
     """A model with an open batch size, which is set to the example's."""
 
     def __init__(self, model: Any, examples: Sequence[Any]) -> None:
-        self._model, self._examples = model, [np.asarray(each) for each in examples]
+        self._model = model
+        first, *more = examples
+        if isinstance(first, Mapping) and not more:
+            examples = self._in_order(first)
+        self._examples = [np.asarray(each) for each in examples]
 
     @property
     def name(self) -> str:
@@ -98,6 +102,18 @@ class _KerasModel(FrameworkModel):
                 return bytes(converter.convert())
         except Exception as error:  # any exception is about this model
             raise self._refused(error) from error
+
+    def _in_order(self, example: Mapping[str, Any]) -> list[Any]:
+        """Returns the examples of the inputs from a dict with their names. Raises InputError."""
+        names = self._names()
+        if {*example} != {*names}:
+            given, known = (", ".join(map(str, each)) or "none" for each in (example, names))
+            raise InputError(
+                f"the example has arrays for {given}, the model has the inputs {known}",
+                self.name,
+                "give one array for each input, or a tuple in their order",
+            )
+        return [example[name] for name in names]
 
     def _names(self) -> list[str]:
         return [each.name for each in getattr(self._model, "inputs", None) or ()]

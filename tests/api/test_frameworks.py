@@ -232,13 +232,24 @@ def _require_stateful_layers_keep_their_states(keras: Any) -> None:
 
 
 def _require_samples_for_two_inputs(keras: Any) -> None:
-    """A list has an array for each input, as for Keras itself, and a dict the names of Keras."""
+    """A list has an array for each input, as for Keras itself, and a dict the names of Keras.
+
+    The example may be a dict, too.
+    """
     image, aux = keras.Input((4, 4, 1), name="image"), keras.Input((3,), name="aux")
     joined = keras.layers.Concatenate()([keras.layers.Flatten()(image), aux])
     model = keras.Model([image, aux], keras.layers.Dense(2)(joined))
     rng = np.random.default_rng(3)
     images, more = (rng.normal(size=(20, *s)).astype(np.float32) for s in ((4, 4, 1), (3,)))
     example = (images[:1], more[:1])
+    by_name = deploy.compile(model, "host", example={"aux": more[:1], "image": images[:1]})
+    inputs = {"serving_default_image:0": images[:1], "serving_default_aux:0": more[:1]}
+    (found,) = deploy.in_process(by_name).run(inputs).values()
+    assert np.allclose(found, model([images[:1], more[:1]]), rtol=1e-4, atol=1e-5)
+    refused(
+        lambda: deploy.compile(model, "host", example={"image": images[:1], "aus": more[:1]}),
+        "example arrays for image, aus inputs image, aux tuple",
+    )
     forms = [
         deploy.compile(model, "host", example=example, calibration=given)
         for given in ([images, more], {"image": images, "aux": more}, {"input_0": images, "input_1": more})
