@@ -158,7 +158,7 @@ def write_models(folder: Path, weights: Mapping[str, Floats], seed: int) -> None
 
 
 def write_sound(file: Path, sound: Samples) -> None:
-    with wave.open(str(file), "wb") as written:
+    with file.open("wb") as stream, wave.open(stream, "wb") as written:
         written.setparams((1, 2, RATE, 0, "NONE", ""))
         written.writeframes(sound.astype("<i2").tobytes())
 
@@ -166,6 +166,8 @@ def write_sound(file: Path, sound: Samples) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
+    if given.seed < 0:
+        parser.error("--seed is not negative")
     try:
         if given.action == "say":
             if not given.text or set(given.text) - set(LETTERS):

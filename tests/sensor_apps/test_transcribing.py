@@ -308,11 +308,23 @@ def test_texts_of_several_bytes_are_written_whole(tones, sounds, tmp_path, requi
 
 
 def test_a_text_that_has_no_tones_is_refused(tmp_path, capsys):
-    for words in (("say", "Hello", "-o", str(tmp_path / "a.wav")), ("train", str(tmp_path), "--steps", "0")):
+    place = ("-o", str(tmp_path / "a.wav"))
+    refused = {
+        "lower-case letters and spaces": ("say", "Hello", *place),
+        "--steps is at least 1": ("train", str(tmp_path), "--steps", "0"),
+        "--seed is not negative": ("say", "hello", *place, "--seed", "-1"),
+    }
+    for why, words in refused.items():
         with pytest.raises(SystemExit):
             main(words)
-    assert "lower-case letters and spaces" in capsys.readouterr().err
+        assert why in capsys.readouterr().err
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_sound_that_cannot_be_written_is_one_line(tmp_path, capsys):
+    assert main(("say", "hello", "-o", str(tmp_path / "none" / "a.wav"))) == 1
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 _COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
