@@ -32,7 +32,7 @@ from deploy.compiler.jobs import compile_or_explain, job_for, open_batch_lines
 from deploy.inputs.result_paths import require_place
 from deploy.inspection.counted_outputs import count_lines
 from deploy.inspection.inspect_facts import arena_facts, report_facts
-from deploy.inspection.inspect_page import layers_table, summary, time_facts, time_lines
+from deploy.inspection.inspect_page import layers_table, no_time_line, summary, time_facts, time_lines
 from deploy.inspection.layer_view import LayerView, view_of
 from deploy.inspection.pass_page import explained, known_names, named, step_facts
 from platforms.board_files import load_board
@@ -74,8 +74,18 @@ class Inspection:
         """Returns the cycles of a run; None for an archive, accelerators and this computer."""
         if self.compiled is None or self.compiled.options.accelerators:
             return None
-        is_here = self.board is not None and self.board.core.machine == "host"
-        return None if is_here else self.compiled.estimate_cycles()
+        return None if self._is_here else self.compiled.estimate_cycles()
+
+    @property
+    def _is_here(self) -> bool:
+        return self.board is not None and self.board.core.machine == "host"
+
+    @property
+    def _time_lines(self) -> str:
+        if self._cycles:
+            return time_lines(self._cycles, self._clock_hz)
+        is_archive_of_board = self.compiled is None and self.board is not None and not self._is_here
+        return no_time_line() if is_archive_of_board else ""
 
     @property
     def _clock_hz(self) -> int:
@@ -118,8 +128,8 @@ class Inspection:
             if model
             else ()
         )
-        time = time_lines(self._cycles, self._clock_hz) if self._cycles else ""
-        parts = ["\n".join((summary(self.report, self.board.name if self.board else None, time), *opened))]
+        name = self.board.name if self.board else None
+        parts = ["\n".join((summary(self.report, name, self._time_lines), *opened))]
         if layers:
             parts.append(layers_table(self.report))
         if memory:

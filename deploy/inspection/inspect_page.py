@@ -48,6 +48,11 @@ def time_lines(cycles: RunCycles, clock_hz: int) -> str:
     return "\n".join(lines)
 
 
+def no_time_line() -> str:
+    """Returns the line about the time for an archive, which has the model's C but not its loops."""
+    return f"time  estimated for a model file only, not for an archive; {_MORE_EXACT}"
+
+
 def _time(cycles: int, clock_hz: int) -> str:
     if not clock_hz:
         return "     "

@@ -109,6 +109,9 @@ def test_an_archive_is_inspected_for_its_own_board(model, run_deploy, tmp_path):
     out = run_deploy("inspect", tmp_path / "a.tar").out
     assert " for nucleo-f446re\n" in out
     assert "server and C library, as built" in out, "firmware is counted, as for the model file"
+    assert "\ntime  estimated for a model file only, not for an archive; deploy bench --emulated " in out
+    run_deploy("compile", model, "--board", "host", "-o", tmp_path / "host.tar")
+    assert "\ntime " not in run_deploy("inspect", tmp_path / "host.tar").out, "as for the model file"
 
 
 @pytest.mark.slow
