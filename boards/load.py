@@ -14,7 +14,7 @@ from aot.errors import BoardFileError, DeployError, UnknownBoardError, did_you_m
 from aot.target import Feature, MemoryRegion
 from boards.board import Board, BoardStatus, Console, Counter, RunCurrent, Uart, UsbId
 from boards.board_keys import Sections, board_keys
-from boards.cores import Core, load_core
+from boards.cores import Core, core_names, load_core
 from boards.files import OURS, file_names, find_file, is_there, read_toml
 from boards.flash_access import flash_access
 from boards.schema import FilePlace, read_table
@@ -39,6 +39,7 @@ def load_board(name: str, sections: Sections) -> Board:
         f'board "{name}" not found{_nearest(name, sections)}',
         hint="\n".join(
             (
+                *([f"a core without a board: --target {name}"] if name in core_names() else []),
                 "list them with: deploy boards list",
                 f"for your own board: boards/{name}.toml, or --board FILE.toml",
                 *(f"ignored: {_line_of(error)}" for error in broken_boards(sections)),

@@ -159,3 +159,9 @@ def test_a_board_or_chip_given_as_the_target_is_answered_with_the_board(target, 
     with pytest.raises(BoardError) as caught:
         deploy.inspect(model, target=target)
     assert caught.value.hint.startswith(hint)
+
+
+def test_a_core_given_as_the_board_is_answered_with_the_target(model):
+    with pytest.raises(BoardError) as caught:
+        deploy.inspect(model, board="cortex-m4")
+    assert caught.value.hint.startswith("a core without a board: --target cortex-m4\nlist them with: ")
