@@ -13,7 +13,7 @@ from aot.ir.graph import Graph
 from aot.passes.pipeline import PassStep
 from aot.target import Feature, Target
 from artifact.archive import is_archive
-from artifact.facts import ModelFacts, facts_of
+from artifact.facts import facts_of
 from artifact.memory_text import draw_memory
 from artifact.report import Report, make_report
 from artifact.whole_file import write_whole
@@ -36,7 +36,7 @@ from deploy.inspection.inspect_page import layers_table, no_time_line, summary, 
 from deploy.inspection.layer_view import LayerView, view_of
 from deploy.inspection.pass_page import explained, known_names, named, step_facts
 from platforms.board_files import load_board
-from platforms.folder import is_project
+from platforms.folder import is_project, read_project
 
 if TYPE_CHECKING:
     from boards.board import Board
@@ -195,18 +195,19 @@ def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> In
     from deploy.devices.project_archive import require_archive
 
     require_no_options(options, path)
-    facts = (require_archive(path) if is_project(path) else read_archive(path)).facts
+    is_in_project = is_project(path)
+    facts = (require_archive(path) if is_in_project else read_archive(path)).facts
     if board:
         require_core(facts, board)
-    board = board or _own_board(facts)
+    board = board or _own_board(read_project(path).board if is_in_project else facts.board)
     report = make_report(facts, board.target, board.base_firmware) if board else make_report(facts)
     return Inspection(report, board)
 
 
-def _own_board(facts: ModelFacts) -> Board | None:
-    """Returns the board that an archive was compiled for; None for a target, or a file not found here."""
+def _own_board(name: str) -> Board | None:
+    """Returns the board of an archive or a project; None for a target, or a file not found here."""
     try:
-        return load_board(facts.board) if facts.board else None
+        return load_board(name) if name else None
     except BoardError:
         return None
 

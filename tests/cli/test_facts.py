@@ -114,6 +114,13 @@ def test_an_archive_is_inspected_for_its_own_board(model, run_deploy, tmp_path):
     assert "\ntime " not in run_deploy("inspect", tmp_path / "host.tar").out, "as for the model file"
 
 
+def test_a_project_is_inspected_for_its_board_and_not_for_that_of_its_archive(model, run_deploy, tmp_path):
+    run_deploy("compile", model, "--board", "nucleo-f446re", "-o", tmp_path / "a.tar")
+    made = run_deploy("new", tmp_path / "a.tar", tmp_path / "p", "--board", "mps2-an386")
+    assert made.status == 0, made.err
+    assert " for mps2-an386\n" in run_deploy("inspect", tmp_path / "p").out
+
+
 @pytest.mark.slow
 def test_inspect_says_where_too_much_is_there_at_once_to_search(model, run_deploy, monkeypatch):
     said = (
