@@ -80,12 +80,11 @@ class Prepared:
         """Returns the same firmware for another of its models. Raises InputError if it is not one of them."""
         if self.artifact is None:
             return replace(self, model=name)
-        artifacts = (self.artifact, *self.others, *self.artifact.sizes)
-        found = next((each for each in artifacts if each.name == name), None)
-        if found is None:
-            known = ", ".join(each.name for each in artifacts)
-            raise InputError(f'the firmware has no model "{name}"', hint=f"its models: {known}")
-        return replace(self, artifact=found, compiled=None, model=name)
+        others = (replace(self, artifact=each, compiled=None) for each in self.others)
+        models = {each.facts.name: each for each in (*self.each_size, *others) if each.facts}
+        if name not in models:
+            raise InputError(f'the firmware has no model "{name}"', hint=f"its models: {', '.join(models)}")
+        return replace(models[name], model=name)
 
     @property
     def keeps_state(self) -> bool:

@@ -197,6 +197,9 @@ def test_run_and_verify_take_the_model_that_is_named(model, archive, inputs, tmp
         outcome = run_deploy("verify", tmp_path / "both", "--layers", *named)
         assert outcome.out.startswith(f"{wanted} on host: 3 samples, outputs and "), outcome.err
         assert "equal to the reference" in outcome.out
+    of_file = run_deploy("verify", other, "--board", "host", "--model", "other")
+    assert "an archive does not contain the model file" not in of_file.out
+    assert of_file.out == run_deploy("verify", other, "--board", "host").out
     outcome = run_deploy("verify", tmp_path / "both", "--model", "third")
     assert 'the firmware has no model "third"\n  hint: its models: tiny, other' in outcome.err
     outcome = run_deploy(*run, "--model", "third")
