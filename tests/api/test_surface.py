@@ -75,6 +75,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "print_top": "Run.outputs are arrays",
     },
     "tune": {"list": "tuning.begin()", "print_schedules": "records() has the knobs"},
+    "verify": {"source": "model"},
 }
 
 
