@@ -220,7 +220,7 @@ def with_tiles(
     for var in others:
         proc = reorder(proc, f"{channel}_i", var)
     proc = tiling.pixels.split(proc, others[-1])
-    order = (f"{channel}_b", f"{channel}_rest_b", "m", "r", "t", "k", f"{channel}_i")
+    order = ("u", f"{channel}_b", f"{channel}_rest_b", "m", "r", "t", "k", f"{channel}_i")
     proc, packing = pack(proc, weights, order, Affine(), limit=1)
     sizes = [(p, c) for (_, p), (_, c) in product(tiling.pixels.found, tiling.channels.found)]
     proc = tensorize(proc, f"{others[-1]}_i", [tiles.instruction(*size) for size in sizes])

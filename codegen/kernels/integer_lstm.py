@@ -93,7 +93,7 @@ class IntegerLstmStep(RecurrentStep):
             start = Const(0) if starts is None else load(starts, row)
             lines += [*let(total, start)]
             weight = load(self.read["r"], row * self.units + j)
-            products.append(Accumulate(at(total), self._hidden(j) * weight))
+            products.append(Accumulate(at(total), self.hidden(j) * weight))
         return [load(total) for total in totals], [*lines, For("j", self.units, tuple(products))]
 
     def _inside(self, gate: int, total: Load) -> Expr:

@@ -136,19 +136,20 @@ class RecurrentStep:
         return _CELLS[self.op.cell](self)
 
     def rnn(self) -> list[tuple[Stmt, ...]]:
-        (total,), lines = self._sums(("gate",), (0,), self._hidden)
+        (total,), lines = self._sums(("gate",), (0,), self.hidden)
         return [(*lines, self._result(self._activated(0, total)))]
 
     def lstm(self) -> list[tuple[Stmt, ...]]:
         u = variable("u")
-        (i, o, f, new), lines = self._sums(("taken", "shown", "kept", "fresh"), range(4), self._hidden)
+        (i, o, f, new), lines = self._sums(("taken", "shown", "kept", "fresh"), range(4), self.hidden)
         cell = load(self.state, self._own(u) + self.size)
         forget = _ONE - i if self.op.input_forget else self._activated(0, self._seen(2, f, cell))
         grown = f * cell + i * self._activated(1, new)
         after = [
             Store(i.place, self._activated(0, self._seen(0, i, cell))),
             Store(f.place, forget),
-            Store(cell.place, _within(grown, self.op.cell_clip)),
+            Store(cell.place, grown),
+            *([Store(cell.place, _within(cell, self.op.cell_clip))] if self.op.cell_clip > 0 else []),
             Store(o.place, self._activated(0, self._seen(1, o, cell))),
             self._result(o * self._activated(2, cell, is_clipped=False)),
         ]
@@ -158,23 +159,23 @@ class RecurrentStep:
     def gru(self) -> list[tuple[Stmt, ...]]:
         """Returns the loops of a GRU. All hidden values are reset before the sums of the new values begin."""
         u, kept, reset = variable("u"), self.scratch["kept"], self.scratch["reset"]
-        (update, share), lines = self._sums(("update", "share"), (0, 1), self._hidden)
+        (update, share), lines = self._sums(("update", "share"), (0, 1), self.hidden)
         (new,), later = self._sums(("fresh",), (2,), lambda k: load(reset, k), "k")
         first = (
             Store(at(kept, u), self._activated(0, update)),
-            Store(at(reset, u), self._activated(0, share) * self._hidden(u)),
+            Store(at(reset, u), self._activated(0, share) * self.hidden(u)),
         )
         return [(*lines, *first), (*later, *self._blended(new, new, load(kept, u)))]
 
     def gru_reset_after(self) -> list[tuple[Stmt, ...]]:
-        (update, share, new), lines = self._sums(("update", "share", "fresh"), (0, 1), self._hidden)
+        (update, share, new), lines = self._sums(("update", "share", "fresh"), (0, 1), self.hidden)
         gates = [Store(gate.place, self._activated(0, gate)) for gate in (update, share)]
         total = self._input(2) + share * new
         return [(*lines, *gates, *self._blended(new, total, update))]
 
     def _blended(self, new: Load, total: Expr, update: Expr) -> tuple[Stmt, ...]:
         fresh = (_ONE - update) * new
-        old = update * self._hidden(variable("u"))
+        old = update * self.hidden(variable("u"))
         return Store(new.place, self._activated(1, total)), self._result(fresh + old)
 
     def _sums(
@@ -217,7 +218,7 @@ class RecurrentStep:
         """Returns the element of the state for sequence n."""
         return variable("n") * self.units + unit
 
-    def _hidden(self, unit: Affine) -> Load:
+    def hidden(self, unit: Affine) -> Load:
         return load(self.state, self._own(unit))
 
     def _made(self, channel: Affine) -> Affine:

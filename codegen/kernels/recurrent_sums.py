@@ -1,4 +1,4 @@
-"""Recurrent layers of floats whose steps compute all sums of gates first, by instructions."""
+"""Recurrent layers of floats whose sums of gates are computed by instructions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.recurrent import unscheduled_steps
 from codegen.kernels.recurrent_step import Hidden, RecurrentStep
 from codegen.kernels.strategy import Condition
-from codegen.loops.affine import variable
+from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
-    Binary,
     Buffer,
+    BufferPlace,
     Declare,
     For,
     Load,
@@ -26,6 +26,7 @@ from codegen.loops.ir import (
     Store,
     at,
     load,
+    local,
 )
 
 
@@ -36,29 +37,45 @@ def _sums_first(site: Site) -> bool:
 SUMS_FIRST = Condition("cells whose sums need nothing of the same step, with constant weights", _sums_first)
 
 
+class StepOfGates(RecurrentStep):
+    """A step that computes the sums of a unit's gates together: they need no memory beyond the stack."""
+
+    @property
+    def channels(self) -> int:
+        """Returns the number of sums that are computed together."""
+        return self.op.cell.gates
+
+    def _sums(
+        self, names: Sequence[str], from_input: Sequence[int], hidden: Hidden, var: str = "j"
+    ) -> tuple[list[Load], list[Stmt]]:
+        gates = Buffer("gates", DType.F32, len(names), Role.LOCAL)
+        begun = [Store(at(gates, n), self._input(gate)) for n, gate in enumerate(from_input)]
+        weight = variable("u") + variable("o") * self.units
+        dots = _dots(load(gates, variable("o")), self, weight, at(gates, variable("o")), len(names))
+        return [load(gates, n) for n in range(len(names))], [Declare(gates), *begun, dots]
+
+
 class StepOfSums(RecurrentStep):
     """A step that computes all sums of gates before the first activation."""
 
     def __init__(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> None:
         super().__init__(site, inputs, output)
-        self.gates = site.input(0).shape[3] // self.units
-        self.sums = Buffer("sums", DType.F32, self.gates * self.units, Role.SCRATCH)
+        self.sums = Buffer("sums", DType.F32, self.op.cell.gates * self.units, Role.SCRATCH)
         self.scratch["sums"] = self.sums
 
     @property
     def body(self) -> tuple[Stmt, ...]:
-        return (self._dots(), *super().body)
+        return (self.dots, *super().body)
 
-    def _dots(self) -> For:
-        total, fmt = Buffer("sum", DType.F32, 1, Role.LOCAL), self.x_format
-        o, k = variable("o"), variable("k")
+    @property
+    def channels(self) -> int:
+        return self.sums.elements
+
+    @property
+    def dots(self) -> For:
+        fmt, o = self.x_format, variable("o")
         first = load(self.read["x"], (variable("n") + fmt.left) * fmt.x_step + o * fmt.c_step)
-        weight = load(self.read["r"], o * self.units + k)
-        product = Accumulate(at(total), Binary("*", self._hidden(k), weight))
-        window = For("r", 1, (For("t", 1, (For("k", self.units, (product,)),)),))
-        result = Store(at(self.sums, o), load(total))
-        one = (Declare(total), Store(at(total), first), window, result)
-        return For("column", 1, (For("o", self.sums.elements, one),))
+        return _dots(first, self, o, at(self.sums, o), self.channels)
 
     def _sums(
         self, names: Sequence[str], from_input: Sequence[int], hidden: Hidden, var: str = "j"
@@ -66,6 +83,15 @@ class StepOfSums(RecurrentStep):
         return [load(self.sums, variable("u") + gate * self.units) for gate in from_input], []
 
 
-def tiled_steps(with_dots: WithDots, site: Site, step: StepOfSums) -> Kernel:
-    results = TileResults(1, step.sums.elements, 1, 1, True, Activation.NONE)
+def _dots(first: Load, step: RecurrentStep, row: Affine, result: BufferPlace, count: int) -> For:
+    """Returns the loop over sums of hidden values times a row of weights, from a first value to a result."""
+    total, k = local("sum", DType.F32), variable("k")
+    product = Accumulate(at(total), step.hidden(k) * load(step.read["r"], row * step.units + k))
+    window = For("r", 1, (For("t", 1, (For("k", step.units, (product,)),)),))
+    one = (Declare(total), Store(at(total), first), window, Store(result, load(total)))
+    return For("column", 1, (For("o", count, one),))
+
+
+def tiled_steps(with_dots: WithDots, site: Site, step: StepOfGates | StepOfSums) -> Kernel:
+    results = TileResults(1, step.channels, 1, 1, True, Activation.NONE)
     return with_dots(unscheduled_steps(site, step), DotTile(results, 1, step.units, 1), 1, "r")

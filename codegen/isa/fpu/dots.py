@@ -29,6 +29,7 @@ _OPERANDS = 30  # of an assembly statement, at most
 _OTHER_OPERANDS = 6  # turns, first values, and both parameters that move, which count twice
 _FREE = 16  # registers that a function need not save
 _SAVED_BYTES = 64  # of stack, for the others
+_KEPT_BYTES = 32  # of stack, for values that the pointers of a short tile displace
 _FLOAT = DType.F32.bytes
 
 
@@ -195,7 +196,7 @@ def float_dots(tile: DotTile) -> Instruction:
         calls=(macro, *clamp),
         needs=NEEDS,
         machine_instructions=_instructions(dots, lines) + 3 * dots.sums,
-        stack_bytes=_SAVED_BYTES if dots.registers > _FREE else 0,
+        stack_bytes=_SAVED_BYTES if dots.registers > _FREE else _KEPT_BYTES,
         is_asm=True,
         own_registers=len(dots.pointers) + 2 * (tile.rows > 1) + 2,
     )

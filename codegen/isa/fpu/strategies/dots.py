@@ -26,7 +26,7 @@ from codegen.kernels.f32_tiles import (
 )
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.recurrent import requests
-from codegen.kernels.recurrent_sums import SUMS_FIRST, StepOfSums, tiled_steps
+from codegen.kernels.recurrent_sums import SUMS_FIRST, StepOfGates, tiled_steps
 from codegen.kernels.strategy import Condition, Strategy
 from codegen.loops.schedule import reorder
 
@@ -62,7 +62,7 @@ def with_dots(kernel: Kernel, layer: DotTile, width: int, weights: str) -> Kerne
 
 
 def _steps(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    return tiled_steps(with_dots, site, StepOfSums(site, inputs, output))
+    return tiled_steps(with_dots, site, StepOfGates(site, inputs, output))
 
 
 ADDS_APART = Condition[Site]("a core that adds faster than it fuses", lambda site: site.target.adds_apart)

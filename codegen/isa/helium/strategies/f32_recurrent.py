@@ -27,7 +27,7 @@ class _StepOfVectors(StepOfSums):
         cells = at(self.state, self._own(start) + self.size)
         places = (at(self.y, self._made(start)), at(self.sums), cells)
         units = Invoke(float_units(self.units, self.op.gives_cell, self.op.cell_clip), places)
-        return (self._dots(), units, self.replaced)
+        return (self.dots, units, self.replaced)
 
 
 def _has_usual_curves(step: StepOfSums) -> bool:
