@@ -260,8 +260,6 @@ class _Kernel:
         if live.vectors or any(call.machine_instructions > _SHORT_INSTRUCTIONS for call in self.calls):
             found += _saved_bytes(self.calls, live.vectors)
         found += max((call.stack_bytes for call in self.calls), default=0)
-        arrays = [part for part in walk(self.function) if isinstance(part, DeclareArray)]
-        found += sum(part.length.value * part.bytes_each for part in arrays)
         return found + each.short_code * (optimize is Optimize.SIZE) + self._called_bytes(each, target)
 
     def _called_bytes(self, each: StackBytes, target: Target) -> float:

@@ -112,7 +112,7 @@ def test_inputs_and_outputs_count_where_they_are_not_apart():
 
 def test_a_compile_does_not_look_for_it(monkeypatch):
     calls: list[bool] = []
-    monkeypatch.setattr("codegen.model.whole_tensor_bound", lambda _, is_owned: calls.append(is_owned) or 7)  # type: ignore[func-returns-value]
+    monkeypatch.setattr("codegen.compile.whole_tensor_bound", lambda _, is_owned: calls.append(is_owned) or 7)  # type: ignore[func-returns-value]
     model = compiled(GRAPHS["residual"](), DSP, OPTIONS["speed"], "m")
     assert model.sources
     assert calls == []

@@ -29,7 +29,7 @@ _OPERANDS = 30  # of an assembly statement, at most
 _OTHER_OPERANDS = 6  # turns, first values, and both parameters that move, which count twice
 _FREE = 16  # registers that a function need not save
 _SAVED_BYTES = 64  # of stack, for the others
-_KEPT_BYTES = 32  # of stack, for values that the pointers of a short tile displace
+_KEPT_BYTES = 48  # of stack, for values that the pointers of a short tile displace
 _FLOAT = DType.F32.bytes
 
 
