@@ -113,7 +113,6 @@ def compilers_of(target: Target) -> tuple[tuple[str, Toolchain | None], ...]:
     return tuple((c.name, _look(c)) for c in _known_for(target))
 
 
-@functools.cache
 def _look(candidate: _KnownCompiler) -> Toolchain | None:
     argv = _start(candidate)
     if argv is None:
@@ -133,6 +132,7 @@ def _start(candidate: _KnownCompiler) -> tuple[str, ...] | None:
     return (str(beside), "cc") if beside.is_file() else (*module_argv("ziglang"), "cc")
 
 
+@functools.cache
 def _first_line(argv: tuple[str, ...]) -> str:
     """Returns the first line that a program prints, or "" if it does not start."""
     try:
