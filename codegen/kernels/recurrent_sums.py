@@ -56,7 +56,7 @@ class StepOfGates(RecurrentStep):
 
 
 class StepOfSums(RecurrentStep):
-    """A step that computes all sums of gates before the first activation."""
+    """A step that computes all sums of gates before the first activation, for vectors of many units."""
 
     def __init__(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> None:
         super().__init__(site, inputs, output)

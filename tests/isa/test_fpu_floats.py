@@ -8,8 +8,8 @@ from itertools import islice, product
 import numpy as np
 import pytest
 from c_checks import Check, failures_on_board
-from float_layers import LAYERS, RECURRENT, flattened
-from model_checks import check_of, compiled, samples_of
+from float_layers import LAYERS, RECURRENT, flattened, layer_checks
+from model_checks import compiled, samples_of
 from proc_checks import proc_check
 from row_machine import run_lowered
 
@@ -98,11 +98,4 @@ def test_tiles_give_their_nests_bits(compiler, tmp_path):
 @pytest.mark.qemu
 @pytest.mark.slow
 def test_layers_on_floats_give_their_loops_bits(tmp_path):
-    checks = []
-    for n, case in enumerate(EVERY_LAYER):
-        lowered = lower_graph(run_meaning(case.graph).graph, M4, CompileOptions())
-        model = compiled(case.graph, M4, CompileOptions(), f"k{n}")
-        samples = samples_of(case)
-        wanted = [run_lowered(lowered, each) for each in samples]
-        checks.append(check_of(case.name, model, samples, wanted))
-    assert failures_on_board(checks, tmp_path / "checks", BOARD) == {}
+    assert failures_on_board(layer_checks(EVERY_LAYER, M4), tmp_path / "checks", BOARD) == {}

@@ -8,8 +8,8 @@ from itertools import islice, product
 import numpy as np
 import pytest
 from c_checks import Check, failures_on_board
-from float_layers import DEPTHWISE, LAYERS, RECURRENT, flattened, layer
-from model_checks import MVE, check_of, compiled, samples_of
+from float_layers import DEPTHWISE, LAYERS, RECURRENT, flattened, layer, layer_checks
+from model_checks import MVE, samples_of
 from op_case import float32, op_case
 from proc_checks import proc_check
 from row_machine import run_lowered
@@ -228,10 +228,4 @@ def test_instructions_on_floats_give_their_nests_bits(instructions, compiler, tm
 @pytest.mark.qemu
 @pytest.mark.slow
 def test_layers_on_floats_give_their_loops_bits(tmp_path):
-    checks = []
-    for n, case in enumerate(EVERY_LAYER):
-        lowered = lower_graph(run_meaning(case.graph).graph, MVE, CompileOptions())
-        model = compiled(case.graph, MVE, CompileOptions(), f"k{n}")
-        samples = samples_of(case)
-        checks.append(check_of(case.name, model, samples, [run_lowered(lowered, each) for each in samples]))
-    assert failures_on_board(checks, tmp_path / "checks", BOARD) == {}
+    assert failures_on_board(layer_checks(EVERY_LAYER, MVE), tmp_path / "checks", BOARD) == {}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import recurrent_cases
+from c_checks import Check
+from model_checks import check_of, compiled, samples_of
 from op_case import OpCase, float32, float32_weights, op_case
+from row_machine import run_lowered
 
 from aot.ir.graph import Node
 from aot.ir.types import DType
@@ -15,6 +19,10 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.recurrent import Cell
 from aot.ops.reshape import Reshape
+from aot.passes.pipeline import run_meaning
+from aot.target import Target
+from codegen.lower.lower import lower_graph
+from codegen.options import CompileOptions
 
 
 def layer(name: str, op: object, shape: tuple[int, ...], *weights: tuple[int, ...]) -> OpCase:
@@ -79,3 +87,14 @@ RECURRENT = [
     and case.graph.types["x0"].dtype is DType.F32
     and getattr(case.node.op, "cell", None) in (Cell.LSTM, Cell.RNN)
 ]
+
+
+def layer_checks(cases: Iterable[OpCase], target: Target) -> list[Check]:
+    """Each layer's C gives the bits of its loops."""
+    checks = []
+    for n, case in enumerate(cases):
+        lowered = lower_graph(run_meaning(case.graph).graph, target, CompileOptions())
+        model = compiled(case.graph, target, CompileOptions(), f"k{n}")
+        samples = samples_of(case)
+        checks.append(check_of(case.name, model, samples, [run_lowered(lowered, each) for each in samples]))
+    return checks
