@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.activation import integer_clamp
@@ -15,12 +17,12 @@ from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.arithmetic import StoredResult, sum_int8
 from codegen.kernels.dot_product import (
     Addend,
+    DotMethod,
     DotProblem,
-    DotScheduler,
     OverhangingPixels,
     Tile,
+    in_stored_rows,
     plain_dot,
-    stored_bytes,
 )
 from codegen.kernels.edges import Columns, bias_inside, columns_of, whole_first
 from codegen.kernels.f32_sums import CONV2D
@@ -32,6 +34,7 @@ from codegen.kernels.strategy import BYTES, Condition, OpKernel, RowRequests, St
 from codegen.loops.ir import Buffer, Role
 
 _LEAST_TILE = (2, 2)
+_PLAIN_DOT = plain_dot(Tile(*_LEAST_TILE))
 _MANY_REGISTERS = 16  # for a tile that packing makes cheaper
 
 
@@ -57,130 +60,135 @@ def fitted_conv_tail(site: Site, step: int = 1) -> Requantised:
     return fitted_tail(conv_tail(site), site.constants[1], site.input(0).dtype, step)
 
 
-def conv2d_strategy(
-    name: str,
-    dot: DotScheduler,
-    dtype_bytes: Callable[[Site], int],
-    group: int = 1,
-    leaves_out_taps: bool = False,
-    needs: frozenset[Feature] = frozenset(),
-    fits: tuple[Condition[Site], ...] = (),
-    adds_in_store: tuple[Condition[Site], ...] | None = None,
-    tail_of: Callable[[Site], Requantised] = fitted_conv_tail,
-) -> Strategy:
-    """Returns a strategy over padded rows of pixels, or over unpadded ones if it `leaves_out_taps`.
-
-    It reads elements of `dtype_bytes` in groups of `group`, past the end of a row if needed. A tap can be
-    left out if its channels are whole groups. `tail_of` defines how sums are stored.
-    """
-
-    def columns(site: Site) -> tuple[Columns, ...]:
-        return _columns(site, group) if leaves_out_taps else ()
-
-    def requests(site: Site) -> RowRequests:
-        op = conv_op(site)
-        (top, bottom), (left, right) = op.padding
-        if columns(site):
-            left = right = 0
-        slack = -_tap_length(op, site.constants[1]) % group
-        image = RowRequest(ElementOrder.PIXELS, dtype_bytes(site), left, right, top, bottom, slack=slack)
-        return (image, None) if isinstance(site.node.op, Conv2dAdd) else (image,)
-
-    def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        return _lower(site, inputs, output, dot, tail_of(site), columns(site))
-
-    return Strategy(name, requests, lower, needs, fits, adds_in_store=adds_in_store)
-
-
 def sums_of_32_bits(site: Site) -> bool:
     return conv_tail(site).storing.sum_dtype is DType.I32
 
 
-def _columns(site: Site, group: int) -> tuple[Columns, ...]:
-    """Returns the kinds of columns of unpadded rows, those with the whole window first; none if padded."""
-    op, (_, _, taps, depth) = conv_op(site), site.constants[1].shape
-    (left, right), x, y = op.padding[1], site.input(0), site.outputs[0]
-    if not (site.unpadded and (left or right)) or depth % group:
-        return ()
-    columns = columns_of(x.shape[2], y.shape[2], taps, op.stride[1], op.dilation[1], left)
-    return whole_first(columns, taps)
+def has_whole_windows(site: Site) -> bool:
+    """Returns True if the values of every window are consecutive in padded rows."""
+    op = conv_op(site)
+    return op.dilation[1] == 1 and not (site.unpadded and op.padding[1] != (0, 0))
 
 
-def _tap_length(op: Conv2d, w: Array) -> int:
-    """Returns the contiguous elements of a tap: a kernel row, or one pixel if columns are dilated."""
-    columns = 1 if op.dilation[1] > 1 else w.shape[2]
-    return int(columns * w.shape[3])
+@dataclass(frozen=True)
+class Conv2dRows:
+    """A convolution, and the method of its dot products; both decide which rows it reads and its kernel."""
+
+    site: Site
+    method: DotMethod
+
+    @property
+    def op(self) -> Conv2d:
+        return conv_op(self.site)
+
+    @property
+    def weights(self) -> Array:
+        return self.site.constants[1]
+
+    @property
+    def tap_length(self) -> int:
+        """Returns the contiguous elements of a tap: a kernel row, or one pixel if columns are dilated."""
+        _, _, columns, depth = self.weights.shape
+        return int(depth if self.op.dilation[1] > 1 else columns * depth)
+
+    @cached_property
+    def columns(self) -> tuple[Columns, ...]:
+        """Returns the kinds of columns of unpadded rows, the one with the whole window first; none if padded.
+
+        A tap can be left out if its channels are whole groups.
+        """
+        op, (_, _, taps, depth) = self.op, self.weights.shape
+        (left, right), x, y = op.padding[1], self.site.input(0), self.site.outputs[0]
+        is_bare = self.method.leaves_out_taps and self.site.unpadded and (left or right)
+        if not is_bare or depth % self.method.group:
+            return ()
+        return whole_first(columns_of(x.shape[2], y.shape[2], taps, op.stride[1], op.dilation[1], left), taps)
+
+    def requests(self) -> RowRequests:
+        (top, bottom), (left, right) = self.op.padding
+        if self.columns:
+            left = right = 0
+        slack = -self.tap_length % self.method.group
+        image = RowRequest(ElementOrder.PIXELS, self.method.row_bytes, left, right, top, bottom, slack=slack)
+        return (image, None) if isinstance(self.site.node.op, Conv2dAdd) else (image,)
+
+    def kernel(self, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+        op, tail = self.op, self.method.tail
+        problem = self._problem(inputs, y)
+        scheduled = self.method.dot(self.site, problem)
+        window = RowAccess(op.stride[0], -op.padding[0][0], self.weights.shape[1], op.dilation[0])
+        accesses = (window, RowAccess(stride=1, first=0, count=1))
+        return Kernel(
+            strategy=scheduled.strategy,
+            why=scheduled.why,
+            proc=scheduled.proc,
+            summary=_summary(op, self.weights, self.site.outputs[0], problem.addend is not None),
+            access=accesses[: len(problem.rows_read)],
+            constants={
+                "w": scheduled.stored(self.weights),
+                **scheduled.tables,
+                **tail.tables_of(scheduled.proc.params),
+                **self._edge_tables(),
+            },
+            space=scheduled.space,
+            point=scheduled.point,
+        )
+
+    def _edge_tables(self) -> Mapping[str, Array]:
+        """Returns the biases with which sums start, for each kind of edge column."""
+        zero_point, bias = quant_of(self.site.input(0)).zero_point, self.method.tail.bias
+        return {
+            f"bias_{n}": bias_inside(bias, self.weights, each.taps, zero_point)
+            for n, each in enumerate(self.columns[1:])
+        }
+
+    def _problem(self, inputs: Sequence[RowFormat], y: RowFormat) -> DotProblem:
+        op, site, x = self.op, self.site, inputs[0]
+        channels, kernel_rows, kernel_columns, depth = self.weights.shape
+        columns = self.columns or (Columns(0, y.width, range(kernel_columns)),)
+        begin = columns[0].first
+        row = _addend(site, inputs[-1], begin)
+        added = "" if row is None else "_added"
+        return DotProblem(
+            name=f"conv2d_{kernel_rows}x{kernel_columns}_{depth}_to_{channels}_by_{y.width}{added}",
+            pixels=columns[0].count,
+            channels=channels,
+            kernel_rows=kernel_rows,
+            taps=kernel_columns * depth // self.tap_length,
+            tap_step=op.dilation[1] * x.x_step,
+            length=self.tap_length,
+            x_dtype=storage_dtype(site.input(0), x),
+            x_elements=x.row_elements,
+            x_first=(x.left - op.padding[1][0] + begin * op.stride[1]) * x.x_step,
+            x_step=op.stride[1] * x.x_step,
+            y_dtype=storage_dtype(site.outputs[0], y),
+            y_elements=y.row_elements,
+            y_first=(y.left + begin) * y.x_step,
+            y_pixel_step=y.x_step,
+            y_channel_step=y.c_step,
+            tail=self.method.tail,
+            w_dtype=site.input(1).dtype,
+            addend=row,
+            edges=tuple(_edge(op, each, begin, depth, x.x_step) for each in columns[1:]),
+        )
 
 
-def _lower(
-    site: Site,
-    inputs: Sequence[RowFormat],
-    output: RowFormat,
-    dot: DotScheduler,
-    tail: Requantised,
-    columns: tuple[Columns, ...],
-) -> Kernel:
-    op, x, w = conv_op(site), site.input(0), site.constants[1]
-    problem = _problem(site, inputs, output, tail, columns)
-    scheduled = dot(site, problem)
-    window = RowAccess(op.stride[0], -op.padding[0][0], w.shape[1], op.dilation[0])
-    accesses = (window, RowAccess(stride=1, first=0, count=1))
-    return Kernel(
-        strategy=scheduled.strategy,
-        why=scheduled.why,
-        proc=scheduled.proc,
-        summary=_summary(op, x, w, site.outputs[0], problem.addend is not None),
-        access=accesses[: len(problem.rows_read)],
-        constants={
-            "w": scheduled.stored(w),
-            **scheduled.tables,
-            **tail.tables_of(scheduled.proc.params),
-            **_edge_tables(site, tail.bias, columns),
-        },
-        space=scheduled.space,
-        point=scheduled.point,
-    )
+def conv2d_strategy(
+    name: str,
+    method: Callable[[Site], DotMethod],
+    needs: frozenset[Feature] = frozenset(),
+    fits: tuple[Condition[Site], ...] = (),
+    adds_in_store: tuple[Condition[Site], ...] | None = None,
+) -> Strategy:
+    """Returns a strategy over padded rows of pixels, or over unpadded ones if its method leaves out taps."""
 
+    def requests(site: Site) -> RowRequests:
+        return Conv2dRows(site, method(site)).requests()
 
-def _edge_tables(site: Site, bias: Array, columns: tuple[Columns, ...]) -> Mapping[str, Array]:
-    """Returns the biases with which sums start, for each kind of edge column."""
-    w, zero_point = site.constants[1], quant_of(site.input(0)).zero_point
-    return {f"bias_{n}": bias_inside(bias, w, each.taps, zero_point) for n, each in enumerate(columns[1:])}
+    def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+        return Conv2dRows(site, method(site)).kernel(inputs, output)
 
-
-def _problem(
-    site: Site, inputs: Sequence[RowFormat], y: RowFormat, tail: Requantised, columns: tuple[Columns, ...]
-) -> DotProblem:
-    op, w, x = conv_op(site), site.constants[1], inputs[0]
-    columns = columns or (Columns(0, y.width, range(w.shape[2])),)
-    begin = columns[0].first
-    row = _addend(site, inputs[-1], begin)
-    channels, kernel_rows, kernel_columns, depth = w.shape
-    left = op.padding[1][0]
-    length = _tap_length(op, w)
-    added = "" if row is None else "_added"
-    return DotProblem(
-        name=f"conv2d_{kernel_rows}x{kernel_columns}_{depth}_to_{channels}_by_{y.width}{added}",
-        pixels=columns[0].count,
-        channels=channels,
-        kernel_rows=kernel_rows,
-        taps=kernel_columns * depth // length,
-        tap_step=op.dilation[1] * x.x_step,
-        length=length,
-        x_dtype=storage_dtype(site.input(0), x),
-        x_elements=x.row_elements,
-        x_first=(x.left - left + begin * op.stride[1]) * x.x_step,
-        x_step=op.stride[1] * x.x_step,
-        y_dtype=storage_dtype(site.outputs[0], y),
-        y_elements=y.row_elements,
-        y_first=(y.left + begin) * y.x_step,
-        y_pixel_step=y.x_step,
-        y_channel_step=y.c_step,
-        tail=tail,
-        w_dtype=site.input(1).dtype,
-        addend=row,
-        edges=tuple(_edge(op, each, begin, depth, x.x_step) for each in columns[1:]),
-    )
+    return Strategy(name, requests, lower, needs, fits, adds_in_store=adds_in_store)
 
 
 def _addend(site: Site, fmt: RowFormat, begin: int) -> Addend | None:
@@ -219,7 +227,7 @@ def _edge(op: Conv2d, columns: Columns, begin: int, depth: int, x_step: int) -> 
     )
 
 
-def _summary(op: Conv2d, x: TensorType, w: Array, y: TensorType, is_sum: bool) -> str:
+def _summary(op: Conv2d, w: Array, y: TensorType, is_sum: bool) -> str:
     o, rows, columns, depth = w.shape
     strides = f", stride {op.stride[0]}x{op.stride[1]}" if op.stride != (1, 1) else ""
     plus = ", added to another row" if is_sum else ""
@@ -241,21 +249,19 @@ def _packs_pixels(site: Site) -> bool:
     return packed_saves(sums, w, site.target.registers, _LEAST_TILE)
 
 
-def _has_whole_windows(site: Site) -> bool:
-    op = conv_op(site)
-    return op.dilation[1] == 1 and not (site.unpadded and op.padding[1] != (0, 0))
+def _plain(site: Site) -> DotMethod:
+    return replace(in_stored_rows(_PLAIN_DOT, fitted_conv_tail)(site), leaves_out_taps=True)
 
 
-PLAIN = conv2d_strategy("plain", plain_dot(Tile(*_LEAST_TILE)), stored_bytes, leaves_out_taps=True)
+PLAIN = conv2d_strategy("plain", _plain)
 PACKED = conv2d_strategy(
     "packed",
-    packed_rows,
-    stored_bytes,
+    in_stored_rows(packed_rows, fitted_conv_tail),
     fits=(
         Condition("cores with many registers", lambda site: site.target.registers >= _MANY_REGISTERS),
         BYTES,
         Condition("speed, where memory has room for words of pixels", _is_for_speed),
-        Condition("whole windows, their columns side by side", _has_whole_windows),
+        Condition("whole windows, their columns side by side", has_whole_windows),
         Condition("weights that are known", lambda site: not site.for_any_weights),
         Condition("sums of 32 bits", sums_of_32_bits),
         Condition("layers where two pixels in a word save instructions", _packs_pixels),

@@ -168,6 +168,22 @@ class ScheduledDot:
 DotScheduler = Callable[[Site, DotProblem], ScheduledDot]
 
 
+@dataclass(frozen=True, slots=True)
+class DotMethod:
+    """How a layer's dot products are computed. A strategy decides it once, and the layer's code reads it."""
+
+    dot: DotScheduler
+    tail: Requantised  # how sums are stored
+    row_bytes: int  # of an element of the rows that it reads
+    group: int = 1  # elements read together, past the end of a row if needed
+    leaves_out_taps: bool = False  # reads unpadded rows; taps outside of them are left out
+
+
+def in_stored_rows(dot: DotScheduler, tail_of: Callable[[Site], Requantised]) -> Callable[[Site], DotMethod]:
+    """Returns the same method for every site, over rows in the type in which they are stored."""
+    return lambda site: DotMethod(dot, tail_of(site), site.input(0).dtype.bytes)
+
+
 def nest(p: DotProblem, w_dtype: DType) -> Proc:
     """Returns the unscheduled loop nest."""
     x, *others = p.rows_read
@@ -236,11 +252,6 @@ def ends_of(p: DotProblem) -> Ends:
     channel = channel_constants(p.tail.storing, p.channels, variable("o"))
     y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)
     return Ends(y, channel.tables, channel.loads, channel.names, channel.start, channel.stored)
-
-
-def stored_bytes(site: Site) -> int:
-    """Returns the bytes of an element in its stored type."""
-    return site.input(0).dtype.bytes
 
 
 def plain_dot(default: Tile) -> DotScheduler:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from aot.ir.types import DType
 from codegen.kernels import conv2d, dense
 from codegen.kernels.depthwise_conv2d import NEST as DEPTHWISE_NEST
-from codegen.kernels.dot_product import DotProblem, ScheduledDot, stored_bytes
+from codegen.kernels.dot_product import DotProblem, ScheduledDot, in_stored_rows
 from codegen.kernels.dot_product import nest as dot_nest
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
@@ -26,9 +26,9 @@ def _unscheduled(_site: Site, p: DotProblem) -> ScheduledDot:
 
 # Op -> the strategy without steps, if the plain strategy has some.
 _NESTS: Mapping[str, Strategy] = {
-    "conv2d": conv2d.conv2d_strategy("nest", _unscheduled, stored_bytes),
-    "conv2d+add": conv2d.conv2d_strategy("nest", _unscheduled, stored_bytes),
-    "dense": dense.dense_strategy("nest", _unscheduled, stored_bytes),
+    "conv2d": conv2d.conv2d_strategy("nest", in_stored_rows(_unscheduled, conv2d.fitted_conv_tail)),
+    "conv2d+add": conv2d.conv2d_strategy("nest", in_stored_rows(_unscheduled, conv2d.fitted_conv_tail)),
+    "dense": dense.dense_strategy("nest", in_stored_rows(_unscheduled, dense.fitted_dense_tail)),
     "depthwise_conv2d": DEPTHWISE_NEST,
 }
 

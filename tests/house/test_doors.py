@@ -91,8 +91,8 @@ from aot.ir.types import DType
 from aot.target import Feature
 from codegen.isa.isa import Isa
 from codegen.kernels.strategy import BYTES
-from codegen.kernels.dense import dense_strategy
-from codegen.kernels.dot_product import DotProblem, ScheduledDot, nest, stored_bytes
+from codegen.kernels.dense import dense_strategy, fitted_dense_tail
+from codegen.kernels.dot_product import DotProblem, ScheduledDot, in_stored_rows, nest
 from codegen.kernels.kernel import Site
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, For, Instruction, Role, at, load
@@ -120,7 +120,7 @@ def magic_dot(site: Site, p: DotProblem) -> ScheduledDot:
     return ScheduledDot("magic", "by magic", tensorize(nest(p, p.w_dtype), "k", [magic(p.length)]))
 
 
-DENSE = dense_strategy("magic", magic_dot, stored_bytes, needs=frozenset({MAGIC}), fits=(BYTES,))
+DENSE = dense_strategy("magic", in_stored_rows(magic_dot, fitted_dense_tail), frozenset({MAGIC}), (BYTES,))
 ISA = Isa("magic", frozenset({MAGIC}), {"dense": (DENSE,)})
 '''
 COMPILE = """

@@ -30,10 +30,8 @@ IN_PAIRS = Pipeline(
 )
 
 
-def row_bytes(site: Site, makes_factors: bool) -> int:
-    """Returns the bytes: 2 if memory permits, since SMLAD needs no widening then. Factors need int8 rows."""
-    if makes_factors:
-        return 1
+def row_bytes(site: Site) -> int:
+    """Returns the bytes of an element: 2 if memory permits, since SMLAD needs no widening then."""
     return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1
 
 

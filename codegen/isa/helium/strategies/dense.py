@@ -5,9 +5,7 @@ from __future__ import annotations
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.strategies.dot_product import helium_dot
 from codegen.kernels.dense import dense_strategy, dense_tail
-from codegen.kernels.dot_product import stored_bytes
+from codegen.kernels.dot_product import in_stored_rows
 from codegen.kernels.strategy import BYTES_AS_WEIGHTS
 
-STRATEGY = dense_strategy(
-    "helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES_AS_WEIGHTS,), tail_of=dense_tail
-)
+STRATEGY = dense_strategy("helium", in_stored_rows(helium_dot, dense_tail), NEEDS, (BYTES_AS_WEIGHTS,))

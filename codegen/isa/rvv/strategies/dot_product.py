@@ -10,7 +10,7 @@ from codegen.isa.rvv.requantise import MOST_CHANNELS
 from codegen.isa.rvv.row_block import RowBlock, dot_channels
 from codegen.kernels.conv2d import conv2d_strategy, conv_tail
 from codegen.kernels.dense import dense_strategy, dense_tail
-from codegen.kernels.dot_product import DotProblem, ScheduledDot, Tile, nest, plain_dot, stored_bytes
+from codegen.kernels.dot_product import DotProblem, ScheduledDot, Tile, in_stored_rows, nest, plain_dot
 from codegen.kernels.kernel import Site
 from codegen.kernels.strategy import BYTES, requantised_in_lanes_or_to_even
 from codegen.loops.affine import variable
@@ -62,18 +62,8 @@ def _in_blocks(proc: Proc, channels: int) -> Proc:
 
 
 CONV2D = conv2d_strategy(
-    "rvv",
-    vector_dot,
-    stored_bytes,
-    needs=NEEDS,
-    fits=(BYTES, requantised_in_lanes_or_to_even(conv_tail)),
-    tail_of=conv_tail,
+    "rvv", in_stored_rows(vector_dot, conv_tail), NEEDS, (BYTES, requantised_in_lanes_or_to_even(conv_tail))
 )
 DENSE = dense_strategy(
-    "rvv",
-    vector_dot,
-    stored_bytes,
-    needs=NEEDS,
-    fits=(BYTES, requantised_in_lanes_or_to_even(dense_tail)),
-    tail_of=dense_tail,
+    "rvv", in_stored_rows(vector_dot, dense_tail), NEEDS, (BYTES, requantised_in_lanes_or_to_even(dense_tail))
 )
