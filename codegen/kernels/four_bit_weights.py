@@ -15,6 +15,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.requant import INT32_MAX
+from codegen.isa.plain.plain import expression_function
 from codegen.kernels.requantised import Requantised, fitted_tail
 from codegen.loops.ir import Apply, Buffer, Expr, ScalarFunction, load
 
@@ -31,27 +32,27 @@ _BALANCED = 255  # values whose sum fits into 16 bits
 
 def _without(digits: int, mask: int) -> ScalarFunction:
     name = f"last_{digits}_digits"
-    definition = f"""\
-/* A half-word of four weights without the first {CHANNELS - digits}. */
-static inline int32_t {name}(int32_t weights)
-{{
-    return weights & {mask:#x};
-}}
-"""
-    return ScalarFunction(name, DType.I32, definition, lambda weights: weights & mask)
+    return expression_function(
+        name,
+        DType.I32,
+        {"weights": DType.I32},
+        f"weights & {mask:#x}",
+        lambda weights: weights & mask,
+        comment=f"A half-word of four weights without the first {CHANNELS - digits}.",
+    )
 
 
 def _share(size: int) -> ScalarFunction:
     shift = size.bit_length() - 1
     name = f"sum_{size}_times_as_large"
-    definition = f"""\
-/* The sum that this is {size} times. */
-static inline int32_t {name}(int32_t sum)
-{{
-    return sum >> {shift};
-}}
-"""
-    return ScalarFunction(name, DType.I32, definition, lambda total: total >> shift)
+    return expression_function(
+        name,
+        DType.I32,
+        {"sum": DType.I32},
+        f"sum >> {shift}",
+        lambda total: total >> shift,
+        comment=f"The sum that this is {size} times.",
+    )
 
 
 _LAST_DIGITS = (None, *(_without(n, (1 << 4 * n) - 1) for n in (3, 2, 1)))

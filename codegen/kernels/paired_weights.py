@@ -19,6 +19,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.requant import INT32_MAX
 from codegen.isa.plain.fitted_scale import most_offset
+from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.dot_product import DotProblem
 from codegen.kernels.requantised import Requantised, fitted_tail
@@ -30,17 +31,13 @@ GROUP, HALVES = 4, 2  # weights per 32-bit word, and halfwords
 _SURPLUS = 127  # per second weight of a halfword
 _LARGEST_PIXEL = 128
 
-LOW_BYTE = ScalarFunction(
+LOW_BYTE = expression_function(
     "low_byte",
     DType.I32,
-    """\
-/* The second weight of a half-word of two. */
-static inline int32_t low_byte(int32_t weights)
-{
-    return (int8_t)weights;
-}
-""",
+    {"weights": DType.I32},
+    "(int8_t)weights",
     lambda weights: (weights + 128) % 256 - 128,
+    comment="The second weight of a half-word of two.",
 )
 
 

@@ -22,7 +22,7 @@ from aot.ops.curves_16 import (
 )
 from aot.ops.requant import Ints
 from codegen.isa.names import mangle
-from codegen.isa.plain.plain import TIMES, Multiplier
+from codegen.isa.plain.plain import TIMES, Multiplier, expression_function
 from codegen.isa.plain.scalar_math import CLAMP
 from codegen.loops.ir import ScalarFunction
 
@@ -72,15 +72,11 @@ static const uint16_t sigmoid_entries[256] = {{
 """,
     lambda i: SIGMOID_TABLE[i],
 )
-_ENTRY = ScalarFunction(
+_ENTRY = expression_function(
     "sigmoid_entry",
     DType.I32,
-    """\
-static inline int32_t sigmoid_entry(int32_t i)
-{
-    return sigmoid_entries[i];
-}
-""",
+    {"i": DType.I32},
+    "sigmoid_entries[i]",
     lambda i: SIGMOID_TABLE[i],
     calls=(ENTRIES,),
 )
@@ -167,18 +163,19 @@ def exp_of_difference_16(multiplier: Multiplier) -> ScalarFunction:
         line_function("exp", exp_points()),
         f"exp_of_difference_16_{mult}_{'m' * (shift < 0)}{abs(shift)}",
     )
-    definition = f"""\
-/* exp of a difference to the maximum, as a fraction of 2^15. */
-static inline int32_t {name}(int32_t difference)
-{{
-    return {line.name}(clamp(times(difference, {mult}, {shift}) + 32767, -32768, 32767));
-}}
-"""
 
     def compute(difference: int) -> int:
         return int(exp_16(np.asarray(difference, np.int64), multiplier))
 
-    return ScalarFunction(name, DType.I32, definition, compute, (), (TIMES, CLAMP, line))
+    return expression_function(
+        name,
+        DType.I32,
+        {"difference": DType.I32},
+        f"{line.name}(clamp(times(difference, {mult}, {shift}) + 32767, -32768, 32767))",
+        compute,
+        comment="exp of a difference to the maximum, as a fraction of 2^15.",
+        calls=(TIMES, CLAMP, line),
+    )
 
 
 SUM_BITS = ScalarFunction(

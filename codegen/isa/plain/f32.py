@@ -11,6 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, Quant
 from aot.ops.activation import Activation
 from codegen.isa.names import mangle
+from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.scalar_math import parenthesised
 from codegen.loops.ir import ScalarFunction
 
@@ -34,31 +35,21 @@ def f32_function(
     includes: tuple[str, ...] = (),
 ) -> ScalarFunction:
     """f(v) -> the C expression of v."""
-    definition = f"""\
-static inline float {name}(float v)
-{{
-    return {expression};
-}}
-"""
-    return ScalarFunction(name, DType.F32, definition, compute, includes)
+    return expression_function(name, DType.F32, {"v": DType.F32}, expression, compute, includes=includes)
 
 
 def _fused(a: float, b: float, total: float) -> float:
     return float(np.float32(float(a) * float(b) + float(total)))
 
 
-FUSED = ScalarFunction(
+FUSED = expression_function(
     "real_fused",
     DType.F32,
-    """\
-/* total + a * b, rounded once: VFMA. */
-static inline float real_fused(float a, float b, float total)
-{
-    return fmaf(a, b, total);
-}
-""",
+    {"a": DType.F32, "b": DType.F32, "total": DType.F32},
+    "fmaf(a, b, total)",
     _fused,
-    ("math.h",),
+    comment="total + a * b, rounded once: VFMA.",
+    includes=("math.h",),
 )
 
 
@@ -138,15 +129,13 @@ _HALVES_TO_EVEN = _Rounding(
 def f32_of(quant: Quant) -> ScalarFunction:
     """f(stored) -> the float that it represents."""
     name = mangle("real_of", quant.scale, quant.zero_point)
-    definition = f"""\
-static inline float {name}(int32_t stored)
-{{
-    return (float)(stored - {parenthesised(quant.zero_point)}) * {literal(quant.scale)};
-}}
-"""
     scale, zero_point = np.float32(quant.scale), quant.zero_point
-    return ScalarFunction(
-        name, DType.F32, definition, lambda stored: float(np.float32(stored - zero_point) * scale)
+    return expression_function(
+        name,
+        DType.F32,
+        {"stored": DType.I32},
+        f"(float)(stored - {parenthesised(quant.zero_point)}) * {literal(quant.scale)}",
+        lambda stored: float(np.float32(stored - zero_point) * scale),
     )
 
 

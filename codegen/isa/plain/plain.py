@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,18 +36,20 @@ static inline int32_t times(int32_t v, int32_t mult, int32_t shift)
 def expression_function(
     name: str,
     result: DType,
-    parameters: Sequence[DType],
+    parameters: Sequence[DType] | Mapping[str, DType],
     expression: str,
     compute: Callable[..., Any],
-    says: str = "",
+    comment: str = "",
     includes: tuple[str, ...] = (),
     calls: tuple[ScalarFunction, ...] = (),
 ) -> ScalarFunction:
-    """f(a, b, ...) -> the C expression, which has the result's type."""
-    listed = ", ".join(f"{d.c_name} {n}" for d, n in zip(parameters, _PARAMETERS, strict=False))
-    comment = f"/* {says} */\n" if says else ""
+    """Returns a function of a C expression that has the result's type. Unnamed parameters are a, b, ..."""
+    if not isinstance(parameters, Mapping):
+        parameters = dict(zip(_PARAMETERS, parameters, strict=False))
+    listed = ", ".join(f"{dtype.c_name} {parameter}" for parameter, dtype in parameters.items())
+    head = f"/* {comment} */\n" if comment else ""
     definition = f"""\
-{comment}static inline {result.c_name} {name}({listed})
+{head}static inline {result.c_name} {name}({listed})
 {{
     return {expression};
 }}

@@ -24,6 +24,7 @@ from aot.ir.types import DType
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import PARITY, RequantRounding
 from codegen.isa.names import in_name
+from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath, parenthesised
 from codegen.loops.ir import ScalarFunction
 
@@ -145,14 +146,15 @@ def _rounding_term(r: Requant) -> ScalarFunction:
     """Returns half a step plus the zero point in steps of 2^right: (1 + 2 * zero point) * 2^right / 2."""
     twice = 1 + 2 * r.zero_point
     name = f"rounding_zero_{in_name(r.zero_point)}"
-    definition = f"""\
-/* Half a step and the zero point {r.zero_point}, at the scale before the last shift; right >= 1. */
-static inline int32_t {name}(int32_t right)
-{{
-    return {parenthesised(twice)} * (INT32_C(1) << right) >> 1;
-}}
-"""
-    return ScalarFunction(name, DType.I32, definition, lambda right: twice * (1 << right) >> 1)
+    return expression_function(
+        name,
+        DType.I32,
+        {"right": DType.I32},
+        f"{parenthesised(twice)} * (INT32_C(1) << right) >> 1",
+        lambda right: twice * (1 << right) >> 1,
+        comment=f"Half a step and the zero point {r.zero_point}, at the scale before the last shift; "
+        "right >= 1.",
+    )
 
 
 def _right_shift_only(r: Requant) -> ScalarFunction:
@@ -196,17 +198,13 @@ static inline {r.dtype.c_name} {name}(int32_t sum, int32_t mult, int32_t right)
     return ScalarFunction(name, r.dtype, definition, _meaning(r), (), (_WIDE, CLAMP))
 
 
-_WIDE = ScalarFunction(
+_WIDE = expression_function(
     "doubling_high_mul_wide",
     DType.I32,
-    """\
-/* round(a * b / 2^31), half up, for any a and b > 0. */
-static inline int32_t doubling_high_mul_wide(int32_t a, int32_t b)
-{
-    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
-}
-""",
+    (DType.I32, DType.I32),
+    "(int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31)",
     lambda a, b: (a * b + (1 << 30)) >> 31,
+    comment="round(a * b / 2^31), half up, for any a and b > 0.",
 )
 
 

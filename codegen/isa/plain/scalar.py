@@ -7,20 +7,17 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.average_pool2d import Halves, mean
 from aot.ops.requant import rounding_divide_by_pot
+from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.scalar_math import CLAMP
 from codegen.loops.ir import ScalarFunction
 
-DIVIDE_BY_POT = ScalarFunction(
+DIVIDE_BY_POT = expression_function(
     "divide_by_pot",
     DType.I32,
-    """\
-/* v / 2^exponent, half away from zero; exponent >= 1. */
-static inline int32_t divide_by_pot(int32_t v, int32_t exponent)
-{
-    return (v + (int32_t)((UINT32_C(1) << exponent) >> 1) + (v >> 31)) >> exponent;
-}
-""",
+    {"v": DType.I32, "exponent": DType.I32},
+    "(v + (int32_t)((UINT32_C(1) << exponent) >> 1) + (v >> 31)) >> exponent",
     lambda v, exponent: int(rounding_divide_by_pot(np.int64(v), exponent)),
+    comment="v / 2^exponent, half away from zero; exponent >= 1.",
 )
 
 
@@ -29,17 +26,13 @@ def _wrapped(total: int) -> int:
     return (total + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-ADD_WRAPPING = ScalarFunction(
+ADD_WRAPPING = expression_function(
     "add_wrapping",
     DType.I32,
-    """\
-/* a + b modulo 2^32: the reference's sums wrap around, which signed integers of C must not. */
-static inline int32_t add_wrapping(int32_t a, int32_t b)
-{
-    return (int32_t)((uint32_t)a + (uint32_t)b);
-}
-""",
+    (DType.I32, DType.I32),
+    "(int32_t)((uint32_t)a + (uint32_t)b)",
     lambda a, b: _wrapped(a + b),
+    comment="a + b modulo 2^32: the reference's sums wrap around, which signed integers of C must not.",
 )
 
 
@@ -111,10 +104,11 @@ def clamp_to(low: int, high: int, dtype: DType = DType.I8) -> ScalarFunction:
     """f(v) -> v within low .. high, as an integer of that type."""
     suffix = "" if dtype is DType.I8 else f"_{dtype.value}"
     name = f"clamp_{low}_{high}{suffix}".replace("-", "m")
-    definition = f"""\
-static inline {dtype.c_name} {name}(int32_t v)
-{{
-    return ({dtype.c_name})clamp(v, {low}, {high});
-}}
-"""
-    return ScalarFunction(name, dtype, definition, lambda v: min(max(v, low), high), (), (CLAMP,))
+    return expression_function(
+        name,
+        dtype,
+        {"v": DType.I32},
+        f"({dtype.c_name})clamp(v, {low}, {high})",
+        lambda v: min(max(v, low), high),
+        calls=(CLAMP,),
+    )

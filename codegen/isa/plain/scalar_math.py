@@ -11,18 +11,15 @@ from dataclasses import dataclass
 from aot.ir.types import DType
 from aot.target import Feature
 from codegen.isa.plain.linear_sum import SumLine
+from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.shares import rounded_share
 from codegen.loops.ir import Instruction, ScalarFunction
 
-CLAMP = ScalarFunction(
+CLAMP = expression_function(
     "clamp",
     DType.I32,
-    """\
-static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
-{
-    return v < low ? low : v > high ? high : v;
-}
-""",
+    {"v": DType.I32, "low": DType.I32, "high": DType.I32},
+    "v < low ? low : v > high ? high : v",
     lambda v, low, high: min(max(v, low), high),
 )
 
@@ -90,17 +87,13 @@ def _line(line: SumLine, low: int, high: int) -> FunctionLines:
 
 
 PORTABLE = ScalarMath(
-    high_mul=ScalarFunction(
+    high_mul=expression_function(
         "doubling_high_mul",
         DType.I32,
-        """\
-/* round(a * b / 2^31), half up. */
-static inline int32_t doubling_high_mul(int32_t a, int32_t b)
-{
-    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
-}
-""",
+        (DType.I32, DType.I32),
+        "(int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31)",
         lambda a, b: (a * b + (1 << 30)) >> 31,
+        comment="round(a * b / 2^31), half up.",
     ),
     high_mul_add=ScalarFunction(
         "doubling_high_mul_add",
@@ -115,17 +108,13 @@ static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
 """,
         lambda a, b, c: ((a * b + (1 << 30)) >> 31) + c,
     ),
-    high_word_add=ScalarFunction(
+    high_word_add=expression_function(
         "high_word_mul_add",
         DType.I32,
-        """\
-/* The high word of a * b, plus c. */
-static inline int32_t high_word_mul_add(int32_t a, int32_t b, int32_t c)
-{
-    return (int32_t)(((int64_t)a * b) >> 32) + c;
-}
-""",
+        (DType.I32, DType.I32, DType.I32),
+        "(int32_t)(((int64_t)a * b) >> 32) + c",
         lambda a, b, c: (a * b >> 32) + c,
+        comment="The high word of a * b, plus c.",
     ),
     high_word_half=0,
     rounded_share=rounded_share(DType.I32),

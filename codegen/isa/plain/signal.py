@@ -288,17 +288,12 @@ def _shifted(x: int) -> tuple[int, int]:
     return mult, shift + _SHIFT
 
 
-INVERSE_ROOT = ScalarFunction(
+INVERSE_ROOT = expression_function(
     "inverse_root",
     DType.I32,
-    f"""\
-/* 2^{_SHIFT} / sqrt(x), x >= 1. */
-static inline int32_t inverse_root(int32_t x)
-{{
-    return times(1, inverse_root_mult(x), inverse_root_shift(x) + {_SHIFT});
-}}
-""",
+    {"x": DType.I32},
+    f"times(1, inverse_root_mult(x), inverse_root_shift(x) + {_SHIFT})",
     lambda x: int(multiply_by_quantized_multiplier(np.int64(1), *_shifted(x))),
-    (),
-    (TIMES, ROOT_MULT, ROOT_SHIFT),
+    comment=f"2^{_SHIFT} / sqrt(x), x >= 1.",
+    calls=(TIMES, ROOT_MULT, ROOT_SHIFT),
 )

@@ -8,19 +8,16 @@ from aot.ir.types import DType
 from aot.ops import fixed_point
 from aot.ops.requant import rounding_divide_by_pot, saturating_rounding_doubling_high_mul
 from aot.ops.softmax import SUM_INTEGER_BITS, SoftmaxParameters
+from codegen.isa.plain.plain import expression_function
 from codegen.loops.ir import ScalarFunction
 
-HIGH_MUL = ScalarFunction(
+HIGH_MUL = expression_function(
     "fixed_mul",
     DType.I32,
-    """\
-/* a * b of two fractions of 2^31, half up; not both -2^31. */
-static inline int32_t fixed_mul(int32_t a, int32_t b)
-{
-    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
-}
-""",
+    (DType.I32, DType.I32),
+    "(int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31)",
     lambda a, b: int(saturating_rounding_doubling_high_mul(np.int64(a), np.int64(b))),
+    comment="a * b of two fractions of 2^31, half up; not both -2^31.",
 )
 ROUND_SHIFT = ScalarFunction(
     "round_shift",
@@ -97,17 +94,18 @@ static inline int32_t {name}(int32_t difference)
 def exp_for_sum(p: SoftmaxParameters) -> ScalarFunction:
     """f(x - max) -> the exponential as a term of the sum, with 12 integer bits."""
     exp, name = exp_of_difference(p), f"exp_for_sum_{_suffix(p)}"
-    definition = f"""\
-static inline int32_t {name}(int32_t difference)
-{{
-    return round_shift({exp.name}(difference), {SUM_INTEGER_BITS});
-}}
-"""
 
     def compute(difference: int) -> int:
         return int(rounding_divide_by_pot(np.int64(exp.meaning(difference)), SUM_INTEGER_BITS))
 
-    return ScalarFunction(name, DType.I32, definition, compute, (), (ROUND_SHIFT, exp))
+    return expression_function(
+        name,
+        DType.I32,
+        {"difference": DType.I32},
+        f"round_shift({exp.name}(difference), {SUM_INTEGER_BITS})",
+        compute,
+        calls=(ROUND_SHIFT, exp),
+    )
 
 
 def _exp_by(difference: int, mult: int, shift: int, least: int) -> int:
@@ -128,15 +126,11 @@ static inline int32_t exp_of_difference_by(int32_t difference, int32_t mult, int
     _exp_by,
     calls=(HIGH_MUL, _EXP),
 )
-EXP_FOR_SUM_BY = ScalarFunction(
+EXP_FOR_SUM_BY = expression_function(
     "exp_for_sum_by",
     DType.I32,
-    f"""\
-static inline int32_t exp_for_sum_by(int32_t difference, int32_t mult, int32_t shift, int32_t least)
-{{
-    return round_shift(exp_of_difference_by(difference, mult, shift, least), {SUM_INTEGER_BITS});
-}}
-""",
+    {"difference": DType.I32, "mult": DType.I32, "shift": DType.I32, "least": DType.I32},
+    f"round_shift(exp_of_difference_by(difference, mult, shift, least), {SUM_INTEGER_BITS})",
     lambda *given: int(rounding_divide_by_pot(np.int64(_exp_by(*given)), SUM_INTEGER_BITS)),
     calls=(ROUND_SHIFT, EXP_BY),
 )
