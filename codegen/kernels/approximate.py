@@ -20,15 +20,11 @@ from aot.ir.types import DType
 from codegen.isa.plain.f32 import literal
 from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import (
-    Accumulate,
     Apply,
     Expr,
-    For,
     Proc,
     ScalarFunction,
-    Stmt,
-    Store,
-    map_expr,
+    map_values,
 )
 
 LARGEST_ERROR = 3e-7  # of a result, relative to the true value
@@ -154,16 +150,7 @@ def with_approximations(kernel: Kernel) -> Kernel:
 
 
 def _approximated(proc: Proc) -> Proc:
-    return replace(proc, body=tuple(map(_statement, proc.body)))
-
-
-def _statement(stmt: Stmt) -> Stmt:
-    match stmt:
-        case For(_, _, body):
-            return replace(stmt, body=tuple(map(_statement, body)))
-        case Store(_, value) | Accumulate(_, value):
-            return replace(stmt, value=map_expr(value, _approximate))
-    return stmt
+    return replace(proc, body=tuple(map_values(stmt, _approximate) for stmt in proc.body))
 
 
 def _approximate(expr: Expr) -> Expr:

@@ -336,6 +336,16 @@ def tiled(proc: Proc, p: DotProblem, tile: Tile) -> Proc:
     return proc
 
 
+def in_blocks(proc: Proc, channels: int, most: int) -> Proc:
+    """Splits the loop over o into blocks of `most` channels, and a smaller one for the remainder."""
+    whole, rest = channels // most * most, channels % most
+    if whole and rest:
+        proc = partition(proc, "o", whole, "o", "o_rest")
+    if rest:
+        proc = split(proc, "o_rest" if whole else "o", rest, "ob_rest", "oi")
+    return split(proc, "o", most, "ob", "oi") if whole else proc
+
+
 def _split_pixels(proc: Proc, pixels: int) -> Proc:
     in_threes = _pixels_in_threes(pixels)
     if in_threes == pixels:

@@ -213,43 +213,52 @@ def _exchanged(pair: _Pair) -> _Pair:
     return _Pair(pair.imaginary, pair.real)
 
 
-def _unmirrored(x: AxisVector, y: AxisVector, w: AxisVector, pairs: int) -> tuple[Stmt, ...]:
-    """Computes a pair and its mirror. In the middle they are the same pair, and the second store wins."""
+@dataclass(frozen=True)
+class _Mirrored:
+    """A pair and its mirror, taken apart. In the middle they are the same pair, and the second store wins."""
+
+    steps: _Butterflies
+    here: Affine
+    there: Affine
+    total: _Pair
+    rotated: _Pair
+
+
+def _taken_apart(x: AxisVector, w: AxisVector, pairs: int) -> _Mirrored:
     steps, k = _Butterflies(w.buffer.dtype), variable("k")
-    f, here, there = steps.functions, k * 2 + 2, k * -2 + 2 * (pairs - 1)
+    here, there = k * 2 + 2, k * -2 + 2 * (pairs - 1)
     a = steps.local("a", steps.divided(_at(x, here), 2))
     mirror = _at(x, there)
-    mirror = _Pair(mirror.real, Apply(f.negative, (mirror.imaginary,)))
+    mirror = _Pair(mirror.real, Apply(steps.functions.negative, (mirror.imaginary,)))
     b = steps.local("b", steps.divided(mirror, 2))
     total = steps.local("total", steps.sum(a, b))
     apart = steps.local("apart", steps.difference(a, b))
     rotated = steps.local("turned", steps.rotated(apart, _at(w, k * 2)))
-    steps.store(y, here, _exchanged(steps.sum(total, rotated)))
+    return _Mirrored(steps, here, there, total, rotated)
+
+
+def _unmirrored(x: AxisVector, y: AxisVector, w: AxisVector, pairs: int) -> tuple[Stmt, ...]:
+    both = _taken_apart(x, w, pairs)
+    steps, total, rotated = both.steps, both.total, both.rotated
+    steps.store(y, both.here, _exchanged(steps.sum(total, rotated)))
     less = steps.difference(total, rotated)
-    steps.store(y, there, _exchanged(_Pair(less.real, Apply(f.negative, (less.imaginary,)))))
+    negative = steps.functions.negative
+    steps.store(y, both.there, _exchanged(_Pair(less.real, Apply(negative, (less.imaginary,)))))
     return tuple(steps.statements)
 
 
 def _mirrored(x: AxisVector, y: AxisVector, w: AxisVector, pairs: int) -> tuple[Stmt, ...]:
-    """Computes a pair and its mirror. In the middle they are the same pair, and the second store wins."""
-    steps, k = _Butterflies(w.buffer.dtype), variable("k")
-    f, here, there = steps.functions, k * 2 + 2, k * -2 + 2 * (pairs - 1)
-    a = steps.local("a", steps.divided(_at(x, here), 2))
-    mirror = _at(x, there)
-    mirror = _Pair(mirror.real, Apply(f.negative, (mirror.imaginary,)))
-    b = steps.local("b", steps.divided(mirror, 2))
-    total = steps.local("total", steps.sum(a, b))
-    apart = steps.local("apart", steps.difference(a, b))
-    rotated = steps.local("turned", steps.rotated(apart, _at(w, k * 2)))
-    plus, minus = f.half_sum, f.half_difference
+    both = _taken_apart(x, w, pairs)
+    steps, total, rotated = both.steps, both.total, both.rotated
+    plus, minus = steps.functions.half_sum, steps.functions.half_difference
     steps.store(
         y,
-        here,
+        both.here,
         _Pair(Apply(plus, (total.real, rotated.real)), Apply(plus, (total.imaginary, rotated.imaginary))),
     )
     steps.store(
         y,
-        there,
+        both.there,
         _Pair(Apply(minus, (total.real, rotated.real)), Apply(minus, (rotated.imaginary, total.imaginary))),
     )
     return tuple(steps.statements)

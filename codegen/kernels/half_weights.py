@@ -33,7 +33,7 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     indices_of,
-    map_expr,
+    map_values,
     parts_of,
     substitute,
     walk,
@@ -222,16 +222,8 @@ def _converting(proc: Proc, dtypes: Mapping[str, DType], function: ScalarFunctio
         terms = tuple((name, factor // PAIR) for name, factor in index.terms)
         return Apply(_OF_WORD[half], (Load(replace(expr.place, buffer=buffer, index=Affine(terms, word))),))
 
-    def changed(stmt: Stmt) -> Stmt:
-        match stmt:
-            case For(_, _, body):
-                return replace(stmt, body=tuple(map(changed, body)))
-            case Store(_, value) | Accumulate(_, value):
-                return replace(stmt, value=map_expr(value, real))
-        return stmt
-
     params = tuple(buffers.get(p.name, p) for p in proc.params)
-    return replace(proc, params=params, body=tuple(map(changed, proc.body)))
+    return replace(proc, params=params, body=tuple(map_values(stmt, real) for stmt in proc.body))
 
 
 def _narrow(buffer: Buffer, dtype: DType) -> Buffer:

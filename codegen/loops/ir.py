@@ -444,6 +444,16 @@ def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     return change(with_parts(expr, [map_expr(part, change) for part in parts]) if parts else expr)
 
 
+def map_values(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+    """Returns the statement with every expression in its stored and added values changed."""
+    match stmt:
+        case For(var, extent, body, unrolled, note):
+            return For(var, extent, tuple([map_values(s, change) for s in body]), unrolled, note)
+        case Store(place, value) | Accumulate(place, value):
+            return type(stmt)(place, map_expr(value, change))
+    return stmt
+
+
 def substitute(stmt: Stmt, values: Mapping[str, Affine]) -> Stmt:
     """Replaces loop variables by affine values, in indices and in expressions."""
     match stmt:

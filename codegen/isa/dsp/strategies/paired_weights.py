@@ -6,7 +6,7 @@ from aot.ir.types import Array, DType
 from aot.target import Optimize
 from codegen.isa.dsp.dot_tile import UNROLLS
 from codegen.isa.dsp.paired_vector import PairedVector, vector_dot
-from codegen.kernels.dot_product import DotProblem, ScheduledDot, task_of
+from codegen.kernels.dot_product import DotProblem, ScheduledDot, in_blocks, task_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.paired_vector import vector_nest
@@ -15,7 +15,7 @@ from codegen.kernels.requantised import Requantised, channel_constants
 from codegen.loops.affine import variable
 from codegen.loops.ir import Proc
 from codegen.loops.pack import Packing, pack
-from codegen.loops.schedule import partition, privatize, reorder, split, unroll
+from codegen.loops.schedule import privatize, reorder, unroll
 from codegen.loops.tensorize import tensorize
 
 VECTOR_KNOBS = (Knob("unroll", UNROLLS, is_written_out=True), Knob("channels", (3, 4, 5, 6)))
@@ -40,14 +40,10 @@ def paired_vector(site: Site, p: DotProblem) -> ScheduledDot:
     space = _vector_space(p)
     point = space.chosen(site.tuned)
     channels = min(p.channels, point["channels"])
-    whole, rest = p.channels // channels * channels, p.channels % channels
-    proc = vector_nest(p)
-    if rest:
-        proc = split(partition(proc, "o", whole, "o", "o_rest"), "o_rest", rest, "ob_rest", "oi")
-    proc = split(proc, "o", channels, "ob", "oi")
+    proc = in_blocks(vector_nest(p), p.channels, channels)
     proc = unroll(privatize(proc, (*_constants(p), "sum"), "oi"), "oi")
     proc, packing = _packed(reorder(proc, "oi", "n"), p)
-    counts = {channels, rest or channels}
+    counts = {channels, p.channels % channels or channels}
     tiles = [PairedVector(j, groups_of(p), point["unroll"], p.x_aligned) for j in sorted(counts)]
     proc = tensorize(proc, "n", [vector_dot(tile) for tile in tiles])
     why = f"{channels} sums per tile, weights in pairs, 8-bit input"

@@ -38,7 +38,7 @@ from codegen.isa.helium.strategies.four_bits import (
 )
 from codegen.isa.helium.window import LONGEST, MOST_ROWS, copy_windows
 from codegen.isa.plain.requantise import Requant, exact_store
-from codegen.kernels.dot_product import DotProblem, ScheduledDot
+from codegen.kernels.dot_product import DotProblem, ScheduledDot, in_blocks
 from codegen.kernels.kernel import Site
 from codegen.kernels.requantised import channel_constants
 from codegen.loops.affine import Affine, variable
@@ -257,7 +257,7 @@ def _stores_vectors(p: DotProblem, requant: Requant) -> bool:
 
 def _in_blocks(proc: Proc, p: DotProblem, requant: Requant) -> tuple[Proc, Packing]:
     """Returns blocks of channels, all in one instruction."""
-    proc, packing = _packed(_split_depth(_split_channels(proc, p.channels), p), p)
+    proc, packing = _packed(_split_depth(in_blocks(proc, p.channels, CHANNELS), p), p)
     blocks = DotBlocks(p.channels // CHANNELS, p.length // LANES, requant)
     return tensorize(proc, "ob", [dot_blocks(blocks)]), packing
 
@@ -281,7 +281,7 @@ def _row(p: DotProblem, requant: Requant, channels: int, pixels: int, aligned: b
 
 def _in_rows(proc: Proc, p: DotProblem, like: DotRow) -> tuple[Proc, Packing]:
     """Returns blocks of channels, each a row of pixels."""
-    proc = privatize(_split_channels(proc, p.channels), ("start", "scale", "shift"), "oi")
+    proc = privatize(in_blocks(proc, p.channels, CHANNELS), ("start", "scale", "shift"), "oi")
     proc, packing = _packed(_split_depth(reorder(proc, "oi", "column"), p), p)
     extents = _extents(proc, "column")
     fours = [DotRowFours(replace(like, pixels=pixels), p.channels // CHANNELS) for pixels in extents]
@@ -305,22 +305,12 @@ def _extents(proc: Proc, var: str) -> list[int]:
 
 def _tiled(proc: Proc, p: DotProblem, requant: Requant | None) -> Proc:
     """Tiles channels, then pairs of pixels: first all sums of a tile, then all its results."""
-    proc = _split_channels(proc, p.channels)
+    proc = in_blocks(proc, p.channels, CHANNELS)
     if requant is not None:
         proc = privatize(proc, ("start", "scale", "shift"), "oi")
     proc = split(reorder(proc, "oi", "column"), "column", _pixels(p), "xb", "xi")
     proc = privatize(privatize(proc, ("sum",), "oi", together=2), ("sum",), "xi")
     return _split_depth(proc, p)
-
-
-def _split_channels(proc: Proc, channels: int) -> Proc:
-    """Splits channels into fours, and a smaller block for the remainder."""
-    whole, rest = channels // CHANNELS * CHANNELS, channels % CHANNELS
-    if whole and rest:
-        proc = partition(proc, "o", whole, "o", "o_rest")
-    if rest:
-        proc = split(proc, "o_rest" if whole else "o", rest, "ob_rest", "oi")
-    return split(proc, "o", CHANNELS, "ob", "oi") if whole else proc
 
 
 def _split_depth(proc: Proc, p: DotProblem) -> Proc:

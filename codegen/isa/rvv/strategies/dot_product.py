@@ -10,13 +10,19 @@ from codegen.isa.rvv.requantise import MOST_CHANNELS
 from codegen.isa.rvv.row_block import RowBlock, dot_channels
 from codegen.kernels.conv2d import conv2d_strategy, conv_tail
 from codegen.kernels.dense import dense_strategy, dense_tail
-from codegen.kernels.dot_product import DotProblem, ScheduledDot, Tile, in_stored_rows, nest, plain_dot
+from codegen.kernels.dot_product import (
+    DotProblem,
+    ScheduledDot,
+    Tile,
+    in_blocks,
+    in_stored_rows,
+    nest,
+    plain_dot,
+)
 from codegen.kernels.kernel import Site
 from codegen.kernels.strategy import BYTES, requantised_in_lanes_or_to_even
 from codegen.loops.affine import variable
-from codegen.loops.ir import Proc
 from codegen.loops.pack import pack
-from codegen.loops.schedule import partition, split
 from codegen.loops.tensorize import tensorize
 
 
@@ -26,7 +32,7 @@ def vector_dot(site: Site, p: DotProblem) -> ScheduledDot:
         return plain_dot(Tile(2, 2))(site, p)
     requant = p.tail.requant
     exact = replace(p, tail=replace(p.tail, storing=exact_store(requant)))
-    proc = _in_blocks(nest(exact, p.w_dtype), p.channels)
+    proc = in_blocks(nest(exact, p.w_dtype), p.channels, MOST_CHANNELS)
     order = ("ob", "ob_rest", "r", "t", "k", "oi")
     proc, packing = pack(proc, "w", order, valid=variable("oi"), limit=MOST_CHANNELS)
     blocks = [dot_channels(_block(p, size), p.length, requant) for size in _sizes(p.channels)]
@@ -49,16 +55,6 @@ def _block(p: DotProblem, channels: int) -> RowBlock:
 
 def _sizes(channels: int) -> list[int]:
     return [size for size in (min(channels, MOST_CHANNELS), channels % MOST_CHANNELS) if size]
-
-
-def _in_blocks(proc: Proc, channels: int) -> Proc:
-    """Splits channels into blocks of the largest size, and a smaller one for the remainder."""
-    whole, rest = channels // MOST_CHANNELS * MOST_CHANNELS, channels % MOST_CHANNELS
-    if whole and rest:
-        proc = partition(proc, "o", whole, "o", "o_rest")
-    if rest:
-        proc = split(proc, "o_rest" if whole else "o", rest, "ob_rest", "oi")
-    return split(proc, "o", MOST_CHANNELS, "ob", "oi") if whole else proc
 
 
 CONV2D = conv2d_strategy(
