@@ -97,6 +97,11 @@ class Graph:
                 found[value].append(node)
         return {name: tuple(nodes) for name, nodes in found.items()}
 
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        """Returns the position of each node by name; nodes that `with_changed` left may be earlier."""
+        return {node.name: place for place, node in enumerate(self.nodes)}
+
     def input_types(self, node: Node) -> tuple[TensorType | None, ...]:
         return tuple(None if v is None else self.types[v] for v in node.inputs)
 
@@ -125,3 +130,40 @@ class Graph:
             types={name: t for name, t in types.items() if name in used},
             constants={name: a for name, a in constants.items() if name in used},
         )
+
+    def with_changed(
+        self,
+        changed: Mapping[str, Node | None],
+        types: Mapping[str, TensorType] | None = None,
+        constants: Mapping[str, Array] | None = None,
+    ) -> Graph:
+        """Returns the model in which nodes are replaced, by name, or removed; values that become unused stay.
+
+        Producers and readers are those of this graph but for the changed nodes, so that many small changes
+        of a large graph take little time.
+        """
+        nodes, places, before = list(self.nodes), self._places, list[Node]()
+        for name, new in changed.items():
+            place = min(places[name], len(nodes) - 1)
+            while nodes[place].name != name:
+                place -= 1
+            before.append(nodes[place])
+            nodes[place : place + 1] = [] if new is None else [new]
+            if new is not None and new.name != name:
+                places = {**places, new.name: places[name]}
+        after = [node for node in changed.values() if node is not None]
+        types = {**self.types, **types} if types else self.types
+        constants = {**self.constants, **constants} if constants else self.constants
+        made = replace(self, nodes=tuple(nodes), types=types, constants=constants)
+        producers, readers = dict(self.producers), dict(self.readers)
+        for value in (value for node in before for value in node.outputs):
+            del producers[value]
+        producers.update((value, node) for node in after for value in node.outputs)
+        for value in {value for node in (*before, *after) for value in node.reads}:
+            found = [node for node in readers.get(value, ()) if node.name not in changed]
+            found += [node for node in after if value in node.reads]
+            readers[value] = tuple(found if len(found) < 2 else sorted(found, key=nodes.index))
+        readers.update((value, readers.get(value, ())) for node in after for value in node.outputs)
+        # Cached properties are kept there.
+        made.__dict__.update(producers=producers, readers=readers, _places=places)
+        return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from aot.ir.graph import Graph, Node
 from aot.ir.region import Subgraph
@@ -28,15 +28,15 @@ class Visitor:
             if isinstance(node.op, Subgraph):
                 self.visit(node.op.graph)
                 self.graph = graph
-            method_for(node, self)(node)
+            _method_for(node, self)(node)
         return self
 
     def visit_node(self, node: Node) -> None:
         """Called for a node whose op has no method."""
 
 
-def method_for(node: Node, visitor: Any) -> Callable[[Node], Any]:
+def _method_for(node: Node, visitor: Visitor) -> Callable[[Node], None]:
     """Returns the visitor's method for the op of a node."""
     word = re.sub(r"\W", "_", node.op.name)
-    method: Callable[[Node], Any] = getattr(visitor, f"visit_{word}", visitor.visit_node)
+    method: Callable[[Node], None] = getattr(visitor, f"visit_{word}", visitor.visit_node)
     return method

@@ -75,7 +75,7 @@ def _answer(what: Pass, graph: Graph) -> Outcome:
     if not isinstance(answer, Rewritten | Unchanged):
         raise ExtensionError(
             f"the pass {what.name} returned {type(answer).__name__}, it must return Rewritten or Unchanged",
-            hint="import them from aot.passes.outcome, or return Mutator.mutate(graph)",
+            hint="import them from aot.passes.outcome, or return what aot.passes.rewrite.rewrite returns",
         )
     return answer
 

@@ -1,14 +1,16 @@
-"""Questions about values of a graph: who reads them, what they view or rearrange, and free names."""
+"""Values of a graph: who reads them, which nodes compute them, what they view, and new ones."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, TensorType
+from aot.ops.concat import Concat
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.passes.outcome import Miss
@@ -28,6 +30,29 @@ def fresh_name(preferred: str, *taken: Container[str]) -> str:
     while any(name in names for names in taken):
         name, number = f"{preferred}#{number}", number + 1
     return name
+
+
+class NewValues:
+    """Values and constants that a rewriting adds to a graph, under names that are free in it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.types: dict[str, TensorType] = {}
+        self.constants: dict[str, Array] = {}
+
+    def type(self, value: str) -> TensorType:
+        return self.types.get(value) or self.graph.types[value]
+
+    def value(self, preferred: str, kind: TensorType) -> str:
+        """Returns the name of a new value, which begins with `preferred`."""
+        name = fresh_name(preferred, self.graph.types, self.types)
+        self.types[name] = kind
+        return name
+
+    def constant(self, preferred: str, kind: TensorType, array: Array) -> str:
+        name = self.value(preferred, kind)
+        self.constants[name] = array
+        return name
 
 
 _MOST_NAMED = 8
@@ -58,6 +83,29 @@ def source_of(graph: Graph, value: str) -> str:
     if value in graph.constants:
         return "a constant"
     return "an input" if value in graph.inputs else "a state"
+
+
+def sole_makers(graph: Graph, value: str, is_wanted: Callable[[Node], bool | Miss]) -> list[Node] | Miss:
+    """Returns the wanted nodes that compute the value for no other reader, or why there are none.
+
+    `is_wanted` is asked for each node from the value backwards: a node that is not wanted must be a reshape
+    or a concatenation, whose parts are followed one by one.
+    """
+    while (shared := needed_elsewhere(graph, value)) is None:
+        maker = graph.producers.get(value)
+        if maker is None:
+            return Miss(f'reads "{value}", {source_of(graph, value)}: no node computes it')
+        wanted = is_wanted(maker)
+        if isinstance(wanted, Miss):
+            return wanted
+        if wanted:
+            return [maker]
+        if isinstance(maker.op, Concat):
+            parts = [sole_makers(graph, part, is_wanted) for part in maker.reads]
+            miss = next((part for part in parts if isinstance(part, Miss)), None)
+            return miss or [node for part in parts if not isinstance(part, Miss) for node in part]
+        (value,) = maker.reads
+    return shared
 
 
 def behind_views(value: str, graph: Graph) -> str:

@@ -85,7 +85,8 @@ def match(pattern: Pattern, graph: Graph, value: str) -> Match | None:
     if way is None:
         return None
     names = {node.name for node in way.nodes}
-    return Match(value, tuple(node for node in graph.nodes if node.name in names), way.values)
+    nodes = way.nodes if len(names) < 2 else tuple(node for node in graph.nodes if node.name in names)
+    return Match(value, nodes, way.values)
 
 
 def matches(pattern: Pattern, graph: Graph) -> Iterator[Match]:

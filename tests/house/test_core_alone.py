@@ -13,7 +13,7 @@ from tree_copies import copy_folders
 TESTS = (
     "tests/kernels/test_strategies.py",
     "tests/extensions/test_extensions.py",
-    "tests/passes/test_mutator.py",
+    "tests/passes/test_rewrite.py",
 )
 
 

@@ -155,7 +155,7 @@ def makes_graphs(code: str) -> bool:
 def _makes_graph(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     changes_nodes = name == "replace" and any(keyword.arg == "nodes" for keyword in call.keywords)
-    return name in ("Graph", "with_nodes") or changes_nodes
+    return name in ("Graph", "with_changed", "with_nodes") or changes_nodes
 
 
 def test_only_importers_and_passes_make_graphs(repo_root, package_modules):

@@ -9,46 +9,42 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aot.ir.graph import Graph, Node
-from aot.ir.types import DType
+from aot.ir.types import DType, TensorType
 from aot.ops.binary import Mul
 from aot.ops.convert import Convert
-from aot.passes.mutator import Change, Mutator
 from aot.passes.outcome import Miss, Outcome
+from aot.passes.rewrite import rewrite
+from aot.patterns.pattern import Match, is_op
 
 
 def attend_to_integers(graph: Graph) -> Outcome:
     """Rewrites attention whose keys and values both are int8 with a scale for each row."""
-    return _Attention().mutate(graph)
+    return rewrite(graph, is_op("cached_attention"), _on_integers, "there is no attention to a cache")
 
 
-class _Attention(Mutator):
-    nothing = "there is no attention to a cache"
+def _on_integers(graph: Graph, found: Match) -> Node | Miss:
+    node = graph.producers[found.value]
+    q, *caches, length = node.reads[:4]
+    if any(graph.types[each].dtype is not DType.F32 for each in caches):
+        return Miss("reads integers already")
+    scaled = [_scaled(graph, each) for each in caches]
+    if None in scaled:
+        return Miss("reads keys or values that are no int8 rows with a scale each")
+    (keys, key_scales), (values, value_scales) = (each for each in scaled if each is not None)
+    return replace(node, inputs=(q, keys, values, length, key_scales, value_scales))
 
-    def visit_cached_attention(self, node: Node) -> Change:
-        q, *caches, length = node.reads[:4]
-        if any(self.graph.types[each].dtype is not DType.F32 for each in caches):
-            return Miss("reads integers already")
-        found = [self._scaled(each) for each in caches]
-        if None in found:
-            return Miss("reads keys or values that are no int8 rows with a scale each")
-        (keys, key_scales), (values, value_scales) = (each for each in found if each is not None)
-        return replace(node, inputs=(q, keys, values, length, key_scales, value_scales))
 
-    def _scaled(self, value: str) -> tuple[str, str] | None:
-        """Returns the integers and the scales whose product the value is."""
-        product = self.graph.producers.get(value)
-        if product is None or product.op != Mul():
-            return None
-        wanted = (*self.graph.types[value].shape[:-1], 1)
-        for numbers, scales in (product.reads, product.reads[::-1]):
-            widened = self.graph.producers.get(numbers)
-            is_widened = widened is not None and isinstance(widened.op, Convert)
-            source = widened.reads[0] if widened is not None and is_widened else scales
-            are_rows = self.graph.types[source].shape == self.graph.types[value].shape
-            if self.graph.types[source].dtype is DType.I8 and are_rows and self._is(scales, wanted):
-                return source, scales
+def _scaled(graph: Graph, value: str) -> tuple[str, str] | None:
+    """Returns the integers and the scales whose product the value is."""
+    product = graph.producers.get(value)
+    if product is None or product.op != Mul():
         return None
-
-    def _is(self, value: str, shape: tuple[int, ...]) -> bool:
-        kind = self.graph.types[value]
-        return kind.dtype is DType.F32 and kind.shape == shape
+    shape = graph.types[value].shape
+    for numbers, scales in (product.reads, product.reads[::-1]):
+        widened = graph.producers.get(numbers)
+        is_widened = widened is not None and isinstance(widened.op, Convert)
+        source = widened.reads[0] if widened is not None and is_widened else scales
+        are_rows = graph.types[source].dtype is DType.I8 and graph.types[source].shape == shape
+        if are_rows and graph.types[scales] == TensorType(DType.F32, (*shape[:-1], 1)):
+            return source, scales
+    return None

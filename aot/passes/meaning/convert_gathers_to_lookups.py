@@ -13,31 +13,30 @@ from aot.ops.activation import Activation
 from aot.ops.binary import Add
 from aot.ops.convert import Convert
 from aot.ops.lookup import Lookup
-from aot.passes.mutator import Mutator
 from aot.passes.outcome import Miss, Outcome
+from aot.passes.rewrite import rewrite
+from aot.patterns.pattern import Match, is_op
 
 _BYTES = (DType.I8, DType.U8)
 
 
 def convert_gathers_to_lookups(graph: Graph) -> Outcome:
     """Handles file formats that express lookup tables with gather."""
-    return _AsLookups().mutate(graph)
+    return rewrite(graph, is_op("gather"), _as_lookup, "nothing is gathered")
 
 
-class _AsLookups(Mutator):
-    nothing = "nothing is gathered"
-
-    def visit_gather(self, node: Node) -> Node | Miss:
-        graph, (entries, places) = self.graph, node.reads
-        table = graph.types[entries]
-        if entries not in graph.constants:
-            return Miss(f'gathers from "{entries}", which is not a constant')
-        if table.shape != (256,) or table.dtype not in _BYTES:
-            return Miss(f'gathers from "{entries}": {type_text(table)}; a table has 256 entries of 8 bits')
-        source = _byte_behind(places, graph)
-        if source is None or graph.types[source].shape != graph.types[node.outputs[0]].shape:
-            return Miss(f'gathers at "{places}", which is not a stored byte counted from the smallest')
-        return replace(node, op=Lookup(), inputs=(source, entries))
+def _as_lookup(graph: Graph, found: Match) -> Node | Miss:
+    node = graph.producers[found.value]
+    entries, places = node.reads
+    table = graph.types[entries]
+    if entries not in graph.constants:
+        return Miss(f'gathers from "{entries}", which is not a constant')
+    if table.shape != (256,) or table.dtype not in _BYTES:
+        return Miss(f'gathers from "{entries}": {type_text(table)}; a table has 256 entries of 8 bits')
+    source = _byte_behind(places, graph)
+    if source is None or graph.types[source].shape != graph.types[found.value].shape:
+        return Miss(f'gathers at "{places}", which is not a stored byte counted from the smallest')
+    return replace(node, op=Lookup(), inputs=(source, entries))
 
 
 def _byte_behind(places: str, graph: Graph) -> str | None:

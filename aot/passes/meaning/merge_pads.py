@@ -10,8 +10,8 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.pad import Pad
 from aot.ops.spatial import Padding
-from aot.passes.mutator import rewrite
-from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.outcome import Outcome, Rewritten, outcome
+from aot.passes.rewrite import rewrite
 from aot.patterns.pattern import Match, absent, any_of, is_op, wildcard
 
 _PAD = is_op("pad")
@@ -21,7 +21,8 @@ _PADDED = any_of(*(is_op(op)(_PAD, wildcard("weights"), _BIAS) for op in ("conv2
 
 def merge_pads(graph: Graph) -> Outcome:
     """Removes pads whose result is no longer read."""
-    changed, _ = rewrite(graph, _PADDED, _past_pad)
+    answer = rewrite(graph, _PADDED, _past_pads)
+    changed = answer.graph if isinstance(answer, Rewritten) else graph
     left = {n.name: _why_left(n, n.op, changed) for n in changed.nodes if isinstance(n.op, Pad)}
     return outcome(graph, changed, left, "there is no separate pad")
 
@@ -40,15 +41,16 @@ def _why_left(pad: Node, op: Pad, graph: Graph) -> str:
     return f"pads for {names}, which cannot pad with zeros by itself"
 
 
-def _past_pad(graph: Graph, found: Match) -> Graph | Miss:
-    pad, node = graph.producers[found[_PAD]], graph.producers[found.value]
-    assert isinstance(pad.op, Pad)
+def _past_pads(graph: Graph, found: Match) -> Node:
+    """Returns the convolution with the padding of all pads in a row before it."""
+    node, made = graph.producers[found.value], found[_PAD]
     assert isinstance(node.op, Conv2d | DepthwiseConv2d)
-    if not _pads_with_zeros(pad, pad.op, graph):
-        return Miss(_why_left(pad, pad.op, graph))
-    op = replace(node.op, padding=_sum(node.op.padding, pad.op.padding))
-    past = replace(node, op=op, inputs=(pad.reads[0], *node.inputs[1:]))
-    return graph.with_nodes(past if other is node else other for other in graph.nodes)
+    padding = node.op.padding
+    while (pad := graph.producers.get(made)) is not None and isinstance(pad.op, Pad):
+        if not _pads_with_zeros(pad, pad.op, graph):
+            break
+        padding, (made,) = _sum(padding, pad.op.padding), pad.reads
+    return replace(node, op=replace(node.op, padding=padding), inputs=(made, *node.inputs[1:]))
 
 
 def _pads_with_zeros(node: Node, op: Pad, graph: Graph) -> bool:

@@ -7,30 +7,29 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
-from aot.passes.mutator import rewrite_nodes
 from aot.passes.outcome import Miss, Outcome
+from aot.passes.rewrite import rewrite
 from aot.passes.values import behind_views
+from aot.patterns.pattern import Match, is_op
 
 
 def merge_rearrangements(graph: Graph) -> Outcome:
     """Merges if all readers of the first result are rearrangements that can, so that it is never stored."""
-    return rewrite_nodes(graph, _merged, "nothing is rearranged")
+    return rewrite(graph, is_op("rearrange"), _merged, "nothing is rearranged")
 
 
-def _merged(first: Node, graph: Graph) -> Graph | Miss | None:
+def _merged(graph: Graph, found: Match) -> Graph | Miss:
     """Returns the graph in which the readers of a rearrangement's result read its input."""
-    if not isinstance(first.op, Rearrange):
-        return None
-    (source,), (value,) = first.reads, first.outputs
+    first, value = graph.producers[found.value], found.value
+    (source,), inner = first.reads, first.op_as(Rearrange).loops
     readers = _readers(value, graph)
     if readers is None or not readers:
         return Miss(f'makes "{value}", which not only rearrangements read')
-    loops = [each.op_as(Rearrange).loops.over(first.op.loops) for each in readers]
+    loops = [each.op_as(Rearrange).loops.over(inner) for each in readers]
     merged = [_reading(each, source, ls, graph) for each, ls in zip(readers, loops, strict=True) if ls]
     if len(merged) < len(readers):
         return Miss(f'makes "{value}", which is rearranged again in an order that loops cannot follow')
-    changed = {reader.name: reader for reader in merged}
-    return graph.with_nodes(changed.get(each.name, each) for each in graph.nodes)
+    return graph.with_changed({reader.name: reader for reader in merged})
 
 
 def _readers(value: str, graph: Graph) -> list[Node] | None:

@@ -8,23 +8,21 @@ import numpy as np
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array
-from aot.ops.dense import Dense
-from aot.ops.op import required
 from aot.ops.reshape import Reshape
-from aot.passes.mutator import rewrite_nodes
 from aot.passes.outcome import Miss, Outcome
-from aot.passes.values import Places, fresh_name, origins
+from aot.passes.rewrite import rewrite, with_replaced
+from aot.passes.values import NewValues, Places, fresh_name, origins
+from aot.patterns.pattern import Match, is_op
 
 
 def permute_dense_weights(graph: Graph) -> Outcome:
-    return rewrite_nodes(graph, _past_rearrangement, "no dense layer reads a rearranged vector")
+    return rewrite(graph, is_op("dense"), _past_rearrangement, "no dense layer reads a rearranged vector")
 
 
-def _past_rearrangement(node: Node, graph: Graph) -> Graph | Miss | None:
+def _past_rearrangement(graph: Graph, found: Match) -> Graph | Miss | None:
     """Returns the graph with permuted weights, or why not; None if the vector is not rearranged."""
-    if not isinstance(node.op, Dense):
-        return None
-    weights, vector = required(node.inputs[1]), node.reads[0]
+    node = graph.producers[found.value]
+    vector, weights = node.reads[:2]
     *_, (source, places) = origins(graph, vector)
     if np.array_equal(places, np.arange(graph.types[source].elements)):
         return None
@@ -40,12 +38,10 @@ def _past_rearrangement(node: Node, graph: Graph) -> Graph | Miss | None:
 def _permuted(node: Node, graph: Graph, source: str, weights: str, places: Places) -> Graph:
     permuted: Array = np.empty_like(graph.constants[weights])
     permuted[:, places] = graph.constants[weights]
-    w = fresh_name(f"{weights}/permuted", graph.types)
-    vector = fresh_name(f"{node.name}/vector", graph.types)
-    shape = graph.types[node.reads[0]].shape
-    types = {w: graph.types[weights], vector: replace(graph.types[source], shape=shape)}
+    new, shape = NewValues(graph), graph.types[node.reads[0]].shape
+    w = new.constant(f"{weights}/permuted", graph.types[weights], permuted)
+    vector = new.value(f"{node.name}/vector", replace(graph.types[source], shape=shape))
     name = fresh_name(vector, {other.name for other in graph.nodes})
     view = Node(name, Reshape(shape), (source,), (vector,), node.origin)
     dense = replace(node, inputs=(vector, w, *node.inputs[2:]))
-    nodes = [n for other in graph.nodes for n in ((view, dense) if other is node else (other,))]
-    return graph.with_nodes(nodes, types=types, constants={w: permuted})
+    return with_replaced(graph, node, view, dense, types=new.types, constants=new.constants)

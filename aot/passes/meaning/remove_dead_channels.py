@@ -25,7 +25,7 @@ from aot.ops.reshape import Reshape
 from aot.ops.spatial import NO_PADDING
 from aot.passes.channel_ranges import Range, channel_ranges
 from aot.passes.outcome import Outcome, Rewritten, Unchanged
-from aot.passes.values import fresh_name
+from aot.passes.values import NewValues
 from aot.wording import counted
 
 # Finds channels of an int8 network that no reader needs.
@@ -129,29 +129,27 @@ def remove_dead_channels(graph: Graph) -> Outcome:
     ranges = channel_ranges(graph)
     dead = dead_channels(graph, ranges)
     if any(mask.any() for mask in dead.values()):
-        return Rewritten(_Cutter(graph, ranges, dead).graph())
+        return Rewritten(_Cutter(graph, ranges, dead).cut())
     if not dead:
         return Unchanged("there is no int8 value between layers with constant weights")
     values = counted(len(dead), "int8 value")
     return Unchanged(f"each channel of {values} can change, and has a reader with a weight other than 0")
 
 
-class _Cutter:
+class _Cutter(NewValues):
     """Builds the graph without the dead channels."""
 
     def __init__(self, graph: Graph, ranges: dict[str, Range], dead: dict[str, Mask]) -> None:
-        self._graph = graph
+        super().__init__(graph)
         self._ranges = ranges
         self._dead = {name: mask for name, mask in dead.items() if mask.any()}
-        self._types: dict[str, TensorType] = {}
-        self._constants: dict[str, Array] = {}
 
-    def graph(self) -> Graph:
+    def cut(self) -> Graph:
         for name, mask in self._dead.items():
-            tensor = self._graph.types[name]
-            self._types[name] = replace(tensor, shape=(*tensor.shape[:-1], int((~mask).sum())))
-        nodes = [self._cut(node) for node in self._graph.nodes]
-        return self._graph.with_nodes(nodes, types=self._types, constants=self._constants)
+            tensor = self.graph.types[name]
+            self.types[name] = replace(tensor, shape=(*tensor.shape[:-1], int((~mask).sum())))
+        nodes = [self._cut(node) for node in self.graph.nodes]
+        return self.graph.with_nodes(nodes, types=self.types, constants=self.constants)
 
     def _cut(self, node: Node) -> Node:
         if not self._dead.keys() & {node.reads[0], node.outputs[0]}:
@@ -162,13 +160,13 @@ class _Cutter:
         return node
 
     def _cut_reshape(self, node: Node) -> Node:
-        return replace(node, op=Reshape(self._types[node.outputs[0]].shape))
+        return replace(node, op=Reshape(self.types[node.outputs[0]].shape))
 
     def _cut_depthwise(self, node: Node) -> Node:
         x, w, b = self._operands(node)
         kept = ~self._dead[node.outputs[0]]
-        bias = None if b is None else self._constant(b, self._graph.constants[b][kept], kept)
-        weights = self._constant(w, self._graph.constants[w][..., kept], kept)
+        bias = None if b is None else self._live(b, self.graph.constants[b][kept], kept)
+        weights = self._live(w, self.graph.constants[w][..., kept], kept)
         return replace(node, inputs=(x, weights, bias))
 
     def _cut_mixing(self, node: Node) -> Node:
@@ -176,9 +174,9 @@ class _Cutter:
         x, w, b = self._operands(node)
         rows = ~self._dead.get(node.outputs[0], np.zeros(self._channels(node.outputs[0]), np.bool_))
         columns = ~self._dead.get(x, np.zeros(self._channels(x), np.bool_))
-        all_weights = self._graph.constants[w][rows]
+        all_weights = self.graph.constants[w][rows]
         bias = self._with_folded(node, b, all_weights[..., ~columns], rows, columns)
-        weights = self._constant(w, np.ascontiguousarray(all_weights[..., columns]), rows)
+        weights = self._live(w, np.ascontiguousarray(all_weights[..., columns]), rows)
         return replace(node, inputs=(x, weights, bias))
 
     def _with_folded(self, node: Node, bias: str | None, cut: Array, rows: Mask, columns: Mask) -> str | None:
@@ -186,18 +184,16 @@ class _Cutter:
         taps = tuple(range(1, cut.ndim - 1))
         folded = cut.astype(np.int64).sum(axis=taps) @ self._steps(node, columns)
         if bias is not None:
-            stored = self._graph.constants[bias][rows].astype(np.int64)
-            return self._constant(bias, (stored + folded).astype(self._graph.constants[bias].dtype), rows)
+            stored = self.graph.constants[bias][rows].astype(np.int64)
+            return self._live(bias, (stored + folded).astype(self.graph.constants[bias].dtype), rows)
         if not folded.any():
             return None
-        name = self._fresh(f"{node.name}/bias")
-        self._types[name] = TensorType(DType.I32, folded.shape)
-        self._constants[name] = folded.astype(np.int32)
-        return name
+        kind = TensorType(DType.I32, folded.shape)
+        return self.constant(f"{node.name}/bias", kind, folded.astype(np.int32))
 
     def _steps(self, node: Node, columns: Mask) -> Ints:
         """Returns the dead channels' distance from the zero point; weights of those not constant are 0."""
-        zero = quant_of(self._graph.types[node.reads[0]]).zero_point
+        zero = quant_of(self.graph.types[node.reads[0]]).zero_point
         return self._ranges[node.reads[0]].low[~columns] - zero
 
     def _operands(self, node: Node) -> tuple[str, str, str | None]:
@@ -208,18 +204,13 @@ class _Cutter:
         )
 
     def _channels(self, name: str) -> int:
-        return self._graph.types[name].shape[-1]
+        return self.graph.types[name].shape[-1]
 
-    def _constant(self, name: str, array: Array, kept: Mask) -> str:
+    def _live(self, name: str, array: Array, kept: Mask) -> str:
         """Adds a new constant for a cut one, because other nodes may still read the original."""
-        old = self._graph.types[name]
-        fresh = self._fresh(f"{name}/live")
-        self._types[fresh] = replace(old, shape=array.shape, quant=_cut_quant(old.quant, kept))
-        self._constants[fresh] = array
-        return fresh
-
-    def _fresh(self, preferred: str) -> str:
-        return fresh_name(preferred, self._graph.types, self._types)
+        old = self.graph.types[name]
+        kind = replace(old, shape=array.shape, quant=_cut_quant(old.quant, kept))
+        return self.constant(f"{name}/live", kind, array)
 
 
 def _cut_quant(quant: Quant | None, kept: Mask) -> Quant | None:

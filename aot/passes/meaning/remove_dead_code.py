@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from aot.ir.graph import Graph
-from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Outcome, outcome
+from aot.passes.rewrite import without_dead_code
 
 
 def remove_dead_code(graph: Graph) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.recurrent import Recurrent
 from aot.ops.reshape import Reshape
-from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Outcome, outcome
 from aot.passes.recurrence.chains import LEAST_STEPS, WrittenOutLayer, find_chain
 from aot.passes.recurrence.regular import loops_of
-from aot.passes.values import Places, fresh_name, origins
+from aot.passes.rewrite import without_dead_code
+from aot.passes.values import NewValues, Places, fresh_name, origins
 
 _NO_STEPS = "no three consecutive steps of a known cell have the same weights"
 
@@ -72,18 +72,13 @@ def _with_layer(graph: Graph, chain: WrittenOutLayer, gives_cell: bool) -> Graph
     return without_dead_code(_with_values_as_rows(joined, layer.result))
 
 
-@dataclass
-class _RolledLayer:
+class _RolledLayer(NewValues):
     """The nodes, values and constants that replace a chain."""
 
-    graph: Graph
-    chain: WrittenOutLayer
-    gives_cell: bool
-
-    def __post_init__(self) -> None:
+    def __init__(self, graph: Graph, chain: WrittenOutLayer, gives_cell: bool) -> None:
+        super().__init__(graph)
+        self.chain, self.gives_cell = chain, gives_cell
         self.maker = self.graph.producers[self.chain.steps[-1].hidden]
-        self.types: dict[str, TensorType] = {}
-        self.constants: dict[str, Array] = {}
         self.result = fresh_name(f"{self.maker.name}/steps", self.graph.types)
         self.units = self.chain.steps[0].units
         self.width = self.units * (1 + self.gives_cell)
@@ -106,8 +101,8 @@ class _RolledLayer:
         count, features = chain.loops.sizes[1], chain.loops.sizes[3]
         self._made(source, (1, count, 1, features))
         gates = len(weights.bias)
-        filters = self._constant("weights", weights.inputs.reshape(gates, 1, 1, features))
-        biases = self._constant("biases", weights.bias)
+        filters = self._weights("weights", weights.inputs.reshape(gates, 1, 1, features))
+        biases = self._weights("biases", weights.bias)
         yield (sums := self._node("gates", Conv2d(), source.outputs[0], filters, biases))
         self._made(sums, (1, count, 1, gates))
         states: list[str | None] = []
@@ -117,8 +112,8 @@ class _RolledLayer:
                 self._made(state, (1, self.units))
                 yield state
             states.append(None if state is None else state.outputs[0])
-        own = None if weights.late is None else self._constant("late", weights.late.reshape(1, -1))
-        hidden = self._constant("recurrent", weights.hidden.reshape(1, -1))
+        own = None if weights.late is None else self._weights("late", weights.late.reshape(1, -1))
+        hidden = self._weights("recurrent", weights.hidden.reshape(1, -1))
         inputs = _without_trailing((sums.outputs[0], hidden, own, None, *states))
         layer = Node(
             self.result, Recurrent(chain.cell, self.gives_cell), inputs, (self.result,), self.maker.origin
@@ -133,11 +128,9 @@ class _RolledLayer:
     def _made(self, node: Node, shape: tuple[int, ...]) -> None:
         self.types[node.outputs[0]] = TensorType(DType.F32, shape)
 
-    def _constant(self, what: str, array: Array) -> str:
-        name = fresh_name(f"{self.maker.name}/{what}", self.graph.types, self.types)
-        self.types[name] = TensorType(DType.F32, array.shape)
-        self.constants[name] = array.astype(np.float32)
-        return name
+    def _weights(self, what: str, array: Array) -> str:
+        kind = TensorType(DType.F32, array.shape)
+        return self.constant(f"{self.maker.name}/{what}", kind, array.astype(np.float32))
 
 
 def _without_trailing(inputs: tuple[str | None, ...]) -> tuple[str | None, ...]:

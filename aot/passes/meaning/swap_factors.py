@@ -15,26 +15,28 @@ from types import UnionType
 
 from aot.ir.graph import Graph, Node
 from aot.ir.strides import dense_strides
-from aot.ir.types import Array, TensorType
+from aot.ir.types import TensorType
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
-from aot.passes.mutator import rewrite_nodes, without_dead_code
 from aot.passes.outcome import Miss, Outcome
-from aot.passes.values import behind_views, fresh_name
+from aot.passes.rewrite import rewrite, without_dead_code
+from aot.passes.values import NewValues, behind_views, fresh_name
+from aot.patterns.pattern import Match, wildcard
 
 _LINES = Softmax | LogSoftmax
 
 
 def swap_factors(graph: Graph) -> Outcome:
     """Follows each product through its softmax to the next product."""
-    return rewrite_nodes(graph, _changed, "no matrices are multiplied")
+    return rewrite(graph, wildcard(), _changed, "no matrices are multiplied")
 
 
-def _changed(node: Node, graph: Graph) -> Graph | Miss | None:
+def _changed(graph: Graph, found: Match) -> Graph | Miss | None:
+    node = graph.producers[found.value]
     if isinstance(node.op, BatchMatmul):
         return _swapped(node, node.op, graph)
     if isinstance(node.op, _LINES) or node.op.elementwise:
@@ -228,44 +230,37 @@ def _operand(edit: _Edit, value: str, parts: list[_Part], order: list[_Part], ra
     return edit.rearranged(_Seen(value, loops), replace(kind, shape=shape))
 
 
-class _Edit:
+class _Edit(NewValues):
     """Nodes that come instead of one node of a graph, and their values."""
 
     def __init__(self, graph: Graph, node: Node) -> None:
-        self.graph = graph
+        super().__init__(graph)
         self.node = node
         self.nodes: list[Node] = []
-        self.types: dict[str, TensorType] = {}
-        self.constants: dict[str, Array] = {}
 
     def add(self, op: Op, inputs: tuple[str | None, ...], kind: TensorType) -> str:
-        name = fresh_name(f"{self.node.outputs[0]}/lines", self.graph.types, self.types)
-        self.types[name] = kind
+        name = self.value(f"{self.node.outputs[0]}/lines", kind)
         self.nodes.append(replace(self.node, op=op, inputs=inputs, outputs=(name,)))
         return name
 
     def rearranged(self, seen: _Seen, kind: TensorType) -> str:
         """Returns the value that these loops read, in the shape of `kind`; a view if the order is kept."""
-        name = fresh_name(f"{seen.source}/swapped", self.graph.types, self.types)
+        name = f"{seen.source}/swapped"
         if seen.source in self.graph.constants:
-            self.types[name] = kind
             elements = self.graph.constants[seen.source].reshape(-1)
-            self.constants[name] = elements[seen.loops.indices()].reshape(kind.shape)
-        else:
-            self._rearrange(seen, kind, name)
+            return self.constant(name, kind, elements[seen.loops.indices()].reshape(kind.shape))
+        name = self.value(name, kind)
+        self._rearrange(seen, kind, name)
         return name
 
     def _rearrange(self, seen: _Seen, kind: TensorType, name: str) -> None:
-        self.types[name] = kind
-        source = {**self.graph.types, **self.types}[seen.source]
+        source = self.type(seen.source)
         flat = name
         value = seen.source
         if not (seen.loops.is_identity and source.elements == kind.elements):
             loops = seen.loops.merged()
-            vector = fresh_name(f"{name}/vector", self.graph.types, self.types)
-            flat = fresh_name(f"{name}/flat", self.graph.types, self.types, (vector,))
-            self.types[vector] = replace(source, shape=(1, source.elements))
-            self.types[flat] = replace(kind, shape=(1, kind.elements))
+            vector = self.value(f"{name}/vector", replace(source, shape=(1, source.elements)))
+            flat = self.value(f"{name}/flat", replace(kind, shape=(1, kind.elements)))
             self._node(Reshape((1, source.elements)), value, vector)
             self._node(Rearrange((1, kind.elements), loops.sizes, loops.strides, loops.offset), vector, flat)
             value = flat

@@ -21,8 +21,8 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.ops.select import Select
 from aot.ops.write_rows import ShiftRows, WriteRows
-from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.rewrite import without_dead_code
 from aot.passes.values import behind_views, fresh_name, origins
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
 from aot.ir.graph import Graph, Node
-from aot.ir.types import Array, TensorType
+from aot.ir.types import TensorType
 from aot.ops.concat import Concat, behind
 from aot.ops.reshape import Reshape
 from aot.passes.goals import PlacementGoal
-from aot.passes.mutator import rewrite_nodes
 from aot.passes.outcome import Miss, Outcome
-from aot.passes.values import behind_views, fresh_name
+from aot.passes.rewrite import rewrite
+from aot.passes.values import NewValues, behind_views, fresh_name
+from aot.patterns.pattern import Match, is_op
 from aot.wording import counted
 
 if TYPE_CHECKING:
@@ -23,20 +25,15 @@ if TYPE_CHECKING:
 
 def split_concats_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
     """Gives the joined vector the rows that its reader uses, or the longest that all parts have."""
-
-    def split(node: Node, graph: Graph) -> Graph | Miss | None:
-        return _split(node, graph, goal.costs) if _makes_vector(node, graph) else None
-
-    return rewrite_nodes(graph, split, "no values are joined into one vector")
+    return rewrite(
+        graph, is_op("concat"), partial(_split, goal.costs), "no values are joined into one vector"
+    )
 
 
-def _makes_vector(node: Node, graph: Graph) -> bool:
-    shape = graph.types[node.outputs[0]].shape
-    is_last = isinstance(node.op, Concat) and node.op.axis == len(shape) - 1
-    return is_last and prod(shape[:-1]) == 1
-
-
-def _split(node: Node, graph: Graph, costs: CostModel) -> Graph | Miss:
+def _split(costs: CostModel, graph: Graph, found: Match) -> Graph | Miss | None:
+    node, shape = graph.producers[found.value], graph.types[found.value].shape
+    if node.op_as(Concat).axis != len(shape) - 1 or prod(shape[:-1]) != 1:
+        return None
     roots = [behind_views(value, graph) for value in node.reads]
     if not any(r in graph.producers and _row_elements(r, graph) < graph.types[r].elements for r in roots):
         return Miss("joins no values that layers compute row by row")
@@ -90,15 +87,15 @@ def _joined(
     axis, inner = op.axis, prod(kind.shape[op.axis + 1 :])
     views: list[Node] = []
     names: list[str] = []
-    types: dict[str, TensorType] = {node.outputs[0]: kind}
-    constants: dict[str, Array] = {}
+    new = NewValues(graph)
+    new.types[node.outputs[0]] = kind
     for value in node.reads:
-        own, name = graph.types[value], fresh_name(f"{value}/rows", graph.types, types)
+        own = graph.types[value]
         shape = (*kind.shape[:axis], own.elements // inner, *kind.shape[axis + 1 :])
+        name = new.value(f"{value}/rows", replace(own, shape=shape))
         names.append(name)
-        types[name] = replace(own, shape=shape)
         if value in graph.constants:
-            constants[name] = graph.constants[value].reshape(shape)
+            new.constants[name] = graph.constants[value].reshape(shape)
         else:
             views.append(Node(name, Reshape(shape), (behind_views(value, graph),), (name,), node.origin))
     made = [*views, replace(node, inputs=tuple(names)), *followed_by]
@@ -108,4 +105,4 @@ def _joined(
         for n in (made if other is instead_of[0] else [other])
         if n not in instead_of
     ]
-    return graph.with_nodes(nodes, types=types, constants=constants)
+    return graph.with_nodes(nodes, types=new.types, constants=new.constants)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import prod
 
 from aot.ir.graph import Graph, Node
-from aot.ir.types import Array, DType, TensorType
+from aot.ir.types import DType, TensorType
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.dense import Dense
 from aot.ops.gather import Gather
@@ -20,10 +20,10 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
 from aot.passes.goals import PlacementGoal
-from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Miss, Outcome, Rewritten, outcome
+from aot.passes.rewrite import without_dead_code
 from aot.passes.sequence_rows import MatrixRows, SeenInRows, seen_in_rows
-from aot.passes.values import behind_views, fresh_name
+from aot.passes.values import NewValues, behind_views
 
 _MAX_ROWS = 4096  # planning is slow with more
 _MAX_VECTORS = 4096  # of a dense layer: each of many layers may have that many rows
@@ -43,15 +43,13 @@ def split_matmuls_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
     return Rewritten(without_dead_code(made), rewriting.left_alone)
 
 
-class _MatmulSplit:
+class _MatmulSplit(NewValues):
     """The state of the rewriting; call run() once."""
 
     def __init__(self, graph: Graph, min_macs_per_row: int) -> None:
-        self.graph = graph
+        super().__init__(graph)
         self.min_macs_per_row = min_macs_per_row
         self.nodes: list[Node] = []
-        self.types: dict[str, TensorType] = {}
-        self.constants: dict[str, Array] = {}
         self.rows: dict[str, tuple[str, MatrixRows]] = {}  # a value -> the value that holds its rows
         self.left_alone: dict[str, str] = {}
         self.is_changed = False
@@ -146,17 +144,16 @@ class _MatmulSplit:
         view = self._seen(value, replace(self.graph.types[value], shape=seen.shape))
         if seen.picks is None:
             return view
-        picks = self._named(f"{value}/picks", TensorType(DType.I32, seen.picks.shape))
-        self.constants[picks] = seen.picks
+        picks = self.constant(f"{value}/picks", TensorType(DType.I32, seen.picks.shape), seen.picks)
         _, _, width, channels = seen.shape
         kind = replace(self.types[view], shape=(1, rows.count, width, channels))
-        name = self._named(f"{value}/repeated", kind)
+        name = self.value(f"{value}/repeated", kind)
         self.nodes.append(Node(name, Gather(axis=_ROWS), (view, picks), (name,)))
         return name
 
     def _seen(self, value: str, kind: TensorType) -> str:
         """Returns the value in another shape."""
-        name = self._named(f"{value}/seen", kind)
+        name = self.value(f"{value}/seen", kind)
         self.nodes.append(Node(name, Reshape(kind.shape), (value,), (name,)))
         return name
 
@@ -164,9 +161,7 @@ class _MatmulSplit:
         """Adds a constant operand with all of its rows; a kernel stores repeated rows once."""
         array = self.graph.constants[value].reshape(seen.shape)
         array = array if seen.picks is None else array.take(seen.picks, _ROWS)
-        name = self._named(f"{value}/seen", replace(self.graph.types[value], shape=array.shape))
-        self.constants[name] = array
-        return name
+        return self.constant(f"{value}/seen", replace(self.graph.types[value], shape=array.shape), array)
 
     def _replace(self, node: Node, rows: MatrixRows, inputs: tuple[str, ...]) -> None:
         """Replaces the node by one on rows; a reshape restores the shape for readers of whole values."""
@@ -176,10 +171,10 @@ class _MatmulSplit:
         shape = rows.of(kind)
         if isinstance(op, Rearrange):
             shape = rows.of(replace(kind, shape=(rows.lines, kind.elements // rows.lines)))
-            width = self._kind(inputs[0]).shape[-1]
+            width = self.type(inputs[0]).shape[-1]
             strides = (0, rows.lines_per_row * width, width, 1)
             op = Rearrange(shape.shape, shape.shape, strides, op.offset)
-        made = self._named(f"{value}/rows", shape)
+        made = self.value(f"{value}/rows", shape)
         self.nodes.append(replace(node, op=op, inputs=inputs, outputs=(made,)))
         self.nodes.append(Node(f"{node.name}/whole", Reshape(kind.shape), (made,), (value,), node.origin))
         self.rows[value] = made, rows
@@ -197,13 +192,5 @@ class _MatmulSplit:
             self.rows[node.outputs[0]] = node.outputs[0], rows_read
         elif isinstance(node.op, Reshape) and node.reads[0] in self.rows:
             (x,), (y,) = node.reads, node.outputs
-            if self._kind(self.rows[x][0]).shape[-1:] == self.graph.types[y].shape[-1:]:
+            if self.type(self.rows[x][0]).shape[-1:] == self.graph.types[y].shape[-1:]:
                 self.rows[y] = self.rows[x]
-
-    def _kind(self, value: str) -> TensorType:
-        return self.types[value] if value in self.types else self.graph.types[value]
-
-    def _named(self, preferred: str, kind: TensorType) -> str:
-        name = fresh_name(preferred, self.graph.types, self.types)
-        self.types[name] = kind
-        return name

@@ -9,14 +9,15 @@ from aot.ir.types import TensorType
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.passes.goals import PlacementGoal
-from aot.passes.mutator import rewrite_nodes
 from aot.passes.outcome import Miss, Outcome
+from aot.passes.rewrite import rewrite
 from aot.passes.values import behind_views, fresh_name
+from aot.patterns.pattern import Match, is_op
 
 
 def split_rearrangements_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
     """Replaces reshape, rearrangement, reshape by a view with short rows and a rearrangement."""
-    return rewrite_nodes(graph, _by_rows, "nothing is rearranged")
+    return rewrite(graph, is_op("rearrange"), _by_rows, "nothing is rearranged")
 
 
 def _image(node: Node, graph: Graph) -> Node | Miss:
@@ -33,16 +34,16 @@ def _image(node: Node, graph: Graph) -> Node | Miss:
     return Miss(f"is viewed as {list(shape)}, which is not an image of several rows")
 
 
-def _by_rows(node: Node, graph: Graph) -> Graph | Miss | None:
-    if not isinstance(node.op, Rearrange):
-        return None
+def _by_rows(graph: Graph, found: Match) -> Graph | Miss:
+    node = graph.producers[found.value]
+    op = node.op_as(Rearrange)
     image = _image(node, graph)
     if isinstance(image, Miss):
         return image
     source, made = behind_views(node.reads[0], graph), graph.types[image.outputs[0]]
-    loops = node.op.loops.in_axes(made.shape)
+    loops = op.loops.in_axes(made.shape)
     seen = None if loops is None else _short_rows(graph.types[source], loops.strides[1])
-    picked = None if loops is None else Rearrange(made.shape, made.shape, loops.strides, node.op.offset)
+    picked = None if loops is None else Rearrange(made.shape, made.shape, loops.strides, op.offset)
     if picked is None or seen is None or picked.picks(seen) is None:
         return Miss(f'computes rows that are not rows of "{source}"')
     rows = fresh_name(f"{node.name}/rows", graph.types)

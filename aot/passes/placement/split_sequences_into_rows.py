@@ -20,8 +20,8 @@ from aot.ops.reshape import Reshape
 from aot.ops.spatial import NO_PADDING, Pool2d
 from aot.ops.windows import Windows
 from aot.passes.goals import PlacementGoal
-from aot.passes.mutator import without_dead_code
 from aot.passes.outcome import Outcome, Rewritten, outcome
+from aot.passes.rewrite import without_dead_code
 from aot.passes.sequence_rows import (
     RowChoice,
     SequenceShape,
@@ -31,7 +31,7 @@ from aot.passes.sequence_rows import (
     sequence_of,
     sliding_window_of,
 )
-from aot.passes.values import fresh_name
+from aot.passes.values import NewValues
 
 _MAX_POINTERS = 24  # to rows of a streamed input, in one window
 
@@ -45,14 +45,13 @@ def split_sequences_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
     return Rewritten(split, rows.left_alone)
 
 
-class _SequenceSplit:
+class _SequenceSplit(NewValues):
     """The state of the rewriting; call run() once."""
 
     def __init__(self, graph: Graph, rows: RowChoice, is_streamed: bool) -> None:
-        self.graph = graph
+        super().__init__(graph)
         self.rows = rows
         self.streamed = graph.inputs if is_streamed else ()
-        self.types: dict[str, TensorType] = dict(graph.types)
         self.nodes: list[Node] = []
         self.made: dict[tuple[str, int], str] = {}  # (root, pixels in a row) -> the value with such rows
 
@@ -70,7 +69,7 @@ class _SequenceSplit:
         """Replaces the node by one on rows of pixels; a reshape serves readers that need the old shape."""
         (value,) = node.outputs
         pixels = self.rows.pixels[self.rows.root(value)]
-        made = self._named(f"{value}/rows", _split(self.graph.types[value], pixels))
+        made = self.value(f"{value}/rows", _split(self.graph.types[value], pixels))
         window = sliding_window_of(node, self.graph) or SlidingWindow(1, 1, 1, 0, 0)
         inputs = tuple(
             v if v is None or v in self.graph.constants else self._windows(v, window, value)
@@ -85,9 +84,9 @@ class _SequenceSplit:
         """Returns a sequence as rows of `pixels` pixels."""
         root = self.rows.root(value)
         if (root, pixels) not in self.made:
-            seen = self._named(f"{root}/by_{pixels}", _split(self.graph.types[value], pixels))
+            seen = self.value(f"{root}/by_{pixels}", _split(self.graph.types[value], pixels))
             source = self.made.get((root, self.rows.pixels.get(root, 0)), value)
-            shape = self.types[seen].shape
+            shape = self.type(seen).shape
             self.nodes.append(Node(seen, Reshape(shape), (source,), (seen,)))
             self.made[root, pixels] = seen
         return self.made[root, pixels]
@@ -108,25 +107,20 @@ class _SequenceSplit:
         else:
             x = self._seen(value, gcd(self.rows.pixels.get(root, sequence.pixels), step))
         op = Windows(made.pixels // pixels, length, step, window.before)
-        kind = replace(self.types[x], shape=(1, op.rows, length, sequence.channels))
-        name = self._named(f"{result}/windows", kind)
+        kind = replace(self.type(x), shape=(1, op.rows, length, sequence.channels))
+        name = self.value(f"{result}/windows", kind)
         self.nodes.append(Node(name, op, (x,), (name,)))
         return name
 
     def _end(self, node: Node) -> None:
         root = self.rows.root(node.reads[0])
         x = self._seen(node.reads[0], self.rows.pixels[root])
-        _, rows, columns, _ = self.types[x].shape
+        _, rows, columns, _ = self.type(x).shape
         size = (rows, columns)
         op = (
             replace(node.op, size=size, stride=size) if isinstance(node.op, Pool2d) else Mean((ROWS, COLUMNS))
         )
         self.nodes.append(replace(node, op=op, inputs=(x,)))
-
-    def _named(self, preferred: str, kind: TensorType) -> str:
-        name = fresh_name(preferred, self.types)
-        self.types[name] = kind
-        return name
 
 
 def _sequence(tensor: TensorType) -> SequenceShape:

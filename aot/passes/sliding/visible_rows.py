@@ -7,7 +7,7 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
-from aot.passes.mutator import without_dead_code
+from aot.passes.rewrite import without_dead_code
 from aot.passes.values import behind_views, without_input_views
 
 

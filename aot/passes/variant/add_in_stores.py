@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, TensorType
@@ -11,34 +13,28 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.requant import quant_of
 from aot.passes.goals import VariantGoal
-from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.outcome import Miss, Outcome
+from aot.passes.rewrite import rewrite
 from aot.passes.values import needed_elsewhere
+from aot.patterns.pattern import Match, is_op
 
 
 def add_in_stores(graph: Graph, goal: VariantGoal) -> Outcome:
     """Fuses additions into convolutions; if both operands are convolutions, into the later one."""
-    places = {node.name: place for place, node in enumerate(graph.nodes)}
-    left: dict[str, str] = {}
-    merged: dict[str, Node] = {}  # an addition, or its convolution -> the fused node
-    for node in graph.nodes:
-        if not isinstance(node.op, Add):
-            continue
-        maker = _maker(node, graph, places)
-        if isinstance(maker, Miss):
-            left[node.name] = maker.because
-        elif maker.name in goal.slow_sums:
-            left[node.name] = (
-                f'adds the result of "{maker.name}" and is left alone, because {goal.slow_sums[maker.name]}'
-            )
-        else:
-            merged[node.name] = merged[maker.name] = _both(maker, node, graph)
-    if not merged:
-        return outcome(graph, graph, left, "nothing is added")
-    nodes = [merged.get(n.name, n) for n in graph.nodes if n.name not in merged or isinstance(n.op, Add)]
-    return outcome(graph, graph.with_nodes(nodes), left, "")
+    return rewrite(graph, is_op("add"), partial(_in_store, goal.slow_sums), "nothing is added")
 
 
-def _maker(node: Node, graph: Graph, places: dict[str, int]) -> Node | Miss:
+def _in_store(slow_sums: Mapping[str, str], graph: Graph, found: Match) -> Graph | Miss:
+    node = graph.producers[found.value]
+    maker = _maker(node, graph)
+    if isinstance(maker, Miss):
+        return maker
+    if maker.name in slow_sums:
+        return Miss(f'adds the result of "{maker.name}" and is left alone, because {slow_sums[maker.name]}')
+    return graph.with_changed({maker.name: None, node.name: _both(maker, node, graph)})
+
+
+def _maker(node: Node, graph: Graph) -> Node | Miss:
     """Returns the convolution that can add in its store: the later one of two."""
     (out,) = graph.output_types(node)
     constant = next((value for value in node.reads if value in graph.constants), None)
@@ -56,7 +52,7 @@ def _maker(node: Node, graph: Graph, places: dict[str, int]) -> Node | Miss:
     misses = [needed_elsewhere(graph, maker.outputs[0]) for maker in makers]
     able = [maker for maker, miss in zip(makers, misses, strict=True) if miss is None]
     if able:
-        return max(able, key=lambda maker: places[maker.name])
+        return max(able, key=graph.nodes.index)
     return next(miss for miss in misses if miss is not None)
 
 

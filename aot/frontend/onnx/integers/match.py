@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.frontend.onnx.stored import Stored
 from aot.ir.graph import Graph, Node
-from aot.ir.types import Array, DType, TensorType
+from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation, integer_clamp
 from aot.ops.combine import Combination, Combine
 from aot.ops.constraints import violations
 from aot.ops.op import Op
 from aot.ops.requant import quant_of
 from aot.ops.unary import Clamp
-from aot.passes.values import fresh_name, needed_elsewhere
+from aot.passes.values import NewValues, needed_elsewhere
 from aot.patterns.paths import chain
 from aot.patterns.pattern import Pattern, any_of, constant, has_attr, has_type, is_op, match, wildcard
 
@@ -26,18 +26,13 @@ _OF_INTEGERS = is_op("dequantize")(_INTEGERS)
 _ACTIVATIONS = (Activation.NONE, Activation.RELU, Activation.RELU6, Activation.RELU_N1_TO_1)
 
 
-@dataclass
-class IntegerRewrite:
+class IntegerRewrite(NewValues):
     """A graph whose quantizations are rewritten one by one, and what their integer forms add."""
 
-    graph: Graph
-    stored: Mapping[str, Stored]
-    mode: str  # of rounding
-    types: dict[str, TensorType] = field(default_factory=dict)
-    constants: dict[str, Array] = field(default_factory=dict)
-
-    def type(self, name: str) -> TensorType:
-        return self.types.get(name) or self.graph.types[name]
+    def __init__(self, graph: Graph, stored: Mapping[str, Stored], mode: str) -> None:
+        super().__init__(graph)
+        self.stored = stored
+        self.mode = mode  # of rounding
 
     def integers(self, real: str | None) -> str | None:
         """Returns the 8- or 16-bit integer value that a float value was converted from, or None."""
@@ -48,16 +43,6 @@ class IntegerRewrite:
             return of_integers[_INTEGERS]
         found = self.stored[real].alike() if real in self.stored else None
         return None if found is None else self.constant(f"{real}/stored", *found)
-
-    def constant(self, name_hint: str, tensor: TensorType, array: Array) -> str:
-        name = self.value(name_hint, tensor)
-        self.constants[name] = array
-        return name
-
-    def value(self, name_hint: str, tensor: TensorType) -> str:
-        name = fresh_name(name_hint, self.graph.types, self.types)
-        self.types[name] = tensor
-        return name
 
     def fits(self, op: Op, inputs: tuple[str | None, ...], out: TensorType) -> bool:
         """Returns whether the op accepts these operands and this result."""

@@ -42,7 +42,7 @@ from aot.ops.reshape import Reshape
 from aot.ops.resize import Resize
 from aot.ops.softmax import Softmax
 from aot.passes.meaning.merge_duplicates import without_duplicates
-from aot.passes.mutator import without_dead_code
+from aot.passes.rewrite import without_dead_code
 
 _INTEGER_BUILDERS: Mapping[type[Op], Callable[[IntegerRewrite, Layer, Activation], Form | None]] = {
     Add: sum_or_product,
