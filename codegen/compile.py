@@ -177,7 +177,7 @@ def _source_parts(planned: CompiledPlan, names: CNames) -> tuple[SourceParts, tu
     collector.add_stages(lowered.stages, planned.constant_regions)
     collector.add_outside_rows(rows_outside(lowered))
     collector.add_states(states)
-    constants = collector.constants()
+    constants = collector.found
     inputs, outputs = _interface(graph, lowered, plan, names.tensors)
     maker = RunMaker(lowered, plan, library, constants, by_pool, names)
     dialect = dialect_of(target, options.dialect is CDialect.STRICT)

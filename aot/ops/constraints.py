@@ -196,6 +196,27 @@ MAX_RESCALE = 2.0**30
 RESCALE_FITS = Constraint("input scale * weight scale / output scale must be below 2**30", _rescale)
 
 
+def of_weighted_sums(
+    rank: int, weights: Constraint, *shapes: Constraint, channel_axis: int
+) -> tuple[Constraint, ...]:
+    """Returns the limits of a layer that sums inputs times weights, and adds an optional bias.
+
+    `shapes` are the limits of its own shapes; `channel_axis` is the weights' axis of output channels.
+    """
+    return (
+        input_count(2, 3),
+        SUM_TYPES,
+        weights,
+        BIAS_FITS_INPUT,
+        rank_is(rank),
+        *shapes,
+        INTEGERS_ARE_QUANTISED,
+        bias_per_channel(channel_axis),
+        weights_are_symmetric(channel_axis),
+        RESCALE_FITS,
+    )
+
+
 def _same_dtype(op: Op, inputs: Types, outputs: Outputs) -> str | None:
     x, (y,) = required(inputs[0]), outputs
     return None if x.dtype is y.dtype else f"{x.dtype.value} would become {y.dtype.value}"

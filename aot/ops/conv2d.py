@@ -32,19 +32,13 @@ class Conv2d(Op):
     """Inputs: x [N, H, W, I], w [O, kernel rows, kernel columns, I], b [O] or None."""
 
     name: ClassVar[str] = "conv2d"
-    constraints: ClassVar[tuple[Constraint, ...]] = (
-        limits.input_count(2, 3),
-        limits.SUM_TYPES,
+    constraints: ClassVar[tuple[Constraint, ...]] = limits.of_weighted_sums(
+        4,
         limits.WEIGHTS_LIKE_INPUT,
-        limits.BIAS_FITS_INPUT,
-        limits.rank_is(4),
         limits.BATCH_IS_ONE,
         Constraint("weights must be 4-d and have as many channels as the input (no groups)", _channels),
         limits.WINDOW_FITS,
-        limits.INTEGERS_ARE_QUANTISED,
-        limits.bias_per_channel(channel_axis=0),
-        limits.weights_are_symmetric(channel_axis=0),
-        limits.RESCALE_FITS,
+        channel_axis=0,
     )
     stride: Pair = (1, 1)
     dilation: Pair = (1, 1)

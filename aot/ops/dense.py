@@ -42,17 +42,8 @@ class Dense(Op):
     """
 
     name: ClassVar[str] = "dense"
-    constraints: ClassVar[tuple[Constraint, ...]] = (
-        limits.input_count(2, 3),
-        limits.SUM_TYPES,
-        limits.WEIGHTS_MAY_BE_STEPS,
-        limits.BIAS_FITS_INPUT,
-        limits.rank_is(2),
-        ROWS_ARE_AS_LONG,
-        limits.INTEGERS_ARE_QUANTISED,
-        limits.bias_per_channel(channel_axis=0),
-        limits.weights_are_symmetric(channel_axis=0),
-        limits.RESCALE_FITS,
+    constraints: ClassVar[tuple[Constraint, ...]] = limits.of_weighted_sums(
+        2, limits.WEIGHTS_MAY_BE_STEPS, ROWS_ARE_AS_LONG, channel_axis=0
     )
     activation: Activation = Activation.NONE
     rounding: RequantRounding = RequantRounding.DOUBLE

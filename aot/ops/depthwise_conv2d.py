@@ -35,19 +35,13 @@ class DepthwiseConv2d(Op):
     """
 
     name: ClassVar[str] = "depthwise_conv2d"
-    constraints: ClassVar[tuple[Constraint, ...]] = (
-        limits.input_count(2, 3),
-        limits.SUM_TYPES,
+    constraints: ClassVar[tuple[Constraint, ...]] = limits.of_weighted_sums(
+        4,
         limits.WEIGHTS_LIKE_INPUT,
-        limits.BIAS_FITS_INPUT,
-        limits.rank_is(4),
         limits.BATCH_IS_ONE,
         Constraint("weights must have multiplier times as many channels as the input", _channels),
         limits.WINDOW_FITS,
-        limits.INTEGERS_ARE_QUANTISED,
-        limits.bias_per_channel(channel_axis=2),
-        limits.weights_are_symmetric(channel_axis=2),
-        limits.RESCALE_FITS,
+        channel_axis=2,
     )
     stride: Pair = (1, 1)
     dilation: Pair = (1, 1)

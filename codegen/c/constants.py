@@ -29,13 +29,15 @@ _WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
 
 @dataclass(frozen=True)
 class Constants:
-    arrays: Mapping[str, Array]  # C name -> contents
-    names: tuple[Mapping[str, str], ...]  # one per stage: parameter -> the array in C
-    regions: Mapping[str, str]  # C name -> region, for arrays outside of the code's region
-    outside: Mapping[tuple[str, int], str]  # (element type, value) -> C name of a row of it
-    aligns: Mapping[str, int]  # C name -> alignment, if a kernel needs more than 4 bytes
-    external: frozenset[str] = frozenset()  # arrays whose address the program chooses
-    elsewhere: Mapping[str, Array] = field(default_factory=dict)  # arrays defined in other models' files
+    """Filled by a ConstantCollector."""
+
+    arrays: dict[str, Array] = field(default_factory=dict)  # C name -> contents
+    names: list[Mapping[str, str]] = field(default_factory=list)  # of each stage: parameter -> array in C
+    regions: dict[str, str] = field(default_factory=dict)  # C name -> region, if it is not the code's
+    outside: dict[tuple[str, int], str] = field(default_factory=dict)  # (type, value) -> C name of its row
+    aligns: dict[str, int] = field(default_factory=dict)  # C name -> alignment above 4 bytes
+    external: set[str] = field(default_factory=set)  # arrays whose address the program chooses
+    elsewhere: dict[str, Array] = field(default_factory=dict)  # arrays defined in other models' files
 
     @property
     def bytes(self) -> int:
@@ -66,7 +68,7 @@ def collect_constants(
     """Collects the C arrays of stages alone. See ConstantCollector."""
     collector = ConstantCollector(model, layer_labels(stages), external)
     collector.add_stages(stages, regions)
-    return collector.constants()
+    return collector.found
 
 
 @dataclass
@@ -82,13 +84,7 @@ class ConstantCollector:
     external: bool = False
     # Constants of other models in the firmware; equal ones are reused.
     defined: Mapping[str, Array] = field(default_factory=lambda: NOTHING_DEFINED)
-    arrays: dict[str, Array] = field(default_factory=dict)
-    names: list[Mapping[str, str]] = field(default_factory=list)
-    regions: dict[str, str] = field(default_factory=dict)
-    outside: dict[tuple[str, int], str] = field(default_factory=dict)
-    aligns: dict[str, int] = field(default_factory=dict)
-    weights: set[str] = field(default_factory=set)
-    elsewhere: dict[str, Array] = field(default_factory=dict)
+    found: Constants = field(default_factory=Constants)
     known: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def add_stages(self, stages: Sequence[LoweredStage], regions: Sequence[str] = ()) -> None:
@@ -110,55 +106,44 @@ class ConstantCollector:
             key: tuple[object, ...] = (index, param) if self.external else _contents(data)
             if lies_anywhere and key in self._theirs:
                 mine[param] = self._theirs[key]
-                self.elsewhere[self._theirs[key]] = data
+                self.found.elsewhere[self._theirs[key]] = data
                 continue
             if key not in self.known:
                 self._add(key, self._free_name(index, param, param in stays), data, region)
             name = self.known[key]
             if kernel.demand.align > WORD:
-                self.aligns[name] = max(self.aligns.get(name, WORD), kernel.demand.align)
+                self.found.aligns[name] = max(self.found.aligns.get(name, WORD), kernel.demand.align)
             mine[param] = name if param in stays else f"{_MEMBER_OF}{name}"
             if param not in stays:
-                self.weights.add(name)
-        self.names.append(mine)
+                self.found.external.add(name)
+        self.found.names.append(mine)
 
     def _free_name(self, index: int, param: str, stays: bool) -> str:
         """Returns the layer's name and the parameter's, numbered if another array has that name."""
         own = f"{self.labels[index]}_{param}"
         name = base = f"{self.model}_{own}" if stays else own
         count = 2
-        while name in self.arrays:
+        while name in self.found.arrays:
             name, count = f"{base}_{count}", count + 1
         return name
 
     def _add(self, key: tuple[object, ...], name: str, data: Array, region: str) -> None:
         self.known[key] = name
-        self.arrays[name] = data
+        self.found.arrays[name] = data
         if region:
-            self.regions[name] = region
+            self.found.regions[name] = region
 
     def add_outside_rows(self, rows: Mapping[tuple[DType, int], int]) -> None:
         """Adds rows outside of images: type and value of their elements -> how many elements layers read."""
         for (dtype, value), elements in rows.items():
             name = f"{self.model}_row_of_{value}_{dtype.value}".replace("-", "minus_")
-            self.arrays[name] = np.full(elements, value, dtype.numpy)
-            self.outside[dtype.c_name, value] = name
+            self.found.arrays[name] = np.full(elements, value, dtype.numpy)
+            self.found.outside[dtype.c_name, value] = name
 
     def add_states(self, states: Sequence[StateInfo]) -> None:
         for state in states:
             if state.constant is not None:
-                self.arrays[state.constant] = state.initial.reshape(-1)
-
-    def constants(self) -> Constants:
-        return Constants(
-            self.arrays,
-            tuple(self.names),
-            self.regions,
-            self.outside,
-            self.aligns,
-            frozenset(self.weights),
-            self.elsewhere,
-        )
+                self.found.arrays[state.constant] = state.initial.reshape(-1)
 
 
 def _contents(data: Array) -> tuple[object, ...]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from aot.ir.types import DType
 from codegen.c.tree import CastTo, Expr, FunctionCall, Group, Helper, Infix, Number
 from codegen.loops import ir
+from codegen.loops.operators import BITS, DIVISIONS, SHIFTS, operand_type, unsigned
 from codegen.loops.ranges import range_of
-from codegen.loops.value_type import BITS, DIVISIONS, SHIFTS, operand_type, unsigned
 
 # 16-bit ints, which some cores have: results that exceed them are computed in 32 bits.
 

@@ -30,8 +30,8 @@ from codegen.loops.ir import (
     ScalarFunction,
     load,
 )
+from codegen.loops.operators import BITS, COMPARISONS, DIVISIONS, SHIFTS, common_type
 from codegen.loops.ranges import Range, type_range
-from codegen.loops.value_type import BITS, DIVISIONS, SHIFTS, common_type
 
 _numbers = itertools.count()  # distinguish reductions until their tensor names them
 _SAME = 1e-5  # relative; scales are rounded to single precision
@@ -139,7 +139,7 @@ def to_value(given: Operand) -> ElementValue:
 
 def _binary(op: str, left: Operand, right: Operand) -> ElementValue:
     a, b = _of_one_sign(to_value(left), to_value(right))
-    is_asked = op in ("<", "==")
+    is_asked = op in COMPARISONS
     dtype = DType.I32 if is_asked else common_type(a.dtype, b.dtype)
     scale = _product_of_scales(a, b) if op == "*" else _same_scale(a, b)
     span = combined(op, a.span, b.span, dtype)

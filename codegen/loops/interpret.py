@@ -5,7 +5,6 @@ It translates statements and expressions to Python functions once; loops call th
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,7 +34,7 @@ from codegen.loops.ir import (
     Stmt,
     Store,
 )
-from codegen.loops.value_type import SHIFTS, operand_type, wrapped
+from codegen.loops.operators import OPERATORS, SHIFTS, operand_type, wrapped
 
 Rows = Sequence[Array]  # one flat array per row pointer
 _Window = tuple[Rows, int, int]  # a buffer as an instruction sees it: rows, first row, first element
@@ -44,22 +43,6 @@ _Loops = dict[str, int]
 _Run = Callable[[_Frame, _Loops], None]
 _Number = Callable[[_Frame, _Loops], Any]
 _Cell = Callable[[_Frame, _Loops], tuple[Array, int]]
-_BINARY: Mapping[str, Callable[[Any, Any], int | float]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "<": lambda a, b: int(a < b),
-    "==": lambda a, b: int(a == b),
-    "min": min,
-    "max": max,
-    "<<": lambda a, b: a << _in_range(b),
-    ">>": lambda a, b: a >> _in_range(b),
-    "//": lambda a, b: a // _no_zero(b),
-    "%": lambda a, b: a % _no_zero(b),
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-}
 _LARGEST_OF_ALL_TYPES = 2**31 - 1  # 0 to this number are the same in every integer type
 _GARBAGE = 0x55  # fills memory that has not been written
 _PROCS_KEPT = 8  # a stage calls its few procs once per row
@@ -225,7 +208,7 @@ def _value(expr: Expr) -> _Number:
         case Element(place, number):
             return _element(place, _value(number))
         case Binary(op, left, right):
-            return _binary(expr, _BINARY[op], _value(left), _value(right))
+            return _binary(expr, OPERATORS[op].compute, _value(left), _value(right))
         case Cast(dtype, value):
             inner = _value(value)
             return lambda frame, loops: _cast(dtype, inner(frame, loops))
@@ -279,19 +262,6 @@ def _binary(expr: Binary, compute: Callable[[Any, Any], Any], left: _Number, rig
     return run
 
 
-def _in_range(places: int) -> int:
-    """Returns a shift distance. Raises OverflowError if it is out of range for 64 bits."""
-    if not 0 <= places < 64:
-        raise OverflowError(f"a shift by {places}")
-    return places
-
-
-def _no_zero(divisor: int) -> int:
-    if divisor == 0:
-        raise OverflowError("a division by 0")
-    return divisor
-
-
 def _in_type(expr: Binary) -> Callable[[Any, Any, Any], int | float]:
     """Returns the result in C's type: unsigned results and left shifts wrap."""
     op, kind = expr.op, operand_type(expr.op, expr.left, expr.right)
@@ -311,7 +281,7 @@ def _in_type(expr: Binary) -> Callable[[Any, Any, Any], int | float]:
         if op in SHIFTS and b >= bits:
             raise OverflowError(f"a shift of {kind.value} by {b}")
         if low == 0 and (a < 0 or b < 0):  # C converts both to unsigned first
-            made = _BINARY[op](wrapped(int(a), kind), wrapped(int(b), kind))
+            made = OPERATORS[op].compute(wrapped(int(a), kind), wrapped(int(b), kind))
         if low == 0 or op == "<<":
             return wrapped(int(made), kind)
         if not low <= made <= high:

@@ -32,23 +32,10 @@ from codegen.loops.ir import (
     Stmt,
     Store,
 )
+from codegen.loops.operators import OPERATORS
 from codegen.loops.text import Named
 
-_OPERATORS: Mapping[type[ast.AST], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Lt: "<",
-    ast.Eq: "==",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-}
-_CALLED = ("min", "max")
+_OPERATORS = {each.syntax: op for op, each in OPERATORS.items()}
 _ROLES = {role.value: role for role in Role}
 _DTYPES = {dtype.value: dtype for dtype in DType}
 _LOOPS = {"range": False, "unrolled": True}  # value: whether the loop is unrolled
@@ -317,7 +304,7 @@ class _Reader:
                 return Index(self.affine(value))
             case str(), [value] if name in _DTYPES:
                 return Cast(_DTYPES[name], self.expr(value))
-            case str(), [left, right] if name in _CALLED:
+            case str(), [left, right] if name in OPERATORS:
                 return Binary(name, self.expr(left), self.expr(right))
         function = self.known(node, name)
         if not isinstance(function, ScalarFunction):

@@ -21,7 +21,7 @@ from codegen.loops.ir import (
     Store,
     parts_of,
 )
-from codegen.loops.value_type import DIVISIONS, SHIFTS, operand_type, value_type
+from codegen.loops.operators import DIVISIONS, SHIFTS, operand_type, value_type
 
 Range = tuple[int, int]
 

@@ -43,14 +43,11 @@ from codegen.loops.ir import (
     parts_of,
     walk,
 )
+from codegen.loops.operators import ATOM, COMPARED, OPERATORS
 
 _LINE = 100  # characters; a longer header has a line per parameter
 _INDENT = "    "
-_CALLED = ("min", "max")  # binary operators printed as calls
-# Precedence, lowest first. An operand of lower precedence is printed in parentheses.
-_LEVELS = (("<", "=="), ("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "//", "%"))
-_TIGHTNESS = {op: level for level, ops in enumerate(_LEVELS, start=1) for op in ops}
-_CHOICE, _COMPARED, _ATOM = 0, 1, len(_LEVELS) + 1
+_CHOICE = 0  # binds least tightly
 
 Named = Instruction | ScalarFunction  # referenced in the text by name only
 
@@ -169,23 +166,23 @@ def _expr(expr: Expr, around: int = _CHOICE) -> str:
 def _text(expr: Expr) -> tuple[str, int]:
     match expr:
         case Const(value):
-            return (repr(float(value)) if isinstance(value, float) else str(int(value))), _ATOM
+            return (repr(float(value)) if isinstance(value, float) else str(int(value))), ATOM
         case Index(value):
-            return f"index({value})", _ATOM
+            return f"index({value})", ATOM
         case Load(place):
-            return _element(place), _ATOM
+            return _element(place), ATOM
         case Element(place, number):
-            return f"{_window(place)}[{_expr(number)}]", _ATOM
+            return f"{_window(place)}[{_expr(number)}]", ATOM
         case Cast(dtype, value):
-            return f"{dtype.value}({_expr(value)})", _ATOM
+            return f"{dtype.value}({_expr(value)})", ATOM
         case Apply(function, arguments):
-            return f"{text_name(function)}({', '.join(map(_expr, arguments))})", _ATOM
-        case Binary(op, left, right) if op in _CALLED:
-            return f"{op}({_expr(left)}, {_expr(right)})", _ATOM
+            return f"{text_name(function)}({', '.join(map(_expr, arguments))})", ATOM
+        case Binary(op, left, right) if OPERATORS[op].syntax is None:
+            return f"{op}({_expr(left)}, {_expr(right)})", ATOM
         case Binary(op, left, right):
-            tightness = _TIGHTNESS[op]
-            first = tightness + 1 if tightness == _COMPARED else tightness
+            tightness = OPERATORS[op].tightness
+            first = tightness + 1 if tightness == COMPARED else tightness
             return f"{_expr(left, first)} {op} {_expr(right, tightness + 1)}", tightness
         case Choose(condition, yes, no):
-            parts = (_expr(part, _COMPARED) for part in (yes, condition, no))
+            parts = (_expr(part, COMPARED) for part in (yes, condition, no))
             return "{} if {} else {}".format(*parts), _CHOICE
