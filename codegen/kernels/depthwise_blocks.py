@@ -20,16 +20,12 @@ from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.kernel import Site
 from codegen.kernels.requantised import channel_constants, scale_constants
-from codegen.kernels.strategy import Condition
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Accumulate, Buffer, For, Proc, Role, Stmt, Store, at, let, load, local
 
 
 def op_of(site: Site) -> DepthwiseConv2d:
     return site.op_as(DepthwiseConv2d)
-
-
-ONE_FILTER_EACH = Condition[Site]("one filter for each channel", lambda site: op_of(site).multiplier == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +59,14 @@ class Blocks:
         return np.concatenate([padded[:, :, first : first + self.most].reshape(-1) for first in firsts])
 
 
-def blocks_request(site: Site, blocks: Blocks, dtype_bytes: int) -> RowRequest:
+def requests(site: Site, blocks: Blocks, dtype_bytes: int) -> RowRequest:
     (top, bottom), (left, right) = op_of(site).padding
     return RowRequest(
         dtype_bytes=dtype_bytes, left=left, right=right, top=top, bottom=bottom, slack=blocks.past
     )
 
 
-def blocks_nest(
+def nest(
     site: Site, blocks: Blocks, x: RowFormat, y: RowFormat, storing: StoreQuantised, is_late: bool = False
 ) -> Proc:
     """Returns the nest with loops `c` over a block's channels, `column`, `r` and `t`.

@@ -14,12 +14,15 @@ from aot.ops.hybrid_dense import HybridDense
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain.dynamic_range import (
+    DISTANCE,
     IN_OWN_STEPS,
     INVERSE_OF_REACH,
     INVERSE_OF_STEP,
     SCALED_SUM,
+    STEP_OF_RANGE,
+    STEP_OF_REACH,
+    SYMMETRIC_LIMITS,
     ZERO_OF_RANGE,
-    step_of,
 )
 from codegen.isa.plain.f32 import clamp_f32
 from codegen.kernels.dot_product import DotProblem, DotScheduler
@@ -62,12 +65,13 @@ def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     return (RowRequest(dtype_bytes=4),)
 
 
-_LEAST, _MOST, _STEP, _INVERSE = (local(name, _F32) for name in ("least", "most", "step", "inverse"))
+_LEAST, _MOST = (local(name, _F32) for name in ("least", "most"))
+REACH, STEP, INVERSE = (local(name, _F32) for name in ("reach", "step", "inverse"))
 _LOW, _HIGH, _SUM = (local(name, _I32) for name in ("low", "high", "sum"))
 
 
 @dataclass(frozen=True)
-class _HybridLayer:
+class HybridLayer:
     """The buffers of a layer, and its loops in order."""
 
     site: Site
@@ -83,6 +87,10 @@ class _HybridLayer:
     @property
     def ys(self) -> Buffer:
         return Buffer("y", _F32, self.y.row_elements, Role.OUTPUT)
+
+    @property
+    def is_asymmetric(self) -> bool:
+        return _op(self.site).is_asymmetric
 
     @property
     def depth(self) -> int:
@@ -111,28 +119,40 @@ class _HybridLayer:
         return load(self.xs, variable(k) * self.x.c_step + self.x.left * self.x.x_step)
 
     def ranged(self) -> tuple[Stmt, ...]:
-        """Returns statements for the minimum and maximum of the vector and 0, and the scale."""
-        value, is_asymmetric = self._element("i"), _op(self.site).is_asymmetric
-        ends = (load(_LEAST), load(_MOST))
+        """Returns statements for the scale of the vector, and for the factor from floats to steps."""
+        return (*self._ends(), *self.scaled()) if self.is_asymmetric else (*self.reached(), *self.scaled())
+
+    def reached(self) -> tuple[Stmt, ...]:
+        """Returns statements for the largest distance from 0."""
+        farther = maximum(load(REACH), Apply(DISTANCE, (self._element("i"),)))
+        return (*let(REACH, 0.0), For("i", self.depth, (Store(at(REACH), farther),)))
+
+    def _ends(self) -> tuple[Stmt, ...]:
+        """Returns statements for the minimum and maximum of the vector and 0."""
+        value = self._element("i")
         wider = (
             Store(at(_LEAST), minimum(load(_LEAST), value)),
             Store(at(_MOST), maximum(load(_MOST), value)),
         )
-        of_step, of_ends = Apply(INVERSE_OF_STEP, (load(_STEP),)), Apply(INVERSE_OF_REACH, ends)
+        return (*let(_LEAST, 0.0), *let(_MOST, 0.0), For("i", self.depth, wider))
+
+    def scaled(self) -> tuple[Stmt, ...]:
+        """Returns statements for the scale and its inverse, given the ends or the reach."""
+        if not self.is_asymmetric:
+            reach = (load(REACH),)
+            return (*let(STEP, Apply(STEP_OF_REACH, reach)), *let(INVERSE, Apply(INVERSE_OF_REACH, reach)))
+        ends = (load(_LEAST), load(_MOST))
         return (
-            *let(_LEAST, 0.0),
-            *let(_MOST, 0.0),
-            For("i", self.depth, wider),
-            *let(_STEP, Apply(step_of(is_asymmetric), ends)),
-            *let(_INVERSE, of_step if is_asymmetric else of_ends),
-            *(_asymmetric(ends) if is_asymmetric else ()),
+            *let(STEP, Apply(STEP_OF_RANGE, ends)),
+            *let(INVERSE, Apply(INVERSE_OF_STEP, (load(STEP),))),
+            *_asymmetric(ends),
         )
 
     def stepped(self) -> Stmt:
-        limits: tuple[Expr, Expr] = (Const(-127), Const(127))
-        if _op(self.site).is_asymmetric:
+        limits: tuple[Expr, ...] = tuple(map(Const, SYMMETRIC_LIMITS))
+        if self.is_asymmetric:
             limits = (load(_LOW), load(_HIGH))
-        steps: Expr = Apply(IN_OWN_STEPS, (self._element("j"), load(_INVERSE), *limits))
+        steps: Expr = Apply(IN_OWN_STEPS, (self._element("j"), load(INVERSE), *limits))
         steps = steps if self.step_dtype is DType.I16 else Cast(self.step_dtype, steps)
         return For("j", self.depth, (Store(at(self.in_steps, variable("j")), steps),))
 
@@ -151,10 +171,9 @@ class _HybridLayer:
         """Returns the statement that stores the result of output o, given its sum."""
         o = variable("o")
         _, scales, *bias = self.tables
-        factor = load(_STEP) * load(scales, o)
+        factor = load(STEP) * load(scales, o)
         value: Expr = Apply(SCALED_SUM, (total, factor))
-        start: Expr = load(bias[0], o) if bias else Const(0.0)
-        value, activation = start + value, _op(self.site).activation
+        value, activation = load(bias[0], o) + value if bias else value, _op(self.site).activation
         if activation is not Activation.NONE:
             value = Apply(clamp_f32(activation), (value,))
         return Store(at(self.ys, o * self.y.c_step + self.y.left * self.y.x_step), value)
@@ -181,6 +200,11 @@ class _HybridLayer:
             tail=None,
         )
 
+    def scheduled(self, dot: DotScheduler) -> tuple[Proc, Array]:
+        """Returns the loops with instructions for dot products, and the weights in their order."""
+        made = dot(self.site, self.problem())
+        return self.proc_by(made.proc), made.stored(self.site.constants[1])
+
     def proc_by(self, dots: Proc) -> Proc:
         """Returns the loops around dot products that another proc adds to sums in memory."""
         o, n, rest = variable("o"), variable("n"), self.in_steps.elements - self.depth
@@ -204,7 +228,7 @@ class _HybridLayer:
 
     @property
     def name(self) -> str:
-        kind = "_asymmetric" if _op(self.site).is_asymmetric else ""
+        kind = "_asymmetric" if self.is_asymmetric else ""
         return f"hybrid_dense_{self.depth}_to_{self.outputs}{kind}"
 
     @property
@@ -225,7 +249,7 @@ def _asymmetric(ends: tuple[Expr, Expr]) -> tuple[Stmt, ...]:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    layer = _HybridLayer(site, inputs[0], output)
+    layer = HybridLayer(site, inputs[0], output)
     why = "unscheduled" if site.is_plain else f"{_OUTPUTS} outputs at a time"
     return _kernel(layer, "plain", why, layer.proc if site.is_plain else _tiled(layer.proc), {})
 
@@ -242,6 +266,7 @@ def hybrid_strategy(
     group: int,
     needs: frozenset[Feature],
     step_dtype: DType = DType.I16,
+    kind: type[HybridLayer] = HybridLayer,
 ) -> Strategy:
     """Returns a strategy with instructions for dot products, which read `group` values at a time.
 
@@ -249,17 +274,16 @@ def hybrid_strategy(
     """
 
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        layer = _HybridLayer(site, inputs[0], output, group, step_dtype)
-        made = dot(site, layer.problem())
-        stored = {"w": made.stored(site.constants[1])}
+        layer = kind(site, inputs[0], output, group, step_dtype)
+        proc, stored = layer.scheduled(dot)
         why = f"the vector in {step_dtype.bytes * 8} bits, read once"
-        return _kernel(layer, name, why, layer.proc_by(made.proc), stored)
+        return _kernel(layer, name, why, proc, {"w": stored})
 
     fits = (_IS_SYMMETRIC,) if step_dtype is DType.I8 else ()
     return Strategy(name, _requests, lower, needs, fits)
 
 
-def _kernel(layer: _HybridLayer, strategy: str, why: str, proc: Proc, stored: Mapping[str, Array]) -> Kernel:
+def _kernel(layer: HybridLayer, strategy: str, why: str, proc: Proc, stored: Mapping[str, Array]) -> Kernel:
     return Kernel(
         strategy=strategy,
         why=why,

@@ -10,7 +10,13 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.dynamic_range import half_away
 from aot.ops.own_steps import MeasuredRange, RangeFact, fact_of
-from codegen.isa.plain.dynamic_range import INVERSE_OF_REACH, INVERSE_OF_STEP, ZERO_OF_RANGE, step_of
+from codegen.isa.plain.dynamic_range import (
+    INVERSE_OF_REACH,
+    INVERSE_OF_STEP,
+    STEP_OF_RANGE,
+    STEP_OF_REACH,
+    ZERO_OF_RANGE,
+)
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.elements import element_op
 from codegen.kernels.kernel import Site
@@ -19,13 +25,19 @@ from codegen.loops.ir import ScalarFunction
 
 _F32 = DType.F32
 _ENDS = {"a": "(a < 0.0f ? a : 0.0f)", "b": "(b > 0.0f ? b : 0.0f)"}
+_REACH_OF_ENDS = expression_function(
+    "reach_of_ends", _F32, (_F32, _F32), "b > -a ? b : -a", lambda least, most: max(-least, most)
+)
 _CALLED: Mapping[RangeFact, tuple[str, tuple[ScalarFunction, ...]]] = {
-    RangeFact.STEP_OF_REACH: ("step_of_reach({a}, {b})", (step_of(False),)),
-    RangeFact.INVERSE_OF_REACH: ("inverse_of_reach({a}, {b})", (INVERSE_OF_REACH,)),
-    RangeFact.STEP_OF_RANGE: ("step_of_range({a}, {b})", (step_of(True),)),
+    RangeFact.STEP_OF_REACH: ("step_of_reach(reach_of_ends({a}, {b}))", (_REACH_OF_ENDS, STEP_OF_REACH)),
+    RangeFact.INVERSE_OF_REACH: (
+        "inverse_of_reach(reach_of_ends({a}, {b}))",
+        (_REACH_OF_ENDS, INVERSE_OF_REACH),
+    ),
+    RangeFact.STEP_OF_RANGE: ("step_of_range({a}, {b})", (STEP_OF_RANGE,)),
     RangeFact.INVERSE_OF_RANGE: (
         "inverse_of_step(step_of_range({a}, {b}))",
-        (step_of(True), INVERSE_OF_STEP),
+        (STEP_OF_RANGE, INVERSE_OF_STEP),
     ),
     RangeFact.LEAST_STEPS: ("(float)(-128 - zero_of_range({a}, {b}))", (ZERO_OF_RANGE,)),
     RangeFact.MOST_STEPS: ("(float)(127 - zero_of_range({a}, {b}))", (ZERO_OF_RANGE,)),

@@ -19,13 +19,16 @@ from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, Mul, Sub
 from aot.ops.dense import Dense
+from aot.ops.unary import Logistic, Tanh
 from aot.passes.pipeline import run_meaning
 from aot.target import Feature
+from codegen.isa.helium.dot_blocks import BlockSums
 from codegen.isa.helium.f32 import FOURS, FloatResults
-from codegen.isa.helium.f32_curves import SIGMOID, TANH, float_units
+from codegen.isa.helium.f32_curves import CURVES, SIGMOID, TANH, curve_row, float_units
 from codegen.isa.helium.f32_depthwise import MOST_PIXELS, FloatDepthwise, float_taps
 from codegen.isa.helium.f32_dots import FloatTile, float_dots
 from codegen.isa.helium.f32_rows import OPERATIONS, float_row
+from codegen.isa.helium.hybrid import ScaledBlocks, largest_of, scaled_blocks, steps_of
 from codegen.kernels.kernel import PassedOver
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -39,7 +42,9 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    let,
     load,
+    local,
 )
 from codegen.lower.lower import lower_graph
 from codegen.options import CompileOptions
@@ -117,12 +122,54 @@ def units() -> Iterator[Check]:
         yield replace(check, text=f"{NOT_FINITE}{check.text}")
 
 
+def curves() -> Iterator[Check]:
+    for op, count in product(CURVES, (1, 3, 4, 21)):
+        x, y = Buffer("x", DType.F32, count + 1, Role.ROWS), Buffer("y", DType.F32, count + 1, Role.OUTPUT)
+        values = (RNG.standard_normal(count + 1) * RNG.choice([1, 8, 20], count + 1)).astype(np.float32)
+        values[1:][: len(FAR)] = FAR[:count]
+        proc = Proc("calling", (x, y), (Invoke(curve_row(op, count), (at(y, 1), at(x, 1))),))
+        check = proc_check(f"{op}_{count}", proc, {"x": values, "y": np.zeros(count + 1, np.float32)})
+        yield replace(check, text=f"{NOT_FINITE}{check.text}")
+
+
+def in_steps() -> Iterator[Check]:
+    """The largest number of a row and others in steps: ends, halves both ways, and what saturates."""
+    for count in (1, 3, 4, 8, 21):
+        x, y = Buffer("x", DType.F32, count + 1, Role.ROWS), Buffer("y", DType.F32, 1, Role.OUTPUT)
+        values = (RNG.standard_normal(count + 1) * 50).astype(np.float32)
+        values[1:][: len(BETWEEN)] = BETWEEN[:count]
+        reach, factor = local("reach", DType.F32), local("inverse", DType.F32)
+        found = Invoke(largest_of(count), (at(reach), at(x, 1)))
+        body: tuple[Stmt, ...] = (Declare(reach), found, Store(at(y), load(reach)))
+        constants = {"x": values, "y": np.zeros(1, np.float32)}
+        yield proc_check(f"reach_{count}", Proc("calling", (x, y), body), constants)
+        steps = Buffer("in_steps", DType.I8, count + 1, Role.OUTPUT)
+        constants = {"x": values, "in_steps": np.zeros(count + 1, np.int8)}
+        for inverse in (1.0, 127.0, 1e30):
+            body = (*let(factor, inverse), Invoke(steps_of(count), (at(steps, 1), at(x, 1), at(factor))))
+            yield proc_check(f"steps_{count}_{int(inverse)}", Proc("calling", (x, steps), body), constants)
+
+
+def scaled_sums() -> Iterator[Check]:
+    for steps, count, has_bias in product((1, 3, 4, 5, 9, 40), (1, 2, 5), (False, True)):
+        tile, channels = ScaledBlocks(BlockSums(count, steps), has_bias), 4 * count
+        x = Buffer("x", DType.I8, 16 * steps + 1, Role.ROWS)
+        w = Buffer("w", DType.I8, channels * 16 * steps, Role.CONSTANT)
+        tables = buffers(Role.CONSTANT, scales=channels, **{"bias": channels} if has_bias else {})
+        y, step = Buffer("y", DType.F32, channels + 1, Role.OUTPUT), local("step", DType.F32)
+        places = (at(y, 1), at(x, 1), at(w), *map(at, tables), at(step))
+        body = (*let(step, 0.013), Invoke(scaled_blocks(tile), places))
+        constants = {"y": np.zeros(channels + 1, np.float32)}
+        yield proc_check(tile.name, Proc("calling", (x, w, *tables, y), body), constants)
+
+
 def buffers(role: Role, **sizes: int) -> list[Buffer]:
     return [Buffer(name, DType.F32, size, role) for name, size in sizes.items()]
 
 
 RNG = np.random.default_rng(5)
 FAR = np.array([0.0, -0.0, np.inf, 0.625, -0.62499994, 1e-30, 88.8], np.float32)
+BETWEEN = np.array([-126.5, 0.5, -0.5, 1.5, -127.0, 127.4, 126.49999, -0.0], np.float32)
 LEAST = np.array([-np.inf, -88.8], np.float32)
 
 
@@ -185,7 +232,11 @@ ROWS = [
     op_case(f"{op.name}_of_{shape[-1]}", op, [float32(*shape)] * 2, float32())
     for op, shape in ((Add(RELU6), (1, 3, 5, 7)), (Sub(), (1, 2, 4, 4)), (Mul(Activation.RELU), (2, 9)))
 ]
-EVERY_LAYER = (*LAYERS, *DEPTHWISE, flattened(), *ROWS)
+CURVED = [
+    op_case(f"{op.name}_of_{shape[-1]}", op, [float32(*shape)], float32())
+    for op, shape in ((Logistic(), (1, 3, 5, 7)), (Tanh(), (2, 9)))
+]
+EVERY_LAYER = (*LAYERS, *DEPTHWISE, flattened(), *ROWS, *CURVED)
 
 
 @pytest.mark.parametrize("case", [*EVERY_LAYER, *RECURRENT], ids=lambda case: case.name)
@@ -217,7 +268,9 @@ def test_vectors_of_integers_alone_compute_no_floats():
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-@pytest.mark.parametrize("instructions", [dots, taps, row_results, units, special_values])
+@pytest.mark.parametrize(
+    "instructions", [dots, taps, row_results, units, curves, in_steps, scaled_sums, special_values]
+)
 def test_instructions_on_floats_give_their_nests_bits(instructions, compiler, tmp_path):
     name, every = compiler
     checks = list(islice(instructions(), 0, None, every))

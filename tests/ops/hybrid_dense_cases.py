@@ -26,6 +26,8 @@ CASES = (
     case("one_scale", HybridDense(), 1, 33, 9),
     case("each_row", HybridDense(Activation.RELU6), 3, 17, 6, axis=0),
     case("no_bias", HybridDense(), 1, 8, 4, axis=0, bias=False),
+    case("blocks", HybridDense(), 1, 96, 8, axis=0, bias=False),
+    case("blocks_with_bias", HybridDense(), 2, 32, 12),
     case("one", HybridDense(), 1, 1, 1),
     case("asymmetric", ASYMMETRIC, 1, 64, 12),
     case("asymmetric_rows", HybridDense(Activation.RELU, True), 4, 19, 5, axis=0),

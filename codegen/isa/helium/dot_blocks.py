@@ -45,25 +45,30 @@ from codegen.loops.ir import (
 )
 
 MOST_STEPS = 40  # of sixteen products, unrolled
-_X, _W, _V, _FREE = "q0", "q1", "q2", "q3"
+_X, _W = "q0", "q1"
+SUMS, FREE = "q2", "q3"  # four channels' sums, a lane each, and a register for what is done with them
 _KEPT = ("q4", "q5", "q6", "q7")  # the vector's first bytes
 _W_OF_JOINED = (_W, "q7")  # alternating, since each is overwritten while the next one is loaded
 _ABOVE = "q7"  # the upper halves of bytes
-_SUMS = tuple(operand(f"s{j}") for j in range(WORDS))
+_TOTALS = tuple(operand(f"s{j}") for j in range(WORDS))
 
 
 @dataclass(frozen=True, slots=True)
-class DotBlocks:
+class BlockSums:
+    """The sums of blocks of four channels. What becomes of them is up to the statement that has them."""
+
     blocks: int
     steps: int  # of sixteen bytes
-    requant: Requant
     form: WeightForm = WeightForm.BYTES
 
     @property
     def name(self) -> str:
-        return (
-            f"vector_of_{self.steps * LANES}_by_{self.blocks}_blocks_{suffix(self.requant)}{self.form.value}"
-        )
+        return f"vector_of_{self.steps * LANES}_by_{self.blocks}_blocks"
+
+    @property
+    def tile(self) -> HeliumDotTile:
+        """Returns the sums of a block."""
+        return HeliumDotTile(1, WORDS, 1, 1, self.steps * LANES, 0, 0, x_aligned=False, form=self.form)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -74,6 +79,22 @@ class DotBlocks:
     def block_bytes(self) -> int:
         """Returns the bytes of four channels' weights."""
         return self.form.vectors(WORDS) * self.steps * LANES
+
+
+@dataclass(frozen=True, slots=True)
+class DotBlocks:
+    blocks: int
+    steps: int  # of sixteen bytes
+    requant: Requant
+    form: WeightForm = WeightForm.BYTES
+
+    @property
+    def sums(self) -> BlockSums:
+        return BlockSums(self.blocks, self.steps, self.form)
+
+    @property
+    def name(self) -> str:
+        return f"{self.sums.name}_{suffix(self.requant)}{self.form.value}"
 
 
 def dot_blocks(tile: DotBlocks) -> Instruction:
@@ -125,8 +146,8 @@ def _channel(
         product = Accumulate(at(total), Binary("*", load(x, n * LANES + lane), load(w, weight)))
         window = For("r", 1, (For("t", 1, (For("n", tile.steps, (For("lane", LANES, (product,)),)),)),))
     else:
-        sums = _sums(tile)
-        window = four_bit_window(sums, at(total), (x, w, w), (number, Affine()), b * tile.block_bytes)
+        first = b * tile.sums.block_bytes
+        window = four_bit_window(tile.sums.tile, at(total), (x, w, w), (number, Affine()), first)
     given = (Binary("+", load(total), load(start)), load(scale), load(shift))
     one = (
         Declare(total),
@@ -137,14 +158,9 @@ def _channel(
     return (*constants, For("i", 1, one))
 
 
-def _sums(tile: DotBlocks) -> HeliumDotTile:
-    """Returns the sums of a block."""
-    return HeliumDotTile(1, WORDS, 1, 1, tile.steps * LANES, 0, 0, x_aligned=False, form=tile.form)
-
-
 def _parts(tile: DotBlocks) -> tuple[Instruction, Instruction]:
     """Returns the instructions of a block."""
-    return dot(_sums(tile)), requantise_tile(RequantTile(1, WORDS, 0, 1), tile.requant)
+    return dot(tile.sums.tile), requantise_tile(RequantTile(1, WORDS, 0, 1), tile.requant)
 
 
 @lru_cache(maxsize=64)
@@ -163,7 +179,7 @@ def _definition(tile: DotBlocks) -> str:
         f"    int32_t {', '.join(totals)};",
         "#ifdef FEW_REGISTERS /* compilers find even registers for intrinsics */",
         f"    for (int32_t i = 0; i < {tile.blocks * WORDS}; i += {WORDS}) {{",
-        f"        {sums}({', '.join(f'&{t}' for t in totals)}, x, w + i * {tile.block_bytes // WORDS});",
+        f"        {sums}({', '.join(f'&{t}' for t in totals)}, x, w + i * {tile.sums.block_bytes // WORDS});",
         f"        {ends}(y + i, {', '.join(totals)},",
         "            vldrwq_s32(bias + i), vldrwq_s32(mult + i), vldrbq_s32(right + i));",
         "    }",
@@ -182,11 +198,17 @@ def _definition(tile: DotBlocks) -> str:
 
 @lru_cache(maxsize=64)
 def _asm_lines(tile: DotBlocks) -> tuple[AsmLine, ...]:
-    return tuple(_lines(tile))
+    return summed_blocks(tile.sums, tuple(_ends(tile)))
 
 
-def _lines(tile: DotBlocks) -> Iterator[AsmLine]:
-    moved, ends = list(_into_vector(tile)), list(_ends(tile))
+@lru_cache(maxsize=64)
+def summed_blocks(sums: BlockSums, ends: tuple[AsmLine, ...]) -> tuple[AsmLine, ...]:
+    """Returns the instructions of all blocks. `ends` stores a block's sums, given as lanes of a vector."""
+    return tuple(_lines(sums, list(ends)))
+
+
+def _lines(tile: BlockSums, ends: list[AsmLine]) -> Iterator[AsmLine]:
+    moved = list(_into_vector(tile))
     yield from _first_sums(tile)
     yield from in_order([*_back(tile), *moved], *WITH_ENDS)
     if tile.blocks > 1:
@@ -201,7 +223,7 @@ def _counted(turns: int, body: list[AsmLine]) -> Iterator[AsmLine]:
     yield stays("le lr, 1b")
 
 
-def _first_sums(tile: DotBlocks) -> Iterator[AsmLine]:
+def _first_sums(tile: BlockSums) -> Iterator[AsmLine]:
     """Yields the loads of the vector's first bytes, and the sums of the first block, without overlap."""
     kept = min(tile.steps, len(tile.kept))
     lines = [loads("vldrb.8", (q,), Address(operand("x"), LANES, moves=True)) for q in tile.kept[:kept]]
@@ -210,11 +232,11 @@ def _first_sums(tile: DotBlocks) -> Iterator[AsmLine]:
         yield from _counted(tile.steps - kept, list(_step(tile, kept, is_first=False)))
 
 
-def _step(tile: DotBlocks, n: int, is_first: bool) -> Iterator[AsmLine]:
+def _step(tile: BlockSums, n: int, is_first: bool) -> Iterator[AsmLine]:
     x = tile.kept[n] if n < len(tile.kept) else _X
     if x == _X:
         yield loads("vldrb.8", (_X,), Address(operand("x"), LANES, moves=True))
-    for channel, total in enumerate(_SUMS):
+    for channel, total in enumerate(_TOTALS):
         w = _W_OF_JOINED[channel // DIGITS] if tile.form is WeightForm.JOINED else _W
         if tile.form.is_four_bits and channel % DIGITS:
             yield computes("vshl.i8", w, w, end=f"#{SHIFT}")
@@ -229,33 +251,33 @@ def _step(tile: DotBlocks, n: int, is_first: bool) -> Iterator[AsmLine]:
             yield adds_to("vmladava.s8", total, x, w)
 
 
-def _back(tile: DotBlocks) -> Iterator[AsmLine]:
+def _back(tile: BlockSums) -> Iterator[AsmLine]:
     behind = (tile.steps - len(tile.kept)) * LANES
     if behind > 0:
         yield computes("sub", operand("x"), operand("x"), end=f"#{behind}")
 
 
-def _into_vector(tile: DotBlocks) -> Iterator[AsmLine]:
-    yield from of_channels(tile.form, _SUMS)
-    a, b, c, d = _SUMS
-    yield AsmLine("vmov", f"vmov {_V}[2], {_V}[0], {a}, {c}", (_V,), (a, c))
-    yield AsmLine("vmov", f"vmov {_V}[3], {_V}[1], {b}, {d}", (_V,), (_V, b, d))
+def _into_vector(tile: BlockSums) -> Iterator[AsmLine]:
+    yield from of_channels(tile.form, _TOTALS)
+    a, b, c, d = _TOTALS
+    yield AsmLine("vmov", f"vmov {SUMS}[2], {SUMS}[0], {a}, {c}", (SUMS,), (a, c))
+    yield AsmLine("vmov", f"vmov {SUMS}[3], {SUMS}[1], {b}, {d}", (SUMS,), (SUMS, b, d))
 
 
 def _ends(tile: DotBlocks) -> Iterator[AsmLine]:
     r = tile.requant
     if tile.form is WeightForm.JOINED:
-        yield computes("vshr.s32", _V, _V, end=f"#{SHIFT}")
-    yield loads("vldrw.32", (_FREE,), Address(operand("bias"), 4 * WORDS, moves=True))
-    yield computes("vadd.i32", _V, _V, _FREE)
-    yield loads("vldrw.32", (_FREE,), Address(operand("mult"), 4 * WORDS, moves=True))
-    yield computes(f"{high_product(r)}.s32", _V, _V, _FREE)
+        yield computes("vshr.s32", SUMS, SUMS, end=f"#{SHIFT}")
+    yield loads("vldrw.32", (FREE,), Address(operand("bias"), 4 * WORDS, moves=True))
+    yield computes("vadd.i32", SUMS, SUMS, FREE)
+    yield loads("vldrw.32", (FREE,), Address(operand("mult"), 4 * WORDS, moves=True))
+    yield computes(f"{high_product(r)}.s32", SUMS, SUMS, FREE)
     if r.sign_matters:
-        yield computes("vshr.s32", _FREE, _V, end="#31")
-        yield computes("vadd.i32", _V, _V, _FREE)
-    yield loads("vldrb.s32", (_FREE,), Address(operand("right"), WORDS, moves=True))
-    yield computes("vneg.s32", _FREE, _FREE)
-    yield computes("vrshl.s32", _V, _V, _FREE)
-    yield from to_halves(_V, r)
-    yield from to_bytes(_V, r, _FREE)
-    yield from stored_channels(_V, operand("y"), WORDS)
+        yield computes("vshr.s32", FREE, SUMS, end="#31")
+        yield computes("vadd.i32", SUMS, SUMS, FREE)
+    yield loads("vldrb.s32", (FREE,), Address(operand("right"), WORDS, moves=True))
+    yield computes("vneg.s32", FREE, FREE)
+    yield computes("vrshl.s32", SUMS, SUMS, FREE)
+    yield from to_halves(SUMS, r)
+    yield from to_bytes(SUMS, r, FREE)
+    yield from stored_channels(SUMS, operand("y"), WORDS)

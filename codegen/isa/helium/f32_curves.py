@@ -8,7 +8,7 @@ except that sigmoids end at 4.5e-38 instead of 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -175,6 +175,34 @@ def _curve(name: str, compute: Callable[[float], float]) -> ScalarFunction:
 
 
 SIGMOID, TANH = _curve("lane_sigmoid", _sigmoid), _curve("lane_tanh", _tanh)
+CURVES: Mapping[str, ScalarFunction] = {"logistic": SIGMOID, "tanh": TANH}  # by op
+_PARTS = {"logistic": _SIGMOIDS, "tanh": _TANHS}
+
+
+def curve_row(op: str, count: int) -> Instruction:
+    """y[i] = sigmoid(x[i]) or tanh(x[i])."""
+    x, y = Buffer("x", DType.F32, 0, Role.ROWS), Buffer("y", DType.F32, 0, Role.OUTPUT)
+    i, own, part = variable("i"), Fours(count, "w", "f32"), _PARTS[op]
+    name = f"real_{op}_of_{count}"
+    lines = [
+        f"/* The {op} of {count} numbers, four at a time. */",
+        f"static inline void {name}(float *y, const float *x)",
+        "{",
+        *own.loop([own.stored("y + u", f"{part.name}({own.loaded('x + u')})")]),
+        "}",
+    ]
+    return Instruction(
+        name=name,
+        params=(y, x),
+        body=(For("i", count, (Store(at(y, i), Apply(CURVES[op], (load(x, i),))),)),),
+        call=f"{name}({{y}}, {{x[0]}});",
+        definition="\n".join(lines) + "\n",
+        includes=INCLUDES,
+        calls=(part,),
+        needs=FLOAT_NEEDS,
+        machine_instructions=_INSTRUCTIONS // 3,
+        stack_bytes=_STACK_BYTES,
+    )
 
 
 def float_units(count: int, gives_cell: bool, clip: float) -> Instruction:

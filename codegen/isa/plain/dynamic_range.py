@@ -9,24 +9,31 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.dynamic_range import DynamicRange, steps_from_zero
+from codegen.isa.plain.f32 import f32_function
 from codegen.isa.plain.plain import expression_function
 from codegen.loops.ir import ScalarFunction
 
+SYMMETRIC_LIMITS = (-127, 127)  # of numbers in steps
 _F32 = DType.F32
 
 
-def step_of(is_asymmetric: bool) -> ScalarFunction:
-    """f(least, most) -> the scale: the distance of two quantized values."""
-    if is_asymmetric:
-        name, text, says = "step_of_range", "b > a ? (b - a) / 255.0f : 1.0f", "From a to b in 255 steps."
-    else:
-        name, text = "step_of_reach", "(b > -a ? b : -a) > 0.0f ? (b > -a ? b : -a) / 127.0f : 1.0f"
-        says = "As far as a or b is from 0, in 127 steps."
-    return expression_function(
-        name, _F32, (_F32, _F32), text, lambda a, b: _range(a, b, is_asymmetric).step, says
-    )
-
-
+STEP_OF_RANGE = expression_function(
+    "step_of_range",
+    _F32,
+    (_F32, _F32),
+    "b > a ? (b - a) / 255.0f : 1.0f",
+    lambda a, b: _range(a, b, True).step,
+    "From a to b in 255 steps.",
+)
+STEP_OF_REACH = expression_function(
+    "step_of_reach",
+    _F32,
+    (_F32,),
+    "a > 0.0f ? a / 127.0f : 1.0f",
+    lambda a: _range(0, a, False).step,
+    "As far as a in 127 steps.",
+)
+DISTANCE = f32_function("distance_from_zero", "fabsf(v)", abs, ("math.h",))
 INVERSE_OF_STEP = expression_function(
     "inverse_of_step", _F32, (_F32,), "1.0f / a", lambda a: np.float32(1) / np.float32(a)
 )
@@ -34,9 +41,9 @@ INVERSE_OF_STEP = expression_function(
 INVERSE_OF_REACH = expression_function(
     "inverse_of_reach",
     _F32,
-    (_F32, _F32),
-    "b > -a ? 127.0f / b : a < 0.0f ? 127.0f / -a : 1.0f",
-    lambda a, b: _range(a, b, False).inverse,
+    (_F32,),
+    "a > 0.0f ? 127.0f / a : 1.0f",
+    lambda a: _range(0, a, False).inverse,
 )
 
 

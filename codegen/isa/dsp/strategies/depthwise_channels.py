@@ -9,12 +9,13 @@ from aot.target import Optimize
 from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.dsp.channels import CHANNELS, PIXELS, ChannelsTile, window
 from codegen.isa.dsp.needs import FINDS_WORDS, NEEDS
-from codegen.kernels.depthwise_blocks import ONE_FILTER_EACH, Blocks, blocks_nest, blocks_request, op_of
-from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, fitted_tail_of, tail_of
+from codegen.kernels import depthwise_blocks
+from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
+from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, fitted_tail_of, sums_of_32_bits
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants
-from codegen.kernels.strategy import Condition, RowRequests, Strategy, sums_of_32_bits
+from codegen.kernels.strategy import Condition, RowRequests, Strategy
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Proc
 from codegen.loops.schedule import privatize, reorder, split, unroll
@@ -39,7 +40,7 @@ def _requests(site: Site) -> RowRequests:
     The rows of a tall window are short, and widened as fast as they are loaded.
     """
     is_wide = site.allow_widened_rows and site.outputs[0].shape[2] > 1
-    return (blocks_request(site, blocks_of(site), 2 if is_wide else 1),)
+    return (depthwise_blocks.requests(site, blocks_of(site), 2 if is_wide else 1),)
 
 
 def _space(task: str, site: Site, x: RowFormat, y: RowFormat) -> Space:
@@ -56,7 +57,7 @@ def _space(task: str, site: Site, x: RowFormat, y: RowFormat) -> Space:
 def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised, point: Point) -> Proc:
     """Returns the proc. A single pixel's constants are loaded after its sums, or they would be spilled."""
     is_alone = y.width == 1
-    proc = blocks_nest(site, blocks_of(site), x, y, tail.storing, is_late=is_alone)
+    proc = nest(site, blocks_of(site), x, y, tail.storing, is_late=is_alone)
     constants = channel_constants(tail.storing, tail.bias.size, Affine()).names
     proc = reorder(proc if is_alone else privatize(proc, constants, "c"), "c", "column")
     proc = split(proc, "column", point["pixels"], "xb", "xi")
@@ -113,7 +114,7 @@ STRATEGY = Strategy(
     (
         Condition("data and results of 8 bits", _has_byte_pixels),
         FINDS_WORDS,
-        ONE_FILTER_EACH,
-        sums_of_32_bits(tail_of),
+        Condition("one filter for each channel", lambda site: op_of(site).multiplier == 1),
+        Condition("sums of 32 bits", sums_of_32_bits),
     ),
 )

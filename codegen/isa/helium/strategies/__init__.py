@@ -10,6 +10,7 @@ STRATEGIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "sum": ("add", "sub"),
         "f32_rows": ("add", "sub", "mul"),
+        "f32_curves": ("logistic", "tanh"),
         "average_pool2d": ("average_pool2d",),
         "conv2d": ("conv2d", "conv2d+add"),
         "f32_conv2d": ("conv2d",),
