@@ -13,6 +13,7 @@ from aot.target import Target
 from artifact.memory_map import MemoryMap, map_memory
 from codegen.c.arenas import Arena, arenas_of, line_bytes
 from codegen.c.observe import OBSERVED_BYTES
+from codegen.fit.layer_cycles import RunCycles
 from codegen.fit.memory_use import MemoryNeeds
 from codegen.model import KeptLimit, LayerInfo, PlacementInRam, TensorInfo
 from codegen.option_entry import ADDED_LATER
@@ -56,6 +57,8 @@ class ModelFacts:
     # Names of the kernels that tables can run; bytes of the model's own table.
     kernels: tuple[str, ...] = field(default=(), metadata=ADDED_LATER)
     table_bytes: int = field(default=0, metadata=ADDED_LATER)
+    # Of a run, estimated; None if they are not modeled.
+    cycles: RunCycles | None = field(default=None, metadata=ADDED_LATER)
 
     @property
     def arena_bytes(self) -> int:
@@ -143,6 +146,7 @@ def facts_of(model: CompiledModel) -> ModelFacts:
         weights_bytes=len(model.weights.data) if model.weights else 0,
         kernels=tuple(model.table.kernels) if model.table else (),
         table_bytes=len(model.table.data) if model.table else 0,
+        cycles=model.estimate_cycles(),
     )
 
 

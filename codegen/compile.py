@@ -122,7 +122,10 @@ class CompiledModel:
         parts = self.parts
         return layer_code(layer, self.planned.lowered, parts.library, parts.run, parts.dialect)
 
-    def estimate_cycles(self) -> RunCycles:
+    def estimate_cycles(self) -> RunCycles | None:
+        """Returns the cycles of a run; None for accelerators and this computer, whose time is not modeled."""
+        if self.options.accelerators or self.target.machine == "host":
+            return None
         return cycle_table(self.planned.job.kernel_target).estimate(self.planned.lowered)
 
 

@@ -29,12 +29,15 @@ _POINTER_BYTES, _FEW_POINTERS = 8, 4
 
 
 def estimate_code_bytes(library: KernelLibrary, run: RunCode, target: Target) -> int:
-    """Returns the code bytes of minimal firmware: kernels, layers, their order, startup, the C library."""
+    """Returns the code bytes of a model: kernels, layers, their order, what it uses of the C library.
+
+    A build also has a startup and a main program, of startup_bytes() in the smallest firmware.
+    """
     each = core_kind(target).parts
     tables = sum(len(part.table.numbers) for part in run.order.parts if part.table is not None)
     layers = sum(_layer_code_bytes(layer, each) for layer in run.functions)
     kernels = estimate_kernel_bytes(library, target)
-    return round(kernels + layers + tables + _c_library_bytes(library, target, each) + each.start)
+    return round(kernels + layers + tables + _c_library_bytes(library, target, each))
 
 
 def estimate_kernel_bytes(library: KernelLibrary, target: Target) -> int:

@@ -161,7 +161,7 @@ def core_kind(target: Target) -> CoreKind:
 
 
 def startup_bytes(target: Target) -> int:
-    """Returns the bytes of startup, entry and main program in an estimate of code."""
+    """Returns the bytes of startup, entry and main program of the smallest firmware, without the model."""
     return round(core_kind(target).parts.start)
 
 

@@ -12,7 +12,6 @@ from codegen.c.arenas import NO_LIMITS, Arena, arenas_of, region_limits
 from codegen.c.constants import collect_constants
 from codegen.c.estimate import estimate_kernel_bytes
 from codegen.c.observe import OBSERVED_BYTES
-from codegen.c.part_sizes import startup_bytes
 from codegen.fit.constant_places import asked_regions
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
@@ -36,7 +35,7 @@ class MemoryNeeds:
     stack_bytes: int
     constant_bytes: int
     constant_bytes_by_region: Mapping[str, int]  # constants by region, if outside the code's
-    code_bytes: int  # with a startup and a main program, which measured firmware contains already
+    code_bytes: int  # of the model, without a startup and a main program
     counter_bytes: int = 0  # for --observe
     cores: int = 1  # each with a stack of that size
     firmware: BaseFirmware | None = None  # around the model; None: only the model is counted
@@ -86,7 +85,7 @@ def memory_use_of(needs: MemoryNeeds, target: Target) -> tuple[MemoryUse, ...]:
         *_firmware_parts(needs.firmware, target),
         *([("", "ram", "counters", needs.counter_bytes)] if needs.counter_bytes else []),
         ("", "flash", "constants", needs.constant_bytes - elsewhere),
-        ("", "flash", _CODE, needs.code_bytes - (startup_bytes(target) if needs.firmware else 0)),
+        ("", "flash", _CODE, needs.code_bytes),
     ]
     fixed: Counter[str] = Counter()
     for name, _, _, size in parts:

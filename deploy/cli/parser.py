@@ -11,6 +11,7 @@ from aot.errors import DeployError, did_you_mean
 from boards.files import find_file
 from deploy.cli.help_page import add_help, help_page
 from deploy.cli.renamed import new_flag
+from platforms.board_files import boards_like
 
 # argparse's messages and their replacements; \1 and so on are groups of the pattern.
 _SENTENCES = (
@@ -115,8 +116,9 @@ class Parser(argparse.ArgumentParser):
             return
         known = [str(choice) for choice in action.choices]
         near, hint = did_you_mean(str(value), known), f"known: {', '.join(known)}"
-        if self.prog == "deploy boards" and find_file(str(value)):
-            hint = f"{self.prog} show {value}"
+        if self.prog == "deploy boards":
+            alike = [value] if find_file(str(value)) else boards_like(str(value))
+            hint = "\n".join([f"{self.prog} show {name}" for name in alike]) or hint
         wrong = f'"{value}" is not known{near}\n{hint}'
         raise argparse.ArgumentError(action if action.option_strings else None, wrong)
 

@@ -45,7 +45,7 @@ class Compiled(Paged):
     others: tuple[Compiled, ...] = field(default=(), repr=False)  # the model at smaller sizes
 
     def __str__(self) -> str:
-        page = summary(self.report, self.board.name)
+        page = summary(self.report, self.board)
         return f"{page}\n\n{sizes_page(self.costs)}" if self.others else page
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from artifact.report import Report, make_report
 from artifact.whole_file import write_whole
 from boards.cores import load_core
 from codegen.compile import CompiledModel
-from codegen.fit.layer_cycles import RunCycles
 from codegen.job import ImportedModel, Job, import_model
 from codegen.options import CompileOptions
 from deploy.cli.command_result import monospaced
@@ -32,7 +30,7 @@ from deploy.compiler.jobs import compile_or_explain, job_for, open_batch_lines
 from deploy.inputs.result_paths import require_place
 from deploy.inspection.counted_outputs import count_lines
 from deploy.inspection.inspect_facts import arena_facts, report_facts
-from deploy.inspection.inspect_page import layers_table, no_time_line, summary, time_facts, time_lines
+from deploy.inspection.inspect_page import layers_table, summary, time_facts
 from deploy.inspection.layer_view import LayerView, view_of
 from deploy.inspection.pass_page import explained, known_names, named, step_facts
 from platforms.board_files import load_board
@@ -68,28 +66,6 @@ class Inspection:
     def fits(self) -> bool | None:
         """True if the model fits; None without a board."""
         return self.report.fits if self.board else None
-
-    @cached_property
-    def _cycles(self) -> RunCycles | None:
-        """Returns the cycles of a run; None for an archive, accelerators and this computer."""
-        if self.compiled is None or self.compiled.options.accelerators:
-            return None
-        return None if self._is_here else self.compiled.estimate_cycles()
-
-    @property
-    def _is_here(self) -> bool:
-        return self.board is not None and self.board.core.machine == "host"
-
-    @property
-    def _time_lines(self) -> str:
-        if self._cycles:
-            return time_lines(self._cycles, self._clock_hz)
-        is_archive_of_board = self.compiled is None and self.board is not None and not self._is_here
-        return no_time_line() if is_archive_of_board else ""
-
-    @property
-    def _clock_hz(self) -> int:
-        return self.board.clock_hz if self.board else 0
 
     def require_fit(self) -> None:
         """Raises FitError if a board is given and the model does not fit."""
@@ -128,8 +104,7 @@ class Inspection:
             if model
             else ()
         )
-        name = self.board.name if self.board else None
-        parts = ["\n".join((summary(self.report, name, self._time_lines), *opened))]
+        parts = ["\n".join((summary(self.report, self.board), *opened))]
         if layers:
             parts.append(layers_table(self.report))
         if memory:
@@ -141,7 +116,8 @@ class Inspection:
     def as_json(self, memory: bool = False, steps: Sequence[PassStep] = ()) -> dict[str, Any]:
         """Returns the same facts as JSON data, optionally with the arena and the passes' steps."""
         facts = report_facts(self.report, self.board.name if self.board else None)
-        facts["time"] = time_facts(self._cycles, self._clock_hz) if self._cycles else None
+        cycles = self.report.facts.cycles
+        facts["time"] = time_facts(cycles, self.board.clock_hz if self.board else 0) if cycles else None
         if self.job and self.job.model.graph.unrolled:
             facts["unrolled"] = dict(self.job.model.graph.unrolled)
         if memory:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aot.ir.types import TensorType
 from artifact.facts import ModelFacts
@@ -17,6 +17,9 @@ from deploy.compiler.fit import layer_name, role_name
 from deploy.inspection.inspect_facts import operators, window_lines
 from deploy.inspection.placement_page import limit_lines, placement_lines
 
+if TYPE_CHECKING:
+    from boards.board import Board
+
 _MOST_SHOWN = 5
 _MORE_EXACT = "deploy bench --emulated is more exact"
 _WIDEST_NAME = 60
@@ -24,14 +27,16 @@ _ALL_DIGITS_MS = 100  # from here, milliseconds are shown without decimals
 FITS = {True: "fits", False: "the model alone fits"}  # by whether the firmware around the model is counted
 
 
-def summary(report: Report, board_name: str | None, time: str = "") -> str:
-    """Returns the page without layers and memory map; with these lines about time after the memories."""
+def summary(report: Report, board: Board | None) -> str:
+    """Returns the page without layers and memory map."""
     memory = [_memory_use(use) for use in report.memory] or [_needs(report.facts)]
     limits = "\n".join(f"limit {line}" for line in limit_lines(report.facts))
     asked = report.facts.options.accelerators
     devices = [devices_table(report)] if asked else []
     placed = "\n".join(placement_lines(report.facts))
-    parts = [_head(report.facts, board_name), *devices, *memory, limits, placed, time, _peak(report)]
+    cycles, name = report.facts.cycles, board.name if board else None
+    time = time_lines(cycles, board.clock_hz if board else 0) if cycles else ""
+    parts = [_head(report.facts, name), *devices, *memory, limits, placed, time, _peak(report)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -46,11 +51,6 @@ def time_lines(cycles: RunCycles, clock_hz: int) -> str:
         why = "by a formula" if cycles.measured or cycles.is_of_core else cycles.source
         lines.append(f"      {cycles.cycles - cycles.measured:>11,} cycles {why}; {_MORE_EXACT}")
     return "\n".join(lines)
-
-
-def no_time_line() -> str:
-    """Returns the line about the time for an archive, which has the model's C but not its loops."""
-    return f"time  estimated for a model file only, not for an archive; {_MORE_EXACT}"
 
 
 def _time(cycles: int, clock_hz: int) -> str:

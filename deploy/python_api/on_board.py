@@ -39,7 +39,7 @@ from deploy.python_api.option_keywords import TUNING, accepts_options
 from deploy.tuner.tune_model import TuneChoices, Tuning, tune_model
 from deploy.verification.oracles import known_oracle
 from deploy.verification.quality import Truth
-from deploy.verification.verify_model import Verdict, verify_model, verify_sizes
+from deploy.verification.verify_model import Verdict, require_graph, verify_model, verify_sizes
 from platforms.base import BuildChoices
 from platforms.tuning.search import OnTrial, keep_silent
 
@@ -74,6 +74,7 @@ def run(
     platform: str | None = None,
     dequantize: bool = False,
     emulated: bool = False,
+    model_name: str | None = None,
     *,
     on_progress: OnProgress | None = None,
     **options: Any,
@@ -83,12 +84,14 @@ def run(
     `inputs` are arrays by name, in order, or a single one; a batch, or one extra leading axis, is a series of
     samples. `quantize` converts float inputs to the model's integers, `dequantize` outputs to floats.
     `emulated` emulates the core of a board that is not here. `platform` selects the platform to build for;
-    the default is the board's first one that builds on this computer.
+    the default is the board's first one that builds on this computer. `model_name` selects one of several
+    models of a project; the default is the first.
     """
     line, data = line_arguments(options), data_arguments(options)
     arrays = None if inputs is None else only_inputs(inputs)
     prepared = at_size_of(prepared_of(model, board, options), arrays)
     prepared = on_emulator(prepared, platform) if emulated else prepared
+    prepared = prepared.for_model(model_name) if model_name else prepared
     if prepared.inputs is not None:
         make_data(arrays, data, prepared.inputs, 1)  # checks the inputs before building
     ready = ready_for(prepared, BuildChoices(toolchain, platform=platform), line.runner)
@@ -123,6 +126,7 @@ def verify(
     expected: Mapping[str, Array] | None = None,
     oracle: str | None = None,
     emulated: bool = False,
+    model_name: str | None = None,
     *,
     on_progress: OnProgress | None = None,
     **options: Any,
@@ -134,7 +138,8 @@ def verify(
     them. With `labels`, the classes of the samples, next to the inputs or among them, the verdict has
     accuracy and confusion; with `expected`, outputs by name, their distance. An `oracle` ("litert", "tflm",
     "ort" or "none") is another runtime to compare with, by default the installed one that has the model's
-    rounding. `emulated` emulates the core of a board that is not here.
+    rounding. `emulated` emulates the core of a board that is not here. `model_name` selects one of several
+    models of a project; the default is the first.
     """
     line, data = line_arguments(options), data_arguments(options)
     arrays = None if inputs is None else by_name(inputs)
@@ -143,10 +148,14 @@ def verify(
     truth = Truth(None if labels is None else plain(labels), expected)
     judge = known_oracle(oracle)
     prepared = with_archive(prepared_of(model, board, options, compile_for))
+    prepared = on_emulator(prepared, platform) if emulated else prepared
+    if model_name:
+        require_graph(prepared)
+        prepared = prepared.for_model(model_name)
     build = BuildChoices(toolchain, platform=platform)
     count = RANDOM_RUNS if prepared.keeps_state else RANDOM_SAMPLES
     return verify_sizes(
-        on_emulator(prepared, platform) if emulated else prepared,
+        prepared,
         arrays,
         lambda specs: make_data(arrays, data, specs, count, Fill.RANDOM),
         lambda at, samples: verify_model(at, samples, layers, build, line, truth, judge),

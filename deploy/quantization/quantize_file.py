@@ -11,6 +11,7 @@ from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.byte_caches import with_byte_caches
 from aot.frontend.onnx.float_model import require_float
+from aot.frontend.onnx.grouped_steps import require_one_position
 from aot.frontend.onnx.packed_products import with_packed_products
 from aot.frontend.paired_states import open_question, with_states
 from aot.ir.graph import State
@@ -166,7 +167,9 @@ def _dynamic(path: Path, place: Path, weight_type: str, has_byte_caches: bool, i
         )
     before = read_file(path)
     require_onnx(before, path.name)
-    require_float(before, path.name)
+    model = require_float(before, path.name)
+    if has_byte_caches:
+        require_one_position(model)  # now, since packed products hide shapes
     made, packed = with_packed_products(before, _BITS[weight_type])
     if not packed:
         raise ModelError("the model has no matrix product with constant weights", path.name)

@@ -8,6 +8,7 @@ from tuned_layers import TunedLayers, tuned_layers
 from aot.target import Optimize
 from benchmarks.memory import beside_bytes
 from benchmarks.shared import model_file, shapes_for
+from codegen.c.part_sizes import startup_bytes
 from codegen.compile import compile_plan
 from codegen.fit.plan_job import plan_job
 from codegen.job import read_job
@@ -35,7 +36,7 @@ def facts_of(name: str, board: str, goal: Optimize) -> SharedFacts:
     return SharedFacts(
         model.plan.arena_bytes,
         model.constants.bytes,
-        model.code_bytes_estimate,
+        model.code_bytes_estimate + startup_bytes(model.target),
         model.planned.stack_bytes,
         model.whole_tensor_bound_bytes + beside_bytes(model),
         tuned_layers(planned, model),

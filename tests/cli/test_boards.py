@@ -70,6 +70,15 @@ def test_a_board_without_the_verb_is_answered_with_show(run_deploy):
     assert outcome.err == 'error: "nucleo-f446re" is not known\n  hint: deploy boards show nucleo-f446re\n'
 
 
+@pytest.mark.parametrize(
+    ("word", "name"), [("uno", "arduino-uno"), ("f446", "nucleo-f446re"), ("nucleo_f446re", "nucleo-f446re")]
+)
+def test_nicknames_without_the_verb_are_answered_with_boards_alike(word, name, run_deploy):
+    outcome = run_deploy("boards", word)
+    assert outcome.status == 2
+    assert f"deploy boards show {name}\n" in outcome.err
+
+
 def test_no_board_at_all_is_said_so(run_deploy):
     assert run_deploy("boards", "list", "--core", "m3", "--min-ram", "1024M").out == "no board matches\n"
 

@@ -105,11 +105,18 @@ def test_the_estimated_cycles_are_near_those_of_the_cycle_model(
 
 
 def test_an_archive_is_inspected_for_its_own_board(model, run_deploy, tmp_path):
-    run_deploy("compile", model, "--board", "nucleo-f446re", "-o", tmp_path / "a.tar")
+    compiled = run_deploy("compile", model, "--board", "nucleo-f446re", "-o", tmp_path / "a.tar")
     out = run_deploy("inspect", tmp_path / "a.tar").out
     assert " for nucleo-f446re\n" in out
     assert "server and C library, as built" in out, "firmware is counted, as for the model file"
-    assert "\ntime  estimated for a model file only, not for an archive; deploy bench --emulated " in out
+    assert out == run_deploy("inspect", model, "--board", "nucleo-f446re").out, "also the time of a run"
+    (code,) = re.findall(r"([\d,]+) code, estimated", out)
+    assert re.search(rf"code +{code} bytes, estimated", compiled.out), "one estimate of the code"
+    times = [
+        json.loads(run_deploy("inspect", *words, "--json").out)["time"]
+        for words in ((tmp_path / "a.tar",), (model, "--board", "nucleo-f446re"))
+    ]
+    assert times[0] == times[1]
     run_deploy("compile", model, "--board", "host", "-o", tmp_path / "host.tar")
     assert "\ntime " not in run_deploy("inspect", tmp_path / "host.tar").out, "as for the model file"
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import deploy
+from aot.errors import InputError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from aot.ops.average_pool2d import AveragePool2d
@@ -200,6 +201,13 @@ def test_run_and_verify_take_the_model_that_is_named(model, archive, inputs, tmp
     of_file = run_deploy("verify", other, "--board", "host", "--model", "other")
     assert "an archive does not contain the model file" not in of_file.out
     assert of_file.out == run_deploy("verify", other, "--board", "host").out
+    for named, wanted in ((None, "tiny"), ("other", "other")):
+        assert deploy.verify(tmp_path / "both", model_name=named).model == wanted
+    array = np.load(inputs)
+    ran = deploy.run(tmp_path / "both", {name: array[name] for name in array.files}, model_name="other")
+    np.testing.assert_array_equal(next(iter(ran.outputs.values())), outputs[1])
+    with pytest.raises(InputError, match='the firmware has no model "third"'):
+        deploy.verify(tmp_path / "both", model_name="third")
     outcome = run_deploy("verify", tmp_path / "both", "--model", "third")
     assert 'the firmware has no model "third"\n  hint: its models: tiny, other' in outcome.err
     outcome = run_deploy(*run, "--model", "third")

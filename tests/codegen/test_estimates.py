@@ -17,7 +17,7 @@ from aot.frontend.load import parse_model
 from aot.target import Feature, Optimize, Target
 from benchmarks.results import read_results
 from boards.cores import load_core
-from codegen.c.part_sizes import INTERRUPTS, core_kind
+from codegen.c.part_sizes import INTERRUPTS, core_kind, startup_bytes
 from codegen.c.stack_size import LiveValues, live_values
 from codegen.c.tree import (
     Assign,
@@ -47,13 +47,19 @@ PART_OF_CODE = 0.15
 INTERRUPT_BYTES = 104  # of a core with vector registers
 
 
+def built_code(facts: dict[str, Any], board: str) -> int:
+    """Returns the code of the smallest firmware with the model, from the estimate of the model alone."""
+    model: int = facts["code_bytes_estimate"]
+    return model + startup_bytes(load_board(board).target)
+
+
 @pytest.mark.parametrize("board", MEASURED)
 def test_inspect_tells_what_a_build_takes(board, run_deploy):
     outcome = run_deploy("inspect", DIGITS, "--board", board, "--json")
     facts = json.loads(outcome.out)
     stack, code = MEASURED[board]
     assert stack <= facts["stack_bytes_estimate"] <= stack + SPARE_STACK_BYTES
-    assert facts["code_bytes_estimate"] == pytest.approx(code, rel=PART_OF_CODE)
+    assert built_code(facts, board) == pytest.approx(code, rel=PART_OF_CODE)
 
 
 KEYWORDS = "tiny_kws_dscnn_int8"
@@ -85,14 +91,14 @@ def keywords(seen_of):
 def test_layers_that_run_once_are_not_reckoned_as_rows_in_rings(model, seen_of):
     """The code of unrolled and recurrent models was estimated half as large again as it is."""
     facts, seen = seen_of(model, "mps2-an386")
-    assert facts["code_bytes_estimate"] == pytest.approx(seen["code_bytes"], rel=PART_OF_CODE)
+    assert built_code(facts, "mps2-an386") == pytest.approx(seen["code_bytes"], rel=PART_OF_CODE)
 
 
 @pytest.mark.parametrize("board", ["mps2-an385", "mps2-an386"])
 def test_it_is_near_for_keyword_spotting_too(board, keywords):
     facts, seen = keywords(board)
     assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= seen["stack_bytes"] + SPARE_STACK_BYTES
-    assert facts["code_bytes_estimate"] == pytest.approx(seen["code_bytes"], rel=PART_OF_CODE)
+    assert built_code(facts, board) == pytest.approx(seen["code_bytes"], rel=PART_OF_CODE)
 
 
 def test_vector_registers_that_helium_saves_are_counted(keywords):
@@ -120,7 +126,7 @@ def test_vector_registers_that_helium_saves_are_counted(keywords):
 )
 def test_code_is_reported_within_15_percent_on_each_kind_of_core(model, board, seen_of):
     facts, seen = seen_of(model, board)
-    assert facts["code_bytes_estimate"] == pytest.approx(seen["code_bytes"], rel=PART_OF_CODE)
+    assert built_code(facts, board) == pytest.approx(seen["code_bytes"], rel=PART_OF_CODE)
 
 
 MOST_TIMES_THE_STACK = 1.5
@@ -297,7 +303,9 @@ def test_stack_and_code_of_a_small_model_are_reported(name, painted):
     told = compile_job(Job(ImportedModel(graph, name, "00" * 32, name.lower()), painted.target, options))
     assert painted.bytes <= told.planned.stack_bytes <= MOST_TIMES_THE_STACK * painted.bytes
     if painted.code_bytes:
-        assert told.code_bytes_estimate == pytest.approx(painted.code_bytes, rel=PART_OF_CODE)
+        assert told.code_bytes_estimate + startup_bytes(painted.target) == pytest.approx(
+            painted.code_bytes, rel=PART_OF_CODE
+        )
 
 
 def drawn(name: str, painted: Painted) -> Draw:

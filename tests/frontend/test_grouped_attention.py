@@ -334,13 +334,14 @@ def test_a_quantized_step_verifies_and_its_caches_take_a_third(
     assert floats - narrowed >= rows * (4 * 16 - (16 + 4)) - working
 
 
-def test_several_positions_are_refused_when_the_step_is_compiled(tmp_path):
+def test_bytes_for_several_positions_are_refused_before_a_file_is_written(tmp_path):
     path, small = tmp_path / "step.onnx", tmp_path / "small.onnx"
     path.write_bytes(stepping(3)[0])
-    deploy.quantize(path, None, small, activation_type="dynamic", io_type="int8")
-    with pytest.raises(ModelError) as caught:
-        deploy.compile(small, board="host", state=WITH_SCALES)
-    assert "shape [1, 3, 128] cannot become [1, 8, 1, 16]" in caught.value.what
+    with pytest.raises(ModelError, match="takes 3 positions in a run, but caches in bytes need one"):
+        deploy.quantize(path, None, small, activation_type="dynamic", io_type="int8")
+    assert not small.exists()
+    deploy.quantize(path, None, small, activation_type="dynamic")
+    assert deploy.compile(small, board="host", state=("pk=nk", "pv=nv")).arena_bytes
 
 
 def test_an_operator_set_that_cannot_be_converted_is_reported():

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper, version_converter
+from onnx import (
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    helper,
+    numpy_helper,
+    shape_inference,
+    version_converter,
+)
 
 from aot.errors import ModelError
 from aot.frontend.onnx.packed_products import DOMAIN
@@ -25,12 +34,7 @@ Constants = Mapping[str, Array]
 def with_plain_steps(model: ModelProto) -> ModelProto:
     """Returns the model itself if it has no such attention to caches of floats."""
     graph = model.graph
-    caches = {
-        each.name: [dim.dim_value for dim in each.type.tensor_type.shape.dim]
-        for each in (*graph.input, *graph.output)
-        if each.type.tensor_type.elem_type == TensorProto.FLOAT
-    }
-    constants = _constants(graph)
+    caches, constants = _caches(graph), _constants(graph)
     rewritten = {node.output[0] for node in graph.node if _is_plain(node, caches, constants)}
     if not rewritten:
         return model
@@ -46,6 +50,31 @@ def with_plain_steps(model: ModelProto) -> ModelProto:
     stored = (numpy_helper.from_array(array, name) for name, array in steps.constants.items())
     made.graph.initializer.extend(stored)
     return made
+
+
+def require_one_position(model: ModelProto) -> None:
+    """Raises ModelError if such an attention takes several positions, as far as shapes are known."""
+    caches, constants = _caches(model.graph), _constants(model.graph)
+    graph = shape_inference.infer_shapes(model).graph
+    shapes = {each.name: each.type.tensor_type.shape.dim for each in (*graph.input, *graph.value_info)}
+    counts = {name: dims[1].dim_value for name, dims in shapes.items() if len(dims) > 1}  # 0: unknown
+    for node in graph.node:
+        count = counts.get(node.input[0], 0) if _is_plain(node, caches, constants) else 0
+        if count > 1:
+            raise ModelError(
+                f"GroupQueryAttention {node.name or node.output[0]} takes {count} positions in a run, "
+                "but caches in bytes need one",
+                hint="export a step of one position, or leave out --io-type int8: the caches stay floats",
+            )
+
+
+def _caches(graph: GraphProto) -> Shapes:
+    """Returns the shapes of inputs and outputs of floats."""
+    return {
+        each.name: [dim.dim_value for dim in each.type.tensor_type.shape.dim]
+        for each in (*graph.input, *graph.output)
+        if each.type.tensor_type.elem_type == TensorProto.FLOAT
+    }
 
 
 def _constants(graph: GraphProto) -> dict[str, Array]:
