@@ -51,7 +51,7 @@ def platform_here(board: Board) -> Platform:
     return next((each for each in _platforms(board) if not why_not_here(each, board)), first)
 
 
-def passed_over(board: Board, chosen: Platform) -> dict[str, str]:
+def passed_over(board: Board, chosen: Platform) -> dict[str, DeployError]:
     """Returns why this machine cannot build for the platforms up to the chosen one, by name."""
     names = [each.name for each in _platforms(board)]
     earlier = [each for each in _platforms(board) if names.index(each.name) <= names.index(chosen.name)]
@@ -62,13 +62,13 @@ def _platforms(board: Board) -> Iterator[Platform]:
     return (platform_of(board, name) for name in board.platforms if name in PLATFORMS)
 
 
-def why_not_here(platform: Platform, board: Board) -> str:
-    """Returns why this machine cannot build for the platform; "" if it can."""
+def why_not_here(platform: Platform, board: Board) -> DeployError | None:
+    """Returns the error of a platform that this machine cannot build for; its hint says how it can."""
     try:
         platform.toolchain(board)
     except DeployError as error:
-        return ": ".join(text for text in (error.what, error.where) if text)
-    return ""
+        return error
+    return None
 
 
 def emulated_alike(board: Board) -> str:

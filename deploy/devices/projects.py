@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aot.errors import InputError
+from aot.errors import DeployError, InputError
 from artifact.archive import is_archive, write_archive
 from artifact.artifact import Artifact
 from boards.board import Board
@@ -19,7 +19,7 @@ from deploy.cli.command_result import Answer
 from deploy.cli.console import OnProgress, reports_progress
 from deploy.cli.renamed import renamed
 from deploy.compiler.compile_model import Compiled, compile_for_firmware
-from deploy.devices.buildable_boards import passed_over, platform_for, platform_here
+from deploy.devices.buildable_boards import passed_over, platform_for, platform_here, why_not_here
 from deploy.devices.cartridge_slots import with_slots
 from deploy.devices.chat_step import chat_model
 from deploy.devices.firmware import (
@@ -37,7 +37,7 @@ from deploy.python_api.board_arguments import line_arguments, prepared_of
 from deploy.python_api.model import Model, model_path, read_artifact
 from deploy.python_api.option_keywords import accepts_options
 from deploy.sensors.sensor_apps import SensorChoices, with_pipeline
-from platforms.base import BuildChoices, Firmware
+from platforms.base import BuildChoices, Firmware, Platform
 from platforms.board_files import load_board
 from platforms.cartridge.header import identity
 from platforms.cartridge.in_firmware import OWN_VERIFIER
@@ -143,7 +143,8 @@ def new(
     for artifact, way in zip((first, *more), ways, strict=True):
         if way == archive_name(artifact):
             write_archive(artifact, Path(directory) / way)
-    lacks = {} if platform else passed_over(place, builder)
+    lacks = passed_over(place, builder)
+    lacks = {name: why for name, why in lacks.items() if name == builder.name or not platform}
     facts = {
         "directory": str(directory),
         "model": first.name,
@@ -154,7 +155,7 @@ def new(
     }
     page = (
         f"{directory}: {', '.join(source.models)} for {place.name}, platform {builder.name}, app {app}\n"
-        f"{_not_built_here(lacks)}"
+        f"{_not_built_here(lacks)}{_way_to_build(place, builder, lacks.get(builder.name))}"
         f"  next: {_FIX if builder.name in lacks else ''}deploy build {shlex.quote(str(directory))}"
         f"{_to_fill_in(source)}"
     )
@@ -175,9 +176,21 @@ def _way_to(model: str | Path | Compiled, artifact: Artifact, is_plain: bool, di
         return model_path(model).resolve().as_posix()
 
 
-def _not_built_here(lacks: Mapping[str, str]) -> str:
+def _not_built_here(lacks: Mapping[str, DeployError]) -> str:
     """Returns a line for each platform that this machine cannot build."""
-    return "".join(f"  not built here: {name} ({why})\n" for name, why in lacks.items())
+    reasons = {name: ": ".join(filter(None, (why.what, why.where))) for name, why in lacks.items()}
+    return "".join(f"  not built here: {name} ({why})\n" for name, why in reasons.items())
+
+
+def _way_to_build(board: Board, builder: Platform, lack: DeployError | None) -> str:
+    """Returns lines about what the chosen platform lacks here, and a platform that lacks nothing."""
+    if lack is None:
+        return ""
+    tools = [f"  to build it here: {line}\n" for line in (lack.hint or "").splitlines()[:1]]
+    other = platform_here(board)
+    if other.name != builder.name and why_not_here(other, board) is None:
+        tools.append(f"  built here: {other.name} (--platform {other.name}, or omit --platform)\n")
+    return "".join(tools)
 
 
 def _board_of(model: str | Path | Compiled, name: str | None) -> Board:

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from aot.errors import InputError, ModelError
+from aot.errors import InputError, ModelError, OutputError
 from aot.frontend.load import is_tflite
 from aot.interpret import run_graph
 from aot.ir.graph import State
 from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array
 from aot.wording import counted
+from artifact.whole_file import write_whole
 from boards.board import Board
 from codegen.job import ImportedModel, import_data
 from codegen.options import CompileOptions
@@ -135,6 +136,24 @@ class CompiledModule(Compiled):
 
     def __str__(self) -> str:
         return f"{super().__str__()}\n\n{self.conversion}"
+
+    def save(self, path: str | Path) -> None:
+        """Writes an archive, plain sources if `path` is a folder, or the exported and quantized model.
+
+        The model's file is ONNX or TFLite, as it was compiled; other tools, such as Netron, show it.
+        """
+        place, data = Path(path), self.job.model.file
+        suffix, other = (".tflite", ".onnx") if is_tflite(data) else (".onnx", ".tflite")
+        if place.suffix == other:
+            raise OutputError(
+                f"the model that was compiled is in the format {suffix}, not {other}",
+                str(place),
+                f'save("{place.with_suffix(suffix)}")',
+            )
+        if place.suffix == suffix:
+            write_whole(place, data)
+        else:
+            super().save(place)
 
 
 def compile_module(

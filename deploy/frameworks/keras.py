@@ -17,6 +17,8 @@ from deploy.frameworks.user_lines import defined_at, last_users_frame, line_text
 
 _PLACE = re.compile(r'"([^"]+?)@__inference')
 _REASON = re.compile(r"error: (?:loc\(.*\): )?(?:error: )?(?P<what>'tf\.\w+' op [^\n]*)")
+_UNNAMED = re.compile(r"keras_tensor(_\d+)?")
+_NUMBERED = re.compile(r"output_(\d+)")
 _LONGEST = 200  # maximum length of a converter's message
 
 
@@ -56,8 +58,10 @@ class _KerasModel(FrameworkModel):
 
     def outputs(self, sample: Sample) -> list[Array]:
         values = [np.asarray(array) for array in sample.values()]
+        import keras
+
         outputs = self._model(values if len(values) > 1 else values[0], training=False)
-        return [as_array(each) for each in (outputs if isinstance(outputs, list | tuple) else [outputs])]
+        return [as_array(each) for each in keras.tree.flatten(outputs)]
 
     def outputs_in_sequence(self, samples: Sequence[Sample]) -> list[list[Array]]:
         """Returns the outputs of consecutive runs. Layers with `stateful=True` end in the state they had."""
@@ -99,9 +103,47 @@ class _KerasModel(FrameworkModel):
                 if samples is not None:
                     converter.optimizations = [tf.lite.Optimize.DEFAULT]
                     converter.representative_dataset = lambda: (list(each.values()) for each in samples)
-                return bytes(converter.convert())
+                return self._as_the_model_names(converter.convert())
         except Exception as error:  # any exception is about this model
             raise self._refused(error) from error
+
+    def _as_the_model_names(self, data: bytes) -> bytes:
+        """Returns the file with the names and the order of the model's inputs and outputs.
+
+        The converter calls outputs StatefulPartitionedCall:1 and orders them otherwise; its signature knows
+        them as output_0, output_1 or by the keys of a dict. Inputs that have no name in the model, but a
+        number that grows with each model of the process, get their place as the number.
+        """
+        from tensorflow.lite.tools import flatbuffer_utils
+
+        file = flatbuffer_utils.convert_bytearray_to_object(bytearray(data))
+        if len(file.signatureDefs or ()) != 1:
+            return data
+        (signature,), graph, names = file.signatureDefs, file.subgraphs[0], self._names()
+        inputs, outputs = (
+            {each.name.decode(): each.tensorIndex for each in tensors}
+            for tensors in (signature.inputs, signature.outputs)
+        )
+        if sorted(outputs.values()) != sorted(map(int, graph.outputs)):
+            return data
+        ordered = sorted(outputs, key=_by_number)
+        graph.outputs = [outputs[name] for name in ordered]
+        if {*names} == {*inputs}:
+            graph.inputs = [inputs[name] for name in names]
+            for place, name in enumerate(names):
+                graph.tensors[inputs[name]].name = f"input_{place}" if _UNNAMED.fullmatch(name) else name
+        for index, name in zip(graph.outputs, self._output_names(ordered), strict=True):
+            graph.tensors[index].name = name
+        return bytes(flatbuffer_utils.convert_object_to_bytearray(file))
+
+    def _output_names(self, of_signature: Sequence[str]) -> Sequence[str]:
+        """Returns the keys of a dict, or the names of the layers that compute the outputs."""
+        if not all(_NUMBERED.fullmatch(name) for name in of_signature):
+            return of_signature
+        layers = getattr(self._model, "layers", None) or ()
+        names = getattr(self._model, "output_names", None) or [layer.name for layer in layers[-1:]]
+        are_names = len(names) == len({*names}) == len(of_signature)
+        return names if are_names else of_signature
 
     def _in_order(self, example: Mapping[str, Any]) -> list[Any]:
         """Returns the examples of the inputs from a dict with their names. Raises InputError."""
@@ -149,6 +191,11 @@ class _KerasModel(FrameworkModel):
                 line = defined_at(type(layer).call)
                 return ", ".join(filter(None, (f"layer {layer.name} ({type(layer).__name__})", line)))
         return ""
+
+
+def _by_number(name: str) -> tuple[int, str]:
+    found = _NUMBERED.fullmatch(name)
+    return (int(found[1]), "") if found else (0, name)
 
 
 def _is_named(part: str, name: str) -> bool:

@@ -50,6 +50,8 @@ def compile(
 ) -> Compiled:
     """Compiles a model to C sources with a static memory plan for a board. `save(path)` writes the archive.
 
+    The model that a framework's was exported to is saved under a name in .onnx, for Keras in .tflite.
+
     Instead of a board, `target` may name a core, features and memories: "cortex-m4+fpu,ram=256K". A PyTorch
     module, a Keras model, a scikit-learn estimator or a JAX function is exported; `example` is an example of
     its input. With samples for `calibration` it is quantized to int8. With their `labels`, accuracy is

@@ -102,7 +102,7 @@ def test_a_pipeline_on_a_board_has_scikit_learns_classes(require_package):
 
 
 @pytest.mark.slow
-def test_a_network_of_scikit_learns_becomes_int8(require_package):
+def test_a_network_of_scikit_learns_becomes_int8(require_package, tmp_path):
     require_package("sklearn", "skl2onnx", "onnxruntime")
     model = fitted(estimators()["a network of numbers"], NUMBERS)
     compiled = deploy.compile(model, "host", example=SAMPLES[:1], calibration=SAMPLES[:50])
@@ -111,6 +111,10 @@ def test_a_network_of_scikit_learns_becomes_int8(require_package):
     assert compiled.conversion.framework == "scikit-learn"
     assert compiled.conversion.quantized is not None
     assert compiled.conversion.quantized.refinements[0].signal_to_noise_db > 20
+    compiled.save(tmp_path / "net.onnx")
+    again = deploy.compile(tmp_path / "net.onnx", "host")
+    assert again.artifact.facts.layers == compiled.artifact.facts.layers
+    refused(lambda: compiled.save(tmp_path / "net.tflite"), "format .onnx .tflite net.onnx")
 
 
 @pytest.mark.slow
@@ -243,7 +247,7 @@ def _require_samples_for_two_inputs(keras: Any) -> None:
     images, more = (rng.normal(size=(20, *s)).astype(np.float32) for s in ((4, 4, 1), (3,)))
     example = (images[:1], more[:1])
     by_name = deploy.compile(model, "host", example={"aux": more[:1], "image": images[:1]})
-    inputs = {"serving_default_image:0": images[:1], "serving_default_aux:0": more[:1]}
+    inputs = {"image": images[:1], "aux": more[:1]}
     (found,) = deploy.in_process(by_name).run(inputs).values()
     assert np.allclose(found, model([images[:1], more[:1]]), rtol=1e-4, atol=1e-5)
     refused(
@@ -268,6 +272,28 @@ def _require_samples_for_two_inputs(keras: Any) -> None:
         lambda: deploy.compile(model, "host", example=(images[:5], more[:5]), calibration=[images, more]),
         "example batch 5 calibration example=samples[:1]",
     )
+
+
+def _require_names_and_order(keras: Any) -> None:
+    """Inputs and outputs have the names that the model gives them, and its order."""
+    layers, rng = keras.layers, np.random.default_rng(4)
+    x = keras.Input((6,), name="signal")
+    z, a = layers.Dense(3, name="zone")(x), layers.Dense(3, name="alarm")(x)
+    sample = rng.normal(size=(1, 6)).astype(np.float32)
+    for outputs, names in (([z, a], ["zone", "alarm"]), ({"where": z, "is": a}, ["is", "where"])):
+        model = keras.Model(x, outputs)
+        for given in ({}, {"calibration": rng.normal(size=(20, 6)).astype(np.float32)}):
+            compiled = deploy.compile(model, "host", example=sample, **given)
+            facts = compiled.artifact.facts
+            assert [each.name for each in facts.inputs] == ["signal"]
+            assert [each.name for each in facts.outputs] == names
+        expected = keras.tree.flatten(model(sample))
+        float_model = deploy.compile(model, "host", example=sample)
+        found = deploy.in_process(float_model).run(sample).values()
+        assert all(np.allclose(*pair, atol=1e-5) for pair in zip(found, expected, strict=True))
+    unnamed = keras.Sequential([keras.Input((6,)), layers.Dense(2, name="scores")])
+    facts = deploy.compile(unnamed, "host", example=sample).artifact.facts
+    assert [each.name for each in (*facts.inputs, *facts.outputs)] == ["input_0", "scores"]
 
 
 @pytest.mark.slow
@@ -303,6 +329,7 @@ def test_keras_models_are_converted_by_litert_and_their_layers_named():
 
     _require_stateful_layers_keep_their_states(keras)
     _require_samples_for_two_inputs(keras)
+    _require_names_and_order(keras)
 
     class Odd(layers.Layer):  # type: ignore[misc,name-defined]  # Keras has no types here
         """A layer that LiteRT lacks."""

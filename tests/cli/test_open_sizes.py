@@ -218,7 +218,7 @@ def test_what_takes_one_size_says_so(name, file, tmp_path, monkeypatch, run_depl
 
 
 def test_no_firmware_is_made_where_all_sizes_have_no_room(file):
-    place = "cortex-m4+fpu,ram=64K,flash=14K"
+    place = "cortex-m4+fpu,ram=64K,flash=9K"
     deploy.compile(file, target=place, shape={"x": (2, 4, 16)})
     with pytest.raises(deploy.DeployError, match="bytes of flash"):
         deploy.compile(file, target=place, shape=SHAPE)

@@ -50,7 +50,7 @@ def test_new_chooses_a_platform_that_can_be_built_here_and_names_the_others(
     model, tmp_path, run_deploy, monkeypatch
 ):
     def no_tool(*_: object) -> None:
-        raise MissingToolError("cannot build for Zephyr", "west was not found")
+        raise MissingToolError("cannot build for Zephyr", "west was not found", "pip install west")
 
     monkeypatch.setattr("platforms.zephyr.Zephyr.toolchain", no_tool)
     monkeypatch.setattr("platforms.arduino.Arduino.toolchain", no_tool)
@@ -60,7 +60,13 @@ def test_new_chooses_a_platform_that_can_be_built_here_and_names_the_others(
     assert "platform baremetal, app rpc" in out
     assert "not built here: zephyr (cannot build for Zephyr: west was not found)" in out
     assert f"next: deploy build {tmp_path / 'p'}\n" in out
-    assert "platform zephyr" in run_deploy(*words[:2], tmp_path / "z", *words[3:], "--platform", "zephyr").out
+    out = run_deploy(*words[:2], tmp_path / "z", *words[3:], "--platform", "zephyr").out
+    assert "platform zephyr" in out
+    assert "not built here: zephyr (cannot build for Zephyr: west was not found)" in out
+    assert "to build it here: pip install west\n" in out
+    assert "built here: baremetal (--platform baremetal, or omit --platform)\n" in out
+    assert "next: install what is missing" in out
+    assert "arduino" not in out, "only the platform that was asked for"
 
 
 def test_new_for_a_board_that_cannot_be_built_here_says_what_comes_first(
