@@ -14,6 +14,7 @@ from aot.target import Feature
 from codegen.c.printer import Printer
 from codegen.c.tree import AnyHelper, Helper
 from codegen.isa.names import demangle
+from codegen.loops.ir import ScalarFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,12 @@ def collect_helpers(called: Iterable[AnyHelper], taken: Set[str] = frozenset()) 
 
     for helper in called:
         _add(helper, found, needs)
-    return Helpers(tuple(found.values()), plain_names(found, taken), frozenset(needs))
+    every = sorted(found.values(), key=lambda helper: not _is_of_file(helper))
+    return Helpers(tuple(every), plain_names(found, taken), frozenset(needs))
+
+
+def _is_of_file(helper: AnyHelper) -> bool:
+    return isinstance(helper, ScalarFunction) and helper.is_of_file
 
 
 def _add(helper: AnyHelper, found: dict[str, AnyHelper], needs: set[Feature]) -> None:

@@ -23,6 +23,8 @@ FEW_REGISTERS = ScalarFunction(
 #endif
 """,
     lambda: 0,
+    # Before the first function: gcc decides then, for the whole file, if R7 is free, and -Og keeps functions.
+    is_of_file=True,
 )
 
 # Follows a tile that uses all registers but one. With -O3, gcc unrolls short loops and moves statements of

@@ -102,6 +102,7 @@ class ScalarFunction:
     needs: frozenset[Feature] = frozenset()  # features of the core that runs the definition
     machine_instructions: int = 0  # of one call, in addition to an ordinary statement; for estimates
     is_inline: bool = True  # declared inline: a compiler may copy it, however long it is
+    is_of_file: bool = False  # not a function: directives, which must precede every function of the file
 
     def meaning(self, *arguments: float) -> Any:
         return self.compute(*arguments)

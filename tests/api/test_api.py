@@ -94,8 +94,8 @@ def test_a_compiled_model_saves_its_archive(model, tmp_path):
     compiled.save(tmp_path / "a.tar")
     of_archive = deploy.inspect(tmp_path / "a.tar", board="mps2-an386").as_json()
     of_compiled = deploy.inspect(compiled).as_json()
-    assert of_compiled["time"]["cycles"] > 0  # an archive has no loops to time
-    assert json.dumps(of_archive) == json.dumps(of_compiled | {"time": None})
+    assert of_compiled["time"]["cycles"] > 0
+    assert json.dumps(of_archive) == json.dumps(of_compiled)
     assert of_archive["arena_bytes"] == compiled.arena_bytes
     assert of_archive["constants_bytes"] == compiled.constants_bytes
 

@@ -23,6 +23,7 @@ KEEPING = (  # registers: without a frame pointer by itself, or named by a macro
     "-O3 -fno-omit-frame-pointer",
     "-Os -fno-omit-frame-pointer",
     "-Og",
+    "-Og -fno-omit-frame-pointer",  # keeps inline functions as such
     "-Og -DFEW_REGISTERS",
     "-O3 -fno-omit-frame-pointer -ffixed-r9 -DFEW_REGISTERS",
     "-Ofast -DFEW_REGISTERS",

@@ -44,6 +44,19 @@ struct run {
     uint8_t *arena;
 };
 
+/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
+   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
+   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
+   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
+#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
+#ifndef FEW_REGISTERS
+#define FEW_REGISTERS
+#endif
+#endif
+#ifndef FEW_REGISTERS
+#pragma GCC optimize("omit-frame-pointer")
+#endif
+
 /* Rows side by side, four bytes to a pixel, sixteen pixels at a time. */
 static inline void interleave_3_rows(int8_t *lines, const int8_t *x0, const int8_t *x1, const int8_t *x2, int32_t chunks)
 {
@@ -63,19 +76,6 @@ static inline void interleave_3_rows(int8_t *lines, const int8_t *x0, const int8
         : [chunks] "r"(chunks)
         : "q0", "q1", "q2", "q3", "lr", "memory");
 }
-
-/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
-   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
-   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
-   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
-#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
-#ifndef FEW_REGISTERS
-#define FEW_REGISTERS
-#endif
-#endif
-#ifndef FEW_REGISTERS
-#pragma GCC optimize("omit-frame-pointer")
-#endif
 
 static inline __attribute__((always_inline)) int32x4_t vector_of(int32_t a, int32_t b, int32_t c, int32_t d)
 {

@@ -43,6 +43,19 @@ struct run {
     uint8_t *arena;
 };
 
+/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
+   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
+   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
+   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
+#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
+#ifndef FEW_REGISTERS
+#define FEW_REGISTERS
+#endif
+#endif
+#ifndef FEW_REGISTERS
+#pragma GCC optimize("omit-frame-pointer")
+#endif
+
 /* The high word of a * b + 2^31, plus c. */
 static inline int32_t high_word_mul_add(int32_t a, int32_t b, int32_t c)
 {
@@ -62,19 +75,6 @@ static inline int32_t to_int8_m128_22_shift_4(int32_t sum, int32_t scale, int32_
     const int32_t v = high_word_mul_add(sum, scale, rounding);
     return clamp(v >> 4, -128, 22);
 }
-
-/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
-   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
-   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
-   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
-#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
-#ifndef FEW_REGISTERS
-#define FEW_REGISTERS
-#endif
-#endif
-#ifndef FEW_REGISTERS
-#pragma GCC optimize("omit-frame-pointer")
-#endif
 
 #ifdef FEW_REGISTERS
 /* The outer taps of each row are a factor of SMLAD; row 1 has its taps a byte further in its word. */

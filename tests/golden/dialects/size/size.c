@@ -52,6 +52,19 @@ struct run {
     uint8_t *arena;
 };
 
+/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
+   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
+   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
+   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
+#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
+#ifndef FEW_REGISTERS
+#define FEW_REGISTERS
+#endif
+#endif
+#ifndef FEW_REGISTERS
+#pragma GCC optimize("omit-frame-pointer")
+#endif
+
 /* Half a step and the zero point 0, at the scale before the last shift; right >= 1. */
 static inline int32_t rounding_zero_0(int32_t right)
 {
@@ -107,19 +120,6 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
     "sxtb16 %[odd], %[odd], ror #8\n\t" \
     "smlad %[sum0], %[even], %[" outer "], %[sum0]\n\t" \
     "smlab" half " %[sum0], %[odd], %[" middle "], %[sum0]\n\t"
-
-/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
-   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
-   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
-   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
-#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
-#ifndef FEW_REGISTERS
-#define FEW_REGISTERS
-#endif
-#endif
-#ifndef FEW_REGISTERS
-#pragma GCC optimize("omit-frame-pointer")
-#endif
 
 #ifdef FEW_REGISTERS /* a statement for each row of the windows */
 #define SUMS_OF_WINDOWS(text, start_text, end_text, scale_operands, ...) SUMS_BY_ROWS(text, __VA_ARGS__)

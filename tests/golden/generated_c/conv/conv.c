@@ -43,6 +43,19 @@ struct run {
     uint8_t *arena;
 };
 
+/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
+   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
+   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
+   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
+#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
+#ifndef FEW_REGISTERS
+#define FEW_REGISTERS
+#endif
+#endif
+#ifndef FEW_REGISTERS
+#pragma GCC optimize("omit-frame-pointer")
+#endif
+
 /* Two weights per factor. The half-word 256 * a + b holds two neighbouring weights: it is a factor of SMLAD
    as it is in memory, and b alone is its low byte, widened. With the pixels x and y that a and b belong to,
 
@@ -130,19 +143,6 @@ static inline __attribute__((always_inline)) void paired_rests_3_1_of_3_rows(
 #define REGISTER_Q "r5"
 #define REGISTER_E "r6"
 #define REGISTER_F "r8"
-#endif
-
-/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
-   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
-   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
-   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
-#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
-#ifndef FEW_REGISTERS
-#define FEW_REGISTERS
-#endif
-#endif
-#ifndef FEW_REGISTERS
-#pragma GCC optimize("omit-frame-pointer")
 #endif
 
 /* A word of two values. */
