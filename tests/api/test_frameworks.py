@@ -282,8 +282,8 @@ def _require_names_and_order(keras: Any) -> None:
     sample = rng.normal(size=(1, 6)).astype(np.float32)
     for outputs, names in (([z, a], ["zone", "alarm"]), ({"where": z, "is": a}, ["is", "where"])):
         model = keras.Model(x, outputs)
-        for given in ({}, {"calibration": rng.normal(size=(20, 6)).astype(np.float32)}):
-            compiled = deploy.compile(model, "host", example=sample, **given)
+        for samples in (None, rng.normal(size=(20, 6)).astype(np.float32)):
+            compiled = deploy.compile(model, "host", example=sample, calibration=samples)
             facts = compiled.artifact.facts
             assert [each.name for each in facts.inputs] == ["signal"]
             assert [each.name for each in facts.outputs] == names

@@ -201,8 +201,8 @@ def test_run_and_verify_take_the_model_that_is_named(model, archive, inputs, tmp
     of_file = run_deploy("verify", other, "--board", "host", "--model", "other")
     assert "an archive does not contain the model file" not in of_file.out
     assert of_file.out == run_deploy("verify", other, "--board", "host").out
-    for named, wanted in ((None, "tiny"), ("other", "other")):
-        assert deploy.verify(tmp_path / "both", model_name=named).model == wanted
+    for name in (None, "other"):
+        assert deploy.verify(tmp_path / "both", model_name=name).model == (name or "tiny")
     array = np.load(inputs)
     ran = deploy.run(tmp_path / "both", {name: array[name] for name in array.files}, model_name="other")
     np.testing.assert_array_equal(next(iter(ran.outputs.values())), outputs[1])
