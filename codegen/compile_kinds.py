@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from aot.frontend.paired_states import STATE_WORDS
 from aot.passes import REQUIRED
-from aot.passes.table import pass_names
+from aot.passes.pipeline import pass_names
 from aot.plan.model import Pool
 from codegen.axis_sizes import AxisSize, Shapes, read_sizes, sizes_word
 from codegen.option_kinds import (

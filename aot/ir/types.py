@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
@@ -119,3 +120,15 @@ class TensorType:
     @property
     def rank(self) -> int:
         return len(self.shape)
+
+
+# Strides of dense tensors, in elements.
+
+
+def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns the distance, in elements, of neighbors along each dimension of a dense tensor."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))

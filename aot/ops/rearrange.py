@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array, TensorType
+from aot.ir.types import Array, TensorType, dense_strides
 from aot.ops import constraints as limits
 from aot.ops.op import Arrays, Constraint, Op, Types, required
 

@@ -11,12 +11,18 @@ import numpy as np
 
 from aot.errors import FitError
 from aot.plan.conflicts import forbidden_distances
-from aot.plan.demand import order_like
-from aot.plan.early_starts import started_early, starting_stages, waited_late
 from aot.plan.floor import placement_floor
-from aot.plan.lives import ring_bytes_over_time
 from aot.plan.model import Plan, PlannedBuffer, PlanRequest
-from aot.plan.order import DraftOrder, draft, draft_given, search_orders
+from aot.plan.order import (
+    DraftOrder,
+    draft,
+    draft_given,
+    order_like,
+    search_orders,
+    started_early,
+    starting_stages,
+    waited_late,
+)
 from aot.plan.place import (
     BlockPacking,
     Cost,
@@ -29,7 +35,7 @@ from aot.plan.place import (
     place_in_sequences,
     place_no_lower,
 )
-from aot.plan.rings import Block, find_in_place_overlaps, make_blocks
+from aot.plan.rings import Block, find_in_place_overlaps, make_blocks, ring_bytes_over_time
 from aot.plan.steps import Steps, number_steps
 from aot.plan.wholes import order_whole_stages
 
@@ -173,7 +179,7 @@ def _worth_care(steps: Steps, drafts: Sequence[DraftOrder], limit: int | None) -
 
 
 def _exact(placed: _Placed) -> _Placed:
-    from aot.plan.exact import solve_placement
+    from aot.plan.floor import solve_placement
 
     packing = placed.packing
     if isinstance(packing, CrowdPacking) or len(packing.pools) != 1 or placed.is_least:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from aot.ir.graph import Graph, Node
 from aot.passes.goals import RegionGoal
-from aot.passes.pipeline import PassRun, PassStep, run_passes
-from aot.passes.table import region_passes
+from aot.passes.pipeline import PassRun, PassStep, region_passes, run_passes
 from codegen.accelerators.table import asked_for
 from codegen.job import Job
 from codegen.lower.decisions import Decisions

@@ -15,8 +15,7 @@ from aot.ir.region import DeviceRegion
 from aot.ir.types import TensorType
 from aot.ops.rearrange import Rearrange, is_vector
 from aot.passes.goals import CostModel, PlacementGoal
-from aot.passes.pipeline import PassRun, run_passes
-from aot.passes.table import placement_passes
+from aot.passes.pipeline import PassRun, placement_passes, run_passes
 from aot.passes.values import behind_views
 from aot.plan.model import Pool
 from codegen.accelerators.table import strategies_with

@@ -12,8 +12,7 @@ from aot.ir.graph import Graph
 from aot.ops.binary import Add
 from aot.ops.conv2d import Conv2d
 from aot.passes.goals import VariantGoal
-from aot.passes.pipeline import PassRun, PassStep, run_passes
-from aot.passes.table import variant_passes
+from aot.passes.pipeline import PassRun, PassStep, run_passes, variant_passes
 from aot.plan.check import check_plan
 from aot.plan.groups import Grouped, group_steps, one_by_one
 from aot.plan.model import Kind, Plan, PlanRequest, PlanTensor, Pool, Stage

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType
+from aot.ir.types import DType, dense_strides
 from aot.ops.contract import Contract
 from codegen.formats import RowFormat, RowRequest, whole
 from codegen.kernels.kernel import Kernel, RowAccess, Site

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array, DType, TensorType
+from aot.ir.types import Array, DType, TensorType, dense_strides
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype, whole
 from codegen.kernels.kernel import Kernel, RowAccess, RowCycle, Site, piece_fits, row_cycle_of, row_fits
 from codegen.kernels.nest import StridedNest, repeated_strides

@@ -8,8 +8,7 @@ from math import prod
 
 import numpy as np
 
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array, DType
+from aot.ir.types import Array, DType, dense_strides
 from aot.ops.gather import Gather
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isqrt
 
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType, TensorType
+from aot.ir.types import DType, TensorType, dense_strides
 from codegen.formats import RowRequest, whole
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.loops.affine import Affine, variable

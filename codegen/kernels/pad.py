@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType
+from aot.ir.types import DType, dense_strides
 from aot.ops.pad import Pad
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site

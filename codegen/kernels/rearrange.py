@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType, TensorType
+from aot.ir.types import DType, TensorType, dense_strides
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange, RowPicks, RowSpread, is_vector, row_spread
 from codegen.formats import Geometry, RowFormat, RowRequest, geometry, storage_dtype

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType
+from aot.ir.types import DType, dense_strides
 from aot.ops.reduce import ArgExtreme, Reduce, Reduction, sum_multiplier
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from codegen.formats import RowFormat

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType
+from aot.ir.types import DType, dense_strides
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result, within

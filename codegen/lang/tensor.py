@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType
+from aot.ir.types import DType, dense_strides
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.index import Axis, Position, to_position
 from codegen.lang.misuse import misuse

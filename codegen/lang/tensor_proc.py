@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from aot.ir.strides import dense_strides
+from aot.ir.types import dense_strides
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.index import Position
 from codegen.lang.misuse import misuse

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType
+from aot.ir.types import DType, dense_strides
 from codegen.loops.affine import Affine, variable
 from codegen.loops.axes import (
     Box,

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from aot.ir.strides import dense_strides
+from aot.ir.types import dense_strides
 from codegen.loops.affine import Affine, variable
 from codegen.loops.axes import (
     Box,

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from aot.ir.graph import Graph
 from aot.ir.text import print_graph
 from aot.passes.outcome import Unchanged, reason_lines
-from aot.passes.pipeline import PassStep
-from aot.passes.table import pass_names
+from aot.passes.pipeline import PassStep, pass_names
 from aot.wording import counted
 
 ALL = "all"  # selects all passes

@@ -23,8 +23,7 @@ from aot.ops.rounding import RequantRounding
 from aot.passes.outcome import Miss
 from aot.passes.partition.claims import NO_PATTERN, ClaimRule, Claims, claims_by_rules
 from aot.passes.values import needed_elsewhere
-from aot.patterns.paths import chain
-from aot.patterns.pattern import Match, Pattern, absent, any_of, constant, is_op, wildcard
+from aot.patterns.pattern import Match, Pattern, absent, any_of, chain, constant, is_op, wildcard
 from codegen.accelerators.accelerator import Regions, inner_site, region_of, whole_inputs
 from codegen.formats import RowFormat
 from codegen.kernels.dense import dense_tail

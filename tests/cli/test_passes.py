@@ -9,7 +9,7 @@ from error_facts import require_facts
 import deploy
 from aot.errors import InputError
 from aot.passes import REQUIRED
-from aot.passes.table import pass_names
+from aot.passes.pipeline import pass_names
 
 NAMES = pass_names()
 KNOWN = ", ".join(NAMES)

@@ -12,7 +12,7 @@ from aot import extensions
 from aot.errors import ExtensionError
 from aot.extensions import ISAS, PASSES, OpenTable, entries_of, entry_of, register, unregister
 from aot.extensions import OPS as GROUP
-from aot.passes.table import meaning_passes
+from aot.passes.pipeline import meaning_passes
 from codegen.isa.table import isas
 
 Add = Callable[[str, object], None]

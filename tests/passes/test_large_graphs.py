@@ -10,8 +10,7 @@ from aot.ir.types import DType, TensorType
 from aot.ops.unary import Logistic
 from aot.passes.channel_ranges import channel_ranges
 from aot.passes.meaning import remove_dead_channels as search
-from aot.passes.pipeline import run_meaning
-from aot.passes.table import meaning_passes
+from aot.passes.pipeline import meaning_passes, run_meaning
 from aot.passes.values import needed_elsewhere
 
 

@@ -25,7 +25,7 @@ from aot.ir.verify import verify
 from aot.passes.goals import PlacementGoal, RegionGoal, VariantGoal
 from aot.passes.outcome import Miss, Outcome, Rewritten, Unchanged, reason_lines
 from aot.passes.partition.claims import claims_by_node
-from aot.passes.table import TABLES, meaning_passes, placement_passes, region_passes, variant_passes
+from aot.passes.pipeline import TABLES, meaning_passes, placement_passes, region_passes, variant_passes
 from codegen.fit.placement_search import MEASURED_COSTS
 
 FOLDER = Path(__file__).parent

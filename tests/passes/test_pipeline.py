@@ -19,8 +19,16 @@ from aot.ir.verify import GraphRuleError
 from aot.passes import MEANING
 from aot.passes.goals import PlacementGoal, VariantGoal
 from aot.passes.outcome import Outcome, Rewritten, Unchanged
-from aot.passes.pipeline import PassError, run_meaning, run_passes
-from aot.passes.table import TABLES, Pass, meaning_passes, placement_passes, variant_passes
+from aot.passes.pipeline import (
+    TABLES,
+    Pass,
+    PassError,
+    meaning_passes,
+    placement_passes,
+    run_meaning,
+    run_passes,
+    variant_passes,
+)
 from codegen.fit.placement_search import MEASURED_COSTS
 from codegen.options import read_options
 

@@ -10,14 +10,15 @@ from aot.ops.binary import Add, Mul
 from aot.ops.op import Op
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Tanh
-from aot.patterns.paths import chain, dominated
 from aot.patterns.pattern import (
     Match,
     Pattern,
     PatternError,
     absent,
     any_of,
+    chain,
     constant,
+    dominated,
     has_attr,
     has_type,
     is_op,

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from aot.plan.check import PlanError, check_plan
-from aot.plan.early_starts import waited_late
 from aot.plan.model import NO_ROWS, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage, Step
+from aot.plan.order import waited_late
 from aot.plan.planner import make_plan
 from aot.plan.steps import number_steps
 

@@ -11,10 +11,9 @@ from test_place import NO_OVERLAPS, TIMES, bound_of, make_intervals
 
 from aot.plan import planner
 from aot.plan.conflicts import forbidden_distances
-from aot.plan.demand import order_by_demand
 from aot.plan.floor import placement_floor
 from aot.plan.model import Kind, PlanRequest, Pool
-from aot.plan.order import draft_given, search_orders
+from aot.plan.order import draft_given, order_by_demand, search_orders
 from aot.plan.place import BlockPacking, place_in_sequences
 from aot.plan.planner import make_plan
 from aot.plan.steps import number_steps

@@ -13,7 +13,7 @@ from test_place import NO_OVERLAPS, TIMES, bound_of, make_intervals
 from aot.errors import ToolError
 from aot.plan.check import check_plan
 from aot.plan.conflicts import Spans, forbidden_distances
-from aot.plan.exact import solve_placement
+from aot.plan.floor import solve_placement
 from aot.plan.model import Kind, PlanRequest, Pool
 from aot.plan.place import BlockPacking, improve
 from aot.plan.planner import make_plan

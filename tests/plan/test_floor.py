@@ -11,8 +11,7 @@ from test_exact import windows
 
 from aot.ir.text import parse_graph
 from aot.plan.conflicts import Spans
-from aot.plan.exact import solve_placement
-from aot.plan.floor import placement_floor
+from aot.plan.floor import placement_floor, solve_placement
 from aot.plan.model import Pool
 from aot.plan.place import BlockPacking, improve, place_in_sequences
 from aot.plan.planner import make_plan

@@ -11,9 +11,8 @@ from random_nets import requests
 
 from aot.plan import wholes
 from aot.plan.check import PlanError, check_plan
-from aot.plan.demand import OrderHints, order_by_demand, order_like
 from aot.plan.model import NO_ROWS, Kind, PlanRequest, PlanTensor, Rows, Stage, Step
-from aot.plan.order import draft_given, search_orders
+from aot.plan.order import OrderHints, draft_given, order_by_demand, order_like, search_orders
 from aot.plan.planner import make_plan
 from aot.plan.rings import make_blocks
 from aot.plan.steps import number_steps

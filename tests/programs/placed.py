@@ -2,8 +2,7 @@
 
 from aot.ir.graph import Graph
 from aot.passes.goals import PlacementGoal
-from aot.passes.pipeline import run_passes
-from aot.passes.table import placement_passes
+from aot.passes.pipeline import placement_passes, run_passes
 from codegen.fit.placement_search import MEASURED_COSTS
 
 

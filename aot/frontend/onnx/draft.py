@@ -14,8 +14,7 @@ from aot.frontend.builder import MAX_TENSOR_BYTES, SEE_OPS, GraphBuilder, Names,
 from aot.frontend.onnx.stored import Stored
 from aot.frontend.strides import rearrangement
 from aot.ir.graph import Graph
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array, DType, Quant, TensorType
+from aot.ir.types import Array, DType, Quant, TensorType, dense_strides
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape

@@ -15,8 +15,7 @@ from aot.frontend.builder import INDEX_HINT, index_outside
 from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, Order, TensorSequence, Value
 from aot.frontend.onnx.elements import array_of, element_name, stored_type
 from aot.frontend.onnx.errors import NeedsValueError
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array, DType
+from aot.ir.types import Array, DType, dense_strides
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops
 

@@ -17,8 +17,7 @@ from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.recurrent import Recurrent
 from aot.ops.reshape import Reshape
 from aot.passes.outcome import Outcome, outcome
-from aot.passes.recurrence.chains import LEAST_STEPS, WrittenOutLayer, find_chain
-from aot.passes.recurrence.regular import loops_of
+from aot.passes.recurrence.chains import LEAST_STEPS, WrittenOutLayer, find_chain, loops_of
 from aot.passes.rewrite import without_dead_code
 from aot.passes.values import NewValues, Places, fresh_name, origins
 

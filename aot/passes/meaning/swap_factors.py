@@ -14,8 +14,7 @@ from math import prod
 from types import UnionType
 
 from aot.ir.graph import Graph, Node
-from aot.ir.strides import dense_strides
-from aot.ir.types import TensorType
+from aot.ir.types import TensorType, dense_strides
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.op import Op

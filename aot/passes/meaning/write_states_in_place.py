@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aot.ir.graph import Graph, Node, State
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array, DType, TensorType
+from aot.ir.types import Array, DType, TensorType, dense_strides
 from aot.ops.compare import Compare, Relation
 from aot.ops.concat import Concat
 from aot.ops.op import Op

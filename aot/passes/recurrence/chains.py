@@ -11,10 +11,23 @@ from aot.ir.graph import Graph
 from aot.ir.types import Array, DType
 from aot.ops.rearrange import Loops
 from aot.ops.recurrent import Cell
-from aot.passes.recurrence.linear_sum import LinearSum, LinearSums, LinearTerm
-from aot.passes.recurrence.regular import loops_of
-from aot.passes.recurrence.steps import CellStep, StepFinder
+from aot.passes.recurrence.steps import CellStep, LinearSum, LinearSums, LinearTerm, StepFinder
 from aot.passes.values import Places
+
+# Positions that two loops visit: rows at equal distances, each with the same steps.
+
+
+def loops_of(rows: Places) -> Loops | None:
+    """Returns loops over rows [count, length] as an image of one column; None if they are irregular."""
+    count, length = rows.shape
+    first = rows[0]
+    down = int(rows[1, 0] - rows[0, 0]) if count > 1 else length
+    along = int(first[1] - first[0]) if length > 1 else 1
+    made = first[0] + down * np.arange(count)[:, None] + along * np.arange(length)[None, :]
+    if not (made == rows).all():
+        return None
+    return Loops((1, count, 1, length), (down * count, down, down, along), int(first[0]))
+
 
 LEAST_STEPS = 3  # fewer may be equal by chance
 

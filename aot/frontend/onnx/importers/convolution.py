@@ -12,8 +12,7 @@ from aot.frontend.onnx.importers.padding import dilated, padded
 from aot.frontend.onnx.importers.products import centred
 from aot.frontend.onnx.importers.windows import SpatialWindows, read_windows
 from aot.frontend.onnx.operation import Importer, OnnxOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array, DType
+from aot.ir.types import Array, DType, dense_strides
 from aot.ops.contract import Contract
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d

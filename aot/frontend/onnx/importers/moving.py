@@ -11,7 +11,7 @@ from aot.frontend.onnx.draft import Item, Value
 from aot.frontend.onnx.elements import STORED
 from aot.frontend.onnx.importers.orders import cheapest_order, order_after
 from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
-from aot.ir.strides import dense_strides
+from aot.ir.types import dense_strides
 from aot.ops.concat import Concat
 from aot.ops.rearrange import Loops
 

@@ -15,8 +15,7 @@ from aot.frontend.onnx.importers.padding import padded
 from aot.frontend.onnx.importers.scattering import put
 from aot.frontend.onnx.importers.windows import SpatialWindows, read_windows
 from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType
+from aot.ir.types import DType, dense_strides
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.rearrange import Loops

@@ -9,8 +9,7 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.operation import Importer, OnnxOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType
+from aot.ir.types import DType, dense_strides
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.contract import Contract
 from aot.ops.dense import Dense

@@ -14,8 +14,7 @@ from aot.frontend.onnx.elements import BITS, NARROW, STORED
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.frontend.onnx.stored import Stored
-from aot.ir.strides import dense_strides
-from aot.ir.types import Quant
+from aot.ir.types import Quant, dense_strides
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Loops
 

@@ -12,8 +12,7 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast, divided
 from aot.frontend.onnx.importers.moving import sliced
 from aot.frontend.onnx.operation import Importer, OnnxOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType
+from aot.ir.types import DType, dense_strides
 from aot.ops.contract import Contract
 from aot.ops.mean import COLUMNS, Mean
 from aot.ops.quantize import Dequantize

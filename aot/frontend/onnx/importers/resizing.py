@@ -14,8 +14,7 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, OnnxOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType
+from aot.ir.types import DType, dense_strides
 from aot.ops.gather import Gather
 from aot.ops.rearrange import Loops
 from aot.ops.resize import Resize, between_reals

@@ -15,7 +15,7 @@ from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import sliced
 from aot.frontend.onnx.importers.real import Real
 from aot.frontend.onnx.operation import Importer, OnnxOperator
-from aot.ir.strides import dense_strides
+from aot.ir.types import dense_strides
 from aot.ops.gather import Gather
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}  # names before set 20

@@ -16,8 +16,7 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.graph import Node
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array, DType
+from aot.ir.types import Array, DType, dense_strides
 from aot.ops.gather import Gather
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape

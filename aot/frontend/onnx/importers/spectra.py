@@ -11,7 +11,7 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.operation import Importer, OnnxOperator
-from aot.ir.strides import dense_strides
+from aot.ir.types import dense_strides
 from aot.ops.rearrange import Loops
 
 FloatArray = npt.NDArray[np.float64]

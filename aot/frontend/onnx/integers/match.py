@@ -18,8 +18,7 @@ from aot.ops.op import Op
 from aot.ops.requant import quant_of
 from aot.ops.unary import Clamp
 from aot.passes.values import NewValues, needed_elsewhere
-from aot.patterns.paths import chain
-from aot.patterns.pattern import Pattern, any_of, constant, has_attr, has_type, is_op, match, wildcard
+from aot.patterns.pattern import Pattern, any_of, chain, constant, has_attr, has_type, is_op, match, wildcard
 
 _INTEGERS = any_of(*(has_type(wildcard(), dtype) for dtype in (DType.I8, DType.I16)))
 _OF_INTEGERS = is_op("dequantize")(_INTEGERS)

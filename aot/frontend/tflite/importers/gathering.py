@@ -8,8 +8,7 @@ import tflite
 from aot.frontend.tflite.importers.other_scales import require_movable
 from aot.frontend.tflite.importers.rearranging import rearrange
 from aot.frontend.tflite.operation import Importer, TfliteOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array, DType, TensorType
+from aot.ir.types import Array, DType, TensorType, dense_strides
 from aot.ops.gather import Gather, GatherNd
 from aot.ops.rearrange import Loops
 from aot.ops.resize import Resize

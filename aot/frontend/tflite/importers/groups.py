@@ -8,8 +8,7 @@ import numpy as np
 
 from aot.frontend.tflite.importers.rearranging import by_images, rearrange
 from aot.frontend.tflite.operation import TfliteOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import Quant, TensorType
+from aot.ir.types import Quant, TensorType, dense_strides
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d

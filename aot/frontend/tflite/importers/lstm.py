@@ -15,8 +15,7 @@ import tflite
 
 from aot.frontend.tflite.importers.gathering import gathered
 from aot.frontend.tflite.operation import Importer, TfliteOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array, DType, Quant, TensorType
+from aot.ir.types import Array, DType, Quant, TensorType, dense_strides
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.convert import Convert

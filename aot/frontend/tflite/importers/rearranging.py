@@ -11,7 +11,7 @@ import numpy as np
 from aot.frontend.strides import rearrangement
 from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS
 from aot.frontend.tflite.operation import TfliteOperator
-from aot.ir.strides import dense_strides
+from aot.ir.types import dense_strides
 from aot.ops.concat import Concat
 from aot.ops.op import Op
 from aot.ops.pad import Pad

@@ -9,7 +9,7 @@ import tflite
 
 from aot.frontend.tflite.importers.rearranging import rearrange
 from aot.frontend.tflite.operation import Importer, TfliteOperator
-from aot.ir.strides import dense_strides
+from aot.ir.types import dense_strides
 from aot.ops.cumulate import Cumulate
 from aot.ops.mean import COLUMNS, ROWS, Mean
 from aot.ops.quantize import Quantize

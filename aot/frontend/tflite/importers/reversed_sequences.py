@@ -10,8 +10,7 @@ import tflite
 from aot.frontend.tflite.importers.gathering import gathered
 from aot.frontend.tflite.importers.rearranging import rearrange
 from aot.frontend.tflite.operation import Importer, TfliteOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array
+from aot.ir.types import Array, dense_strides
 from aot.ops.rearrange import Loops
 
 

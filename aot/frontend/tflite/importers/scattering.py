@@ -11,8 +11,7 @@ import tflite
 
 from aot.frontend.tflite.model_file import CORRUPTED
 from aot.frontend.tflite.operation import Importer, TfliteOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import Array, DType, TensorType
+from aot.ir.types import Array, DType, TensorType, dense_strides
 from aot.ops.binary import Div, Mul
 from aot.ops.compare import Compare, Relation
 from aot.ops.concat import Concat

@@ -11,8 +11,7 @@ from aot.frontend.tflite.importers.other_scales import require_movable, rescaled
 from aot.frontend.tflite.importers.rearranging import rearrange, repeated
 from aot.frontend.tflite.importers.row_lists import is_empty, keep_rows, parts_of, rows_within
 from aot.frontend.tflite.operation import Importer, TfliteOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import TensorType
+from aot.ir.types import TensorType, dense_strides
 from aot.ops.concat import Concat
 from aot.ops.pad import Pad
 from aot.ops.rearrange import Loops

@@ -10,8 +10,7 @@ import numpy as np
 
 from aot.frontend.tflite.importers.rearranging import rearrange
 from aot.frontend.tflite.operation import Importer, TfliteOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType, TensorType
+from aot.ir.types import DType, TensorType, dense_strides
 from aot.ops.dense import Dense
 from aot.ops.energy import Energy
 from aot.ops.fft import Fft, RealSpectrum

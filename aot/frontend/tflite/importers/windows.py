@@ -13,8 +13,7 @@ from aot.frontend.tflite.importers.other_scales import require_movable
 from aot.frontend.tflite.importers.rearranging import rearrange, with_holes
 from aot.frontend.tflite.model_file import CORRUPTED
 from aot.frontend.tflite.operation import Importer, TfliteOperator
-from aot.ir.strides import dense_strides
-from aot.ir.types import DType, TensorType
+from aot.ir.types import DType, TensorType, dense_strides
 from aot.ops.binary import Add, Mul
 from aot.ops.combine import Combination, Combine
 from aot.ops.max_pool2d import MaxPool2d
