@@ -42,7 +42,7 @@ from codegen.option_kinds import (
 from codegen.own_schedules import OwnScheduleList
 
 if TYPE_CHECKING:
-    from aot.frontend.input_overrides import InputOverrides
+    from aot.frontend.declared import InputOverrides
 
 
 class Rounding(Enum):
@@ -367,7 +367,7 @@ class CompileOptions:
     @property
     def input_overrides(self) -> InputOverrides:
         """Returns the user's settings of the model's inputs, with their largest sizes."""
-        from aot.frontend.input_overrides import InputOverrides
+        from aot.frontend.declared import InputOverrides
 
         return InputOverrides(largest_shapes(self.shapes), self.values)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.backs.back import no_number, not_one_output
-from aot.frontend.added_nodes import AddedNodes
+from aot.frontend.builder import AddedNodes
 from aot.frontend.declared import DeclarationError
 from aot.ir.graph import Graph
 from aot.ir.types import DType

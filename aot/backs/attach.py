@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
 from aot.errors import ModelError, did_you_mean
-from aot.frontend.added_nodes import AddedNodes, builder_of
+from aot.frontend.builder import AddedNodes, builder_of
 from aot.frontend.declared import DeclarationError, declared_word, parted, read_parameters
 from aot.ir.graph import Graph
 from aot.ir.verify import verify

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from aot.frontend.added_nodes import AddedNodes
+from aot.frontend.builder import AddedNodes
 from aot.ir.graph import Graph
 from aot.ir.types import DType, TensorType
 

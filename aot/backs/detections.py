@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.frontend.added_nodes import AddedNodes
+from aot.frontend.builder import AddedNodes
 from aot.frontend.declared import DeclarationError
 from aot.ir.types import DType
 from aot.ops.binary import Add, Mul, Sub

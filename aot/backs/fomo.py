@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from aot.backs.back import no_picture, not_one_output, picture_size, shapes_text
 from aot.backs.detections import as_real, check_count, check_share, listed_boxes
-from aot.frontend.added_nodes import AddedNodes
+from aot.frontend.builder import AddedNodes
 from aot.ir.graph import Graph
 from aot.ops.blobs import Blobs
 

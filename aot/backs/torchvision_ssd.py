@@ -19,7 +19,7 @@ from aot.backs.detections import (
     check_share,
     detected,
 )
-from aot.frontend.added_nodes import AddedNodes
+from aot.frontend.builder import AddedNodes
 from aot.frontend.declared import DeclarationError
 from aot.ir.graph import Graph
 from aot.ops.binary import Add, Mul

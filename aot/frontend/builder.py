@@ -1,16 +1,20 @@
-"""Builds a graph while a file of any format is read: unique names, checked nodes, known results."""
+"""Builds graphs: unique names, checked nodes, known results; nodes before or after a model; one op alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
-from aot.ir.graph import Node
-from aot.ir.types import Array, TensorType
+from aot.ir.graph import Graph, Node, State
+from aot.ir.types import Array, DType, Quant, TensorType
+from aot.ir.verify import verify
 from aot.ops.constraints import violations
 from aot.ops.op import Op, Types
+from aot.ops.rearrange import Loops, Rearrange, row_steps
+from aot.ops.reshape import Reshape
 
 MAX_TENSOR_BYTES = 2**28  # far beyond any microcontroller, but still quick to process
 INDEX_HINT = "other runtimes reject this file, too: correct the indices, and export it again"
@@ -94,3 +98,131 @@ class GraphBuilder:
     def append(self, label: str, op: Op, inputs: Sequence[str | None], output: str, origin: str = "") -> None:
         """Appends a node with a unique name, without checks."""
         self.nodes.append(Node(self.node_names.unique(label), op, tuple(inputs), (output,), origin))
+
+
+# Builds a model of one op without a file: its inputs are the model's, its constants are given.
+
+
+def graph_of_op(
+    name: str,
+    op: Op,
+    operands: Mapping[str, TensorType],
+    constants: Mapping[str, Array],
+    output: tuple[str, TensorType],
+) -> Graph:
+    """Returns the graph; operands that are among the constants are constant."""
+    result, kind = output
+    inputs: Sequence[str] = tuple(each for each in operands if each not in constants)
+    node = Node(name, op, tuple(operands), (result,))
+    graph = Graph(name, tuple(inputs), (result,), (node,), {**operands, result: kind}, dict(constants))
+    verify(graph)
+    return graph
+
+
+# Adds nodes before or after an imported model: each reads the result of the previous one.
+
+
+def builder_of(graph: Graph) -> GraphBuilder:
+    """Returns a builder that knows the model's values and does not reuse their names."""
+    builder = GraphBuilder(rounding="tflm", types=dict(graph.types))
+    for name in graph.types:
+        builder.value_names.take(name)
+    for node in graph.nodes:
+        builder.node_names.take(node.name)
+    return builder
+
+
+class AddedNodes:
+    """Adds nodes, constants and states with a name prefix; `value` is the most recent result."""
+
+    def __init__(self, builder: GraphBuilder, prefix: str, origin: str, value: str) -> None:
+        self._builder, self._prefix, self._origin, self.value = builder, prefix, origin, value
+        self._initial: dict[str, Array] = {}
+        self.states: list[State] = []
+
+    def branch(self, value: str) -> AddedNodes:
+        """Returns another chain for the same model that continues after another value."""
+        other = AddedNodes(self._builder, self._prefix, self._origin, value)
+        other._initial, other.states = self._initial, self.states
+        return other
+
+    @property
+    def type(self) -> TensorType:
+        return self._builder.types[self.value]
+
+    def then(
+        self,
+        label: str,
+        op: Op,
+        *operands: str | Array | None,
+        quant: Quant | None = None,
+    ) -> str:
+        """Adds a node on the last value and these operands; its result becomes the last value."""
+        names = [self.value, *(self._operand(label, each) for each in operands)]
+        ((dtype, shape),) = op.infer(self._builder.types_of(names))
+        result = self._name(label)
+        kind = TensorType(DType(dtype), shape, quant)
+        broken = self._builder.violation(op, names, kind)
+        assert broken is None, f"{label}: {broken}"
+        self._builder.types[result] = kind
+        self._builder.append(f"{self._prefix}/{label}", op, names, result, self._origin)
+        self.value = result
+        return result
+
+    def view(self, label: str, *shape: int) -> None:
+        """Views the same elements in another shape."""
+        if self.type.shape != shape:
+            self.then(label, Reshape(shape), quant=self.type.quant)
+
+    def state(self, label: str, initial: Array, quant: Quant | None = None) -> str:
+        """Adds a value that persists between runs; `keep` sets its next value."""
+        name = self._name(label)
+        self._builder.types[name] = TensorType(_dtype_of(initial), initial.shape, quant)
+        self._initial[name] = initial
+        return name
+
+    def keep(self, state: str, value: str) -> None:
+        self.states.append(State(state, value, self._initial[state]))
+
+    def _name(self, label: str) -> str:
+        return self._builder.value_names.unique(f"{self._prefix}/{label}")
+
+    def _operand(self, label: str, given: str | Array | None) -> str | None:
+        if given is None or isinstance(given, str):
+            return given
+        name = self._name(f"{label}/with")
+        self._builder.types[name] = TensorType(_dtype_of(given), given.shape)
+        self._builder.constants[name] = given
+        return name
+
+
+def _dtype_of(array: Array) -> DType:
+    return next(dtype for dtype in DType if dtype.numpy == array.dtype)
+
+
+# Selects elements by strides in the cheapest way: a view, row by row, or vector to vector.
+
+
+@dataclass(frozen=True)
+class Rearrangement:
+    """A rearrangement of a tensor viewed in a shape."""
+
+    op: Rearrange
+    source: tuple[int, ...]
+
+
+def rearrangement(tensor: TensorType, loops: Loops, shape: tuple[int, ...]) -> Rearrangement | None:
+    """Returns the op that selects the elements into `shape`; None if a view of that shape suffices."""
+    merged = loops.merged()
+    if merged.offset == 0 and prod(shape) == tensor.elements and merged.strides in ((), (1,)):
+        return None
+    if shape == loops.sizes and _by_rows(tensor, loops):
+        return Rearrangement(Rearrange(shape, loops.sizes, loops.strides, loops.offset), tensor.shape)
+    flat = Rearrange((1, prod(shape)), merged.sizes, merged.strides, merged.offset)
+    return Rearrangement(flat, (1, tensor.elements))
+
+
+def _by_rows(source: TensorType, loops: Loops) -> bool:
+    if source.rank != 4 or source.shape[0] != 1:
+        return False
+    return row_steps(loops, source.shape[2] * source.shape[3]) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, field, fields
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -120,3 +120,17 @@ def _pair(word: str, name: str) -> tuple[str, object]:
             f'"{word}" has no value: parameters of {name} are written PARAMETER=VALUE', f"write {word}=..."
         )
     return key, value_of(value)
+
+
+# The user's overrides of a model's inputs: sizes that the file leaves open, and fixed values.
+
+
+@dataclass(frozen=True, slots=True)
+class InputOverrides:
+    """Shapes and values by input name; an input with a value is no longer an input."""
+
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+NO_OVERRIDES = InputOverrides()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from aot.errors import ModelError, NoModelFileError, did_you_mean
-from aot.frontend.input_overrides import NO_OVERRIDES, InputOverrides
+from aot.frontend.declared import NO_OVERRIDES, InputOverrides
 from aot.ir.graph import Graph
 
 # Reads a TFLite model from a C array, a common form: `const unsigned char model[] = {0x20, ...};`.
@@ -198,3 +201,36 @@ def _what_it_is(data: bytes) -> str:
     if not data:
         return "the file is empty"
     return f"this is neither a TFLite nor an ONNX model ({len(data):,} bytes)"
+
+
+# Counts the operators of a model file and which of them are supported, even if the model is not.
+
+
+@dataclass(frozen=True, slots=True)
+class FileOperator:
+    """An operator of a file, by its name in the file's format."""
+
+    name: str
+    nodes: int
+    is_read: bool
+
+
+def file_operators(data: bytes, file_name: str) -> Sequence[FileOperator]:
+    """Returns the operators in a file's bytes, most frequent first. Raises ModelError if not a model."""
+    if is_tflite(data):
+        from aot.frontend.tflite.read import operators_of_tflite
+
+        return _counted(operators_of_tflite(data, file_name))
+    if is_onnx(data, Path(file_name).suffix.lower()):
+        from aot.frontend.onnx.read import operators_of_onnx
+
+        return _counted(operators_of_onnx(data, file_name))
+    return ()
+
+
+def _counted(found: Iterable[tuple[str, bool]]) -> tuple[FileOperator, ...]:
+    counts = Counter(found)
+    return tuple(
+        FileOperator(name, nodes, is_read)
+        for (name, is_read), nodes in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    )

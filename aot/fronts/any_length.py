@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aot.frontend.added_nodes import AddedNodes
+from aot.frontend.builder import AddedNodes
 from aot.fronts.spectrum import Matrix
 from aot.ir.types import Array
 from aot.ops.binary import Add, Mul

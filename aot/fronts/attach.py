@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pkgutil import resolve_name
-from typing import Protocol, cast
+from typing import Protocol, TypeAlias, cast
 
 from aot.errors import did_you_mean
-from aot.frontend.added_nodes import AddedNodes, builder_of
-from aot.frontend.builder import GraphBuilder
+from aot.frontend.builder import AddedNodes, GraphBuilder, builder_of
 from aot.frontend.declared import DeclarationError, declared_word, parted, read_parameters
 from aot.fronts.audio_nodes import Sound, add_audio, samples_type
-from aot.fronts.front import Front
-from aot.fronts.integer_features import IntegerFeatures
 from aot.fronts.model_input import ModelInput
 from aot.fronts.movement import Movement, add_rows, rows_type
-from aot.fronts.picture import add_image, pixels_type
-from aot.fronts.spectrum import Spectrum
+from aot.fronts.picture import Picture, add_image, pixels_type
+from aot.fronts.spectrum import IntegerFeatures, Spectrum
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
+
+# A front end, independent of any library: for sound (by spectrum), pictures or movements.
+
+
+Front: TypeAlias = Spectrum | IntegerFeatures | Picture | Movement
+
 
 _KIND = "front end"
 

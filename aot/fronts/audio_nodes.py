@@ -7,11 +7,20 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from aot.frontend.added_nodes import AddedNodes
+from aot.frontend.builder import AddedNodes
 from aot.fronts.any_length import add_spectrum
-from aot.fronts.integer_features import SHARE_BITS, WINDOW_BITS, IntegerFeatures, Integers
 from aot.fronts.model_input import ModelInput
-from aot.fronts.spectrum import ChannelGain, Frames, Logarithm, Matrix, Spectrum
+from aot.fronts.spectrum import (
+    SHARE_BITS,
+    WINDOW_BITS,
+    ChannelGain,
+    Frames,
+    IntegerFeatures,
+    Integers,
+    Logarithm,
+    Matrix,
+    Spectrum,
+)
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.binary import Add, Div, Mul, Sub
 from aot.ops.combine import Combination, Combine

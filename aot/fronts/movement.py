@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from aot.frontend.added_nodes import AddedNodes
+from aot.frontend.builder import AddedNodes
 from aot.fronts.any_length import add_spectrum
 from aot.fronts.model_input import ModelInput
 from aot.fronts.spectrum import Matrix

@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from aot.frontend.added_nodes import AddedNodes
+from aot.frontend.builder import AddedNodes
 from aot.fronts.model_input import ModelInput
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.binary import Add, Mul

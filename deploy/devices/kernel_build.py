@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from aot.errors import InputError
-from aot.frontend.single import graph_of_op
+from aot.frontend.builder import graph_of_op
 from aot.interpret import run_graph
 from aot.ir.types import Array, TensorType
 from aot.wording import counted

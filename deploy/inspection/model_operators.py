@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import ModelError
-from aot.frontend.file_operators import FileOperator, file_operators
-from aot.frontend.load import SUFFIXES, read_model
+from aot.frontend.load import SUFFIXES, FileOperator, file_operators, read_model
 from codegen.job import import_data
 from codegen.options import CompileOptions
 from deploy.cli.command_result import Paged

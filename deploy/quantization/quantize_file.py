@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from aot.errors import InputError, ModelError, OutputError, did_you_mean
-from aot.frontend.input_overrides import InputOverrides
+from aot.frontend.declared import InputOverrides
 from aot.frontend.load import parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.byte_caches import with_byte_caches
 from aot.frontend.onnx.float_model import require_float

@@ -10,12 +10,10 @@ from aot.backs.anomaly import Anomaly
 from aot.backs.attach import declared_back
 from aot.backs.back import Back
 from aot.errors import InputError
-from aot.fronts.attach import declared_front
-from aot.fronts.front import Front
-from aot.fronts.integer_features import IntegerFeatures
+from aot.fronts.attach import Front, declared_front
 from aot.fronts.movement import Movement
 from aot.fronts.picture import Picture
-from aot.fronts.spectrum import Spectrum
+from aot.fronts.spectrum import IntegerFeatures, Spectrum
 from aot.ops.blobs import Blobs
 from aot.ops.detect import CORNERS, Detect
 from aot.ops.reduce import ArgExtreme

@@ -17,7 +17,7 @@ from onnx_files import onnx_file
 from small_float_net import small_net
 from tflite_builder import ModelBuilder
 
-from aot.frontend.input_overrides import InputOverrides
+from aot.frontend.declared import InputOverrides
 from aot.frontend.load import load_model
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph

@@ -8,7 +8,7 @@ import pytest
 from onnx import NodeProto, helper
 from onnx_files import onnx_file
 
-from aot.frontend.input_overrides import InputOverrides
+from aot.frontend.declared import InputOverrides
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from aot.ir.graph import Node

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sliding_nets import Net, drawn_rows, hop_model, whole_windows
 
-from aot.frontend.input_overrides import NO_OVERRIDES, InputOverrides
+from aot.frontend.declared import NO_OVERRIDES, InputOverrides
 from aot.frontend.load import load_model, parse_model
 from aot.target import Target
 from codegen.compile import compile_job

@@ -12,7 +12,7 @@ from onnx_files import info, onnx_file
 from onnx_oracle import run_onnx
 
 from aot.errors import DeployError, ModelError
-from aot.frontend.input_overrides import InputOverrides
+from aot.frontend.declared import InputOverrides
 from aot.frontend.load import load_model
 from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph

@@ -16,7 +16,7 @@ from aot.errors import ModelError
 from aot.frontend.declared import DeclarationError
 from aot.frontend.tflite.read import read_tflite
 from aot.fronts.attach import declared_front, read_front, with_front
-from aot.fronts.integer_features import IntegerFeatures
+from aot.fronts.spectrum import IntegerFeatures
 from aot.interpret import run_graph, run_series
 from aot.ir.types import Array, DType, TensorType
 from deploy.inputs.recordings import read_wav

@@ -17,7 +17,7 @@ import onnx
 from stored_outputs import furthest
 
 from aot.errors import DeployError
-from aot.frontend.input_overrides import InputOverrides
+from aot.frontend.declared import InputOverrides
 from aot.frontend.load import load_model
 from aot.ir.graph import Graph
 from aot.ir.types import Array

@@ -10,9 +10,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from aot.errors import ModelError
-from aot.frontend.builder import MAX_TENSOR_BYTES, SEE_OPS, GraphBuilder, Names, too_large
+from aot.frontend.builder import MAX_TENSOR_BYTES, SEE_OPS, GraphBuilder, Names, rearrangement, too_large
 from aot.frontend.onnx.stored import Stored
-from aot.frontend.strides import rearrangement
 from aot.ir.graph import Graph
 from aot.ir.types import Array, DType, Quant, TensorType, dense_strides
 from aot.ops.op import Op

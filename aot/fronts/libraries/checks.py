@@ -9,9 +9,8 @@ import numpy as np
 from aot.errors import did_you_mean
 from aot.frontend.declared import DeclarationError
 from aot.fronts.any_length import LONGEST
-from aot.fronts.mel import hann
 from aot.fronts.picture import Crop, PixelForm
-from aot.fronts.spectrum import Frames, Matrix
+from aot.fronts.spectrum import Frames, Matrix, hann
 from aot.ops.demosaic import LEAST_SIDE
 
 _MOST_FFT = 1 << 15

@@ -16,8 +16,7 @@ from aot.fronts.libraries.checks import (
     require_hann,
     require_positive,
 )
-from aot.fronts.mel import cosines, filters_in_hz
-from aot.fronts.spectrum import ChannelGain, Logarithm, Spectrum
+from aot.fronts.spectrum import ChannelGain, Logarithm, Spectrum, cosines, filters_in_hz
 
 DECIBEL = 10.0 / math.log(10.0)
 

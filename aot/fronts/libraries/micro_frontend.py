@@ -12,16 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from aot.frontend.declared import DeclarationError
-from aot.fronts.integer_features import (
+from aot.fronts.libraries.checks import require_band, require_positive
+from aot.fronts.spectrum import (
     SHARE_BITS,
     WINDOW_BITS,
+    Frames,
     GainTable,
     IntegerFeatures,
     Integers,
+    Matrix,
     NoiseReduction,
 )
-from aot.fronts.libraries.checks import require_band, require_positive
-from aot.fronts.spectrum import Frames, Matrix
 
 _SINGLE = np.float32
 _RATIO_BITS = 12  # of level / noise

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from aot.frontend.declared import DeclarationError
 from aot.fronts.libraries.checks import require_at_most, require_fft_length, require_positive
-from aot.fronts.mel import hann
 from aot.fronts.movement import Moment, Movement, PowerSpectrum
-from aot.fronts.spectrum import Matrix
+from aot.fronts.spectrum import Matrix, hann
 
 Complex = npt.NDArray[np.complex128]
 TYPES = ("lowpass", "highpass", "bandpass")

@@ -12,8 +12,7 @@ from aot.fronts.libraries.checks import (
     require_fft_length,
     require_positive,
 )
-from aot.fronts.mel import cosines, filters_in_mel, hann
-from aot.fronts.spectrum import Frames, Logarithm, Spectrum
+from aot.fronts.spectrum import Frames, Logarithm, Spectrum, cosines, filters_in_mel, hann
 
 
 @dataclass(frozen=True, kw_only=True)

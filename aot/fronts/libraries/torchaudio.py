@@ -15,8 +15,7 @@ from aot.fronts.libraries.checks import (
     require_positive,
 )
 from aot.fronts.libraries.librosa import decibels
-from aot.fronts.mel import cosines, filters_in_hz
-from aot.fronts.spectrum import Logarithm, Spectrum
+from aot.fronts.spectrum import Logarithm, Spectrum, cosines, filters_in_hz
 
 
 @dataclass(frozen=True, kw_only=True)

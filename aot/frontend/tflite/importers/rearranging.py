@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from aot.frontend.strides import rearrangement
+from aot.frontend.builder import rearrangement
 from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS
 from aot.frontend.tflite.operation import TfliteOperator
 from aot.ir.types import dense_strides
