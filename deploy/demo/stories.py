@@ -21,7 +21,7 @@ import numpy as np
 
 import deploy
 from aot.errors import DeployError, InputError
-from aot.frontend.onnx.llama_step import Floats, LlamaSizes, llama_step
+from aot.frontend.onnx.written_networks import Floats, LlamaSizes, llama_step
 from aot.frontend.paired_states import usual_pairs
 from deploy.demo.story_network import Integers, StoryNetwork, train
 from deploy.demo.story_text import StoryTokenizer, stories, train_tokenizer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from aot.frontend.onnx.llama_step import EPSILON, Floats, LlamaSizes, rotations
+from aot.frontend.onnx.written_networks import EPSILON, Floats, LlamaSizes, rotations
 
 Integers = npt.NDArray[np.int64]
 _DECAYS = (0.9, 0.98)  # Adam's

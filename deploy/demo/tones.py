@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from aot.frontend.onnx.conv_encoder import ConvEncoder, Floats
+from aot.frontend.onnx.written_networks import ConvEncoder, Floats
 from aot.fronts.attach import declared_front
 from aot.fronts.spectrum import Spectrum
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from aot.errors import InputError, ModelError, OutputError, did_you_mean
 from aot.frontend.declared import InputOverrides
 from aot.frontend.load import parse_model, read_file, read_model, require_onnx
-from aot.frontend.onnx.byte_caches import with_byte_caches
+from aot.frontend.onnx.byte_caches import require_one_position, with_byte_caches
 from aot.frontend.onnx.float_model import require_float
-from aot.frontend.onnx.grouped_steps import require_one_position
 from aot.frontend.onnx.packed_products import with_packed_products
 from aot.frontend.paired_states import open_question, with_states
 from aot.ir.graph import State

@@ -275,7 +275,7 @@ def _session(file: bytes, is_optimized: bool) -> Any:
 
 
 def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
-    from aot.frontend.onnx.more_outputs import with_outputs
+    from aot.frontend.onnx.exact_sums import with_outputs
 
     counts = [*counts_of(model.graph)]
     file = with_outputs(model.file, counted(counts)) if counts else model.file

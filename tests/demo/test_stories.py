@@ -18,8 +18,8 @@ from story_models import SIZES, STATES, answers, greedy_by_onnx_runtime, tokens_
 import deploy
 from aot.errors import DeployError
 from aot.frontend.onnx.byte_caches import with_byte_caches
-from aot.frontend.onnx.llama_step import LlamaSizes
 from aot.frontend.onnx.packed_products import with_packed_products
+from aot.frontend.onnx.written_networks import LlamaSizes
 from deploy.demo.stories import main, measured
 from deploy.demo.story_network import StoryNetwork, first_weights
 from deploy.demo.story_text import StoryTokenizer, stories, train_tokenizer

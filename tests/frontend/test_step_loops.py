@@ -11,7 +11,7 @@ from row_machine import run_lowered
 
 import deploy
 from aot.errors import ModelError
-from aot.frontend.onnx.importers.step_loop import OPS_IN_LOOPS
+from aot.frontend.onnx.importers.control import OPS_IN_LOOPS
 from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
 from aot.ir.graph import Graph

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from aot.frontend.onnx.llama_step import LlamaSizes, cache_pairs, llama_step
+from aot.frontend.onnx.written_networks import LlamaSizes, cache_pairs, llama_step
 from deploy.demo.stories import as_tokens
 from deploy.demo.story_network import Weights, train
 from deploy.demo.story_text import StoryTokenizer, stories, train_tokenizer

@@ -5,18 +5,116 @@ If only batch sizes are open, they become 1; `open_batches` lists them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
+from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from aot.errors import ModelError
 from aot.frontend.builder import MAX_TENSOR_BYTES, too_large
-from aot.frontend.onnx import open_sizes
 from aot.frontend.onnx.elements import stored_type
 from aot.frontend.onnx.errors import LeftOpenError, Refused
 from aot.ir.types import Array, TensorType
+
+# Describes sizes that a file leaves open: a command-line option for all of them, guesses marked.
+
+
+_BATCHES = ("batch", "bs", "n", "b")
+_NO_NAME = ("", "none", "?")
+_INVENTED = "unk__"  # prefix of tf2onnx's name for an unnamed size
+_IMAGE_SIZE, _CHANNELS, _STEPS = 224, 3, 512
+_NO_SHAPE = ("1", str(_CHANNELS), str(_IMAGE_SIZE), str(_IMAGE_SIZE))
+
+
+@dataclass(frozen=True)
+class InputSizes:
+    """The sizes of one input: a number, a name, or None if unknown; None for an input without a shape."""
+
+    name: str
+    each: tuple[int | str, ...] | None
+
+    @staticmethod
+    def of(info: onnx.ValueInfoProto) -> InputSizes:
+        tensor = info.type.tensor_type
+        if not tensor.HasField("shape"):
+            return InputSizes(info.name, None)
+        return InputSizes(info.name, tuple(_size(dimension) for dimension in tensor.shape.dim))
+
+
+def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str:
+    is_known = dimension.WhichOneof("value") == "dim_value" and dimension.dim_value >= 0
+    return int(dimension.dim_value) if is_known else str(dimension.dim_param)
+
+
+def is_batch(name: str) -> bool:
+    """Returns whether the first size, of this name, must be the batch."""
+    return name.lower() in _NO_NAME or name.startswith(_INVENTED) or _names_a_batch(name)
+
+
+def _names_a_batch(name: str) -> bool:
+    return name.lower() in _BATCHES or "batch" in name.lower()
+
+
+def size_options(inputs: Sequence[InputSizes]) -> str:
+    """Formats an input's sizes for the command line: --shape image=1,3,224,224."""
+    guessed = _guessed(inputs)
+    return " ".join(f"--shape {x.name}={','.join(_numbers(x, guessed))}" for x in inputs)
+
+
+def sizes_hint(inputs: Sequence[InputSizes]) -> str:
+    """Returns the options, with a line for the sizes that only the user knows."""
+    named = {name: size for name, size in _guessed(inputs).items() if size != 1}
+    lines = [
+        f'"{name}" = {size} is a guess: use the size that you run the model with'
+        for name, size in named.items()
+    ]
+    unknown = [x.name for x in inputs if _has_guess_without_name(x)]
+    lines += [
+        f'the sizes of "{name}" are guesses: use the sizes that you run the model with' for name in unknown
+    ]
+    return "\n".join([f"set them: {size_options(inputs)}", *lines])
+
+
+def _guessed(inputs: Iterable[InputSizes]) -> dict[str, int]:
+    """Returns a guess for each name, the same at each occurrence."""
+    guessed: dict[str, int] = {}
+    for name, size in _guesses(inputs):
+        if name:
+            guessed[name] = min(size, guessed.get(name, size))
+    return guessed
+
+
+def _guesses(inputs: Iterable[InputSizes]) -> Iterator[tuple[str, int]]:
+    for x in inputs:
+        for place, size in enumerate(x.each or ()):
+            if isinstance(size, str):
+                yield size, _guess(size, place, len(x.each or ()))
+
+
+def _guess(name: str, place: int, rank: int) -> int:
+    """Guesses the batch for the first dimension, and an image with channels first for four dimensions."""
+    if place == 0 or _names_a_batch(name):
+        return 1
+    if rank == 4:
+        return _CHANNELS if place == 1 else _IMAGE_SIZE
+    return _STEPS
+
+
+def _numbers(x: InputSizes, guessed: dict[str, int]) -> Sequence[str]:
+    if x.each is None:
+        return _NO_SHAPE
+    rank = len(x.each)
+    return [
+        str(size if isinstance(size, int) else guessed.get(size) or _guess(size, place, rank))
+        for place, size in enumerate(x.each)
+    ]
+
+
+def _has_guess_without_name(x: InputSizes) -> bool:
+    return x.each is None or "" in x.each[1:]
+
 
 Shapes = Mapping[str, tuple[int, ...]]
 Tensor = onnx.TypeProto.Tensor
@@ -65,7 +163,7 @@ def _way_for_size(given: str, infos: Sequence[onnx.ValueInfoProto]) -> Iterator[
     ]
     if named:
         yield f'"{size}" is a size: give all sizes of its input at once'
-        yield open_sizes.hint([open_sizes.InputSizes.of(info) for info in named])
+        yield sizes_hint([InputSizes.of(info) for info in named])
 
 
 def open_batches(data: bytes, given: Collection[str]) -> tuple[str, ...]:
@@ -115,13 +213,13 @@ def _require_tensor(info: onnx.ValueInfoProto, names: list[str], file_name: str)
 
 def _open_sizes(infos: list[onnx.ValueInfoProto], file_name: str) -> LeftOpenError:
     shown = " and ".join(f'"{info.name}" has the shape [{_dims(info)}]' for info in infos)
-    sizes = [open_sizes.InputSizes.of(info) for info in infos]
+    sizes = [InputSizes.of(info) for info in infos]
     all_sizes = "all its sizes" if len(infos) == 1 else "all their sizes"
     return LeftOpenError(
         f"input {shown}: {all_sizes} must be known",
         file_name,
-        open_sizes.hint(sizes),
-        open_sizes.options(sizes),
+        sizes_hint(sizes),
+        size_options(sizes),
     )
 
 
@@ -133,7 +231,7 @@ def _is_open(info: onnx.ValueInfoProto) -> bool:
 def _leaves_batch_open(info: onnx.ValueInfoProto) -> bool:
     """Returns whether only the first of several sizes is open, and named like a batch or not at all."""
     dims = info.type.tensor_type.shape.dim
-    return len(dims) > 1 and _leaves_first_open(info) and open_sizes.is_batch(dims[0].dim_param)
+    return len(dims) > 1 and _leaves_first_open(info) and is_batch(dims[0].dim_param)
 
 
 def _leaves_first_open(info: onnx.ValueInfoProto) -> bool:
@@ -183,3 +281,67 @@ def _dims(info: onnx.ValueInfoProto) -> str:
         return "unknown"
     dims = info.type.tensor_type.shape.dim
     return ", ".join(d.dim_param or str(size or "?") for d, size in zip(dims, _declared(info), strict=True))
+
+
+# Converts sequence and optional inputs to tensors; the user gives the length of each sequence.
+
+
+_MOST_TENSORS = 4096  # in one sequence
+
+
+def with_tensor_inputs(
+    model: ModelProto, shapes: Shapes, values: Collection[str], file_name: str
+) -> tuple[ModelProto, Shapes]:
+    """Replaces a sequence by as many inputs as its given length; keeps an optional input if it is given.
+
+    The returned shapes belong to inputs of the returned model.
+    """
+    if all(info.type.HasField("tensor_type") for info in model.graph.input):
+        return model, shapes
+    opened = _Opened(dict(shapes), frozenset(values), file_name)
+    inputs = [found for info in model.graph.input for found in opened.inputs_of(info)]
+    whole = ModelProto()
+    whole.CopyFrom(model)
+    del whole.graph.input[:]
+    whole.graph.input.extend(inputs)
+    whole.graph.node.extend(opened.nodes)
+    return whole, opened.shapes
+
+
+@dataclass
+class _Opened:
+    shapes: dict[str, tuple[int, ...]]  # without the lengths
+    values: frozenset[str]
+    file_name: str
+    nodes: list[NodeProto] = field(default_factory=list)
+
+    def inputs_of(self, info: ValueInfoProto) -> Iterator[ValueInfoProto]:
+        kind, name = info.type.WhichOneof("value"), info.name
+        if kind == "optional_type":
+            if name in self.shapes or name in self.values:
+                yield from self.inputs_of(_named(name, info.type.optional_type.elem_type))
+            else:
+                self.nodes.append(onnx.helper.make_node("Optional", [], [name]))
+        elif kind == "sequence_type" and name in self.shapes:
+            elements = [f"{name}_{number}" for number in range(self._length(name))]
+            operator = "SequenceConstruct" if elements else "SequenceEmpty"
+            self.nodes.append(onnx.helper.make_node(operator, elements, [name]))
+            for element in elements:
+                yield from self.inputs_of(_named(element, info.type.sequence_type.elem_type))
+        else:
+            yield info
+
+    def _length(self, name: str) -> int:
+        given = self.shapes.pop(name)
+        if len(given) != 1 or given[0] > _MOST_TENSORS:
+            raise ModelError(
+                f'the shape {list(given)} for "{name}" is not the length of a sequence, '
+                f"up to {_MOST_TENSORS:,} tensors are supported",
+                self.file_name,
+                f"set its number of tensors:  --shape {name}=3",
+            )
+        return given[0]
+
+
+def _named(name: str, kind: onnx.TypeProto) -> ValueInfoProto:
+    return onnx.helper.make_value_info(name, kind)

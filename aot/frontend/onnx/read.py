@@ -17,15 +17,21 @@ from aot.frontend.onnx.declared_states import declared_states
 from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
 from aot.frontend.onnx.errors import AlreadyReportedError, NoImporterError, Refused
-from aot.frontend.onnx.functions import FunctionBody, body_of
-from aot.frontend.onnx.importers.find import find_importer
-from aot.frontend.onnx.inputs import Shapes, inputs_of
-from aot.frontend.onnx.integers.plain import through_reals, with_plain_integers
-from aot.frontend.onnx.integers.recognise import with_integers
+from aot.frontend.onnx.inputs import Shapes, inputs_of, with_tensor_inputs
+from aot.frontend.onnx.integers.recognise import through_reals, with_integers, with_plain_integers
 from aot.frontend.onnx.merged_trees import with_merged_trees
 from aot.frontend.onnx.operation import OnnxOperator
-from aot.frontend.onnx.supported import STANDARD, label_of, name_of, nodes_of, unsupported_within, versions_of
-from aot.frontend.onnx.tensor_inputs import with_tensor_inputs
+from aot.frontend.onnx.supported import (
+    STANDARD,
+    FunctionBody,
+    body_of,
+    find_importer,
+    label_of,
+    name_of,
+    nodes_of,
+    unsupported_within,
+    versions_of,
+)
 from aot.frontend.paired_states import with_states
 from aot.ir.graph import Graph
 from aot.ir.types import Array

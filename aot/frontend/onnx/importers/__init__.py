@@ -13,11 +13,11 @@ from aot.frontend.onnx.operation import Importer
 FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "": {
-            "casting": "BitCast, Cast, CastLike",
+            "elementwise.CASTING": "BitCast, Cast, CastLike",
             "choosing": "Compress, NonZero, TopK, Unique",
             "control": "If, Loop, Scan",
             "convolution": "Conv, ConvInteger, ConvTranspose",
-            "determinants": "Det",
+            "products.DETERMINANTS": "Det",
             "elementwise": (
                 "Abs, Acos, Acosh, Add, And, Asin, Asinh, Atan, Atanh, BitShift, BitwiseAnd, BitwiseNot, "
                 "BitwiseOr, BitwiseXor, Ceil, Celu, Clip, Cos, Cosh, Div, Elu, Equal, Erf, Exp, Floor, "
@@ -27,7 +27,7 @@ FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             ),
             "gathering": "Gather, GatherElements, GatherND",
             "grams": "TfIdfVectorizer",
-            "indexing": "CumProd, CumSum, IsInf, IsNaN, OneHot, PRelu, Trilu",
+            "gathering.INDEXING": "CumProd, CumSum, IsInf, IsNaN, OneHot, PRelu, Trilu",
             "moving": (
                 "Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Expand, EyeLike, Flatten, "
                 "Identity, Range, Reshape, ReverseSequence, Shape, Size, Slice, SpaceToDepth, Split, "
@@ -50,7 +50,7 @@ FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             ),
             "regions": "DeformConv, RoiAlign",
             "resizing": "Resize, Upsample",
-            "sampling": "GridSample",
+            "regions.SAMPLING": "GridSample",
             "scattering": "Col2Im, Scatter, ScatterElements, ScatterND, TensorScatter",
             "sequences": (
                 "ConcatFromSequence, Optional, OptionalGetElement, OptionalHasElement, SequenceAt, "
@@ -58,7 +58,7 @@ FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
                 "SplitToSequence"
             ),
             "spectra": "DFT, MelWeightMatrix, STFT",
-            "suppressing": "NonMaxSuppression",
+            "choosing.SUPPRESSING": "NonMaxSuppression",
             "transformer": "Attention, RMSNormalization, RotaryEmbedding, SimplifiedLayerNormalization",
         },
         "ai.onnx.ml": {

@@ -8,9 +8,8 @@ import numpy as np
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
-from aot.frontend.onnx.importers.padding import dilated, padded
+from aot.frontend.onnx.importers.padding import SpatialWindows, dilated, padded, read_windows
 from aot.frontend.onnx.importers.products import centred
-from aot.frontend.onnx.importers.windows import SpatialWindows, read_windows
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array, DType, dense_strides
 from aot.ops.contract import Contract

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.convolution import as_image, from_image
 from aot.frontend.onnx.importers.elementwise import divided
-from aot.frontend.onnx.importers.padding import padded
+from aot.frontend.onnx.importers.padding import SpatialWindows, padded, read_windows
 from aot.frontend.onnx.importers.scattering import put
-from aot.frontend.onnx.importers.windows import SpatialWindows, read_windows
 from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
 from aot.ir.types import DType, dense_strides
 from aot.ops.average_pool2d import AveragePool2d

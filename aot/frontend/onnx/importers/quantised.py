@@ -9,11 +9,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.draft import Stored, Value
 from aot.frontend.onnx.elements import BITS, NARROW, STORED
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, OnnxOperator
-from aot.frontend.onnx.stored import Stored
 from aot.ir.types import Quant, dense_strides
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Loops
