@@ -15,7 +15,7 @@ import numpy as np
 from aot.distribution import pip_install
 from aot.errors import InputError, ModelError, ToolError, did_you_mean
 from aot.frontend.load import is_tflite, parse_model
-from aot.frontend.tflite.importers.lstm import FROM_INTEGERS
+from aot.frontend.tflite.importers.recurrent import FROM_INTEGERS
 from aot.frontend.tflite.read import has_weights_in_blocks
 from aot.ir.graph import Graph
 from aot.ir.types import Array

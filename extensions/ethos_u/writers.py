@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from aot.frontend.tflite import operators
 from aot.frontend.tflite.dense_as_convolution import write_dense
-from aot.frontend.tflite.sheet import Writer
 from aot.frontend.tflite.unsigned import as_bytes
+from aot.frontend.tflite.write_file import Writer
 
 WRITERS: Mapping[str, Writer] = MappingProxyType(
     {

@@ -18,9 +18,8 @@ from tiny_models import TINY, random_weights
 
 from aot.errors import ModelError
 from aot.frontend.load import parse_model
-from aot.frontend.tflite.flatbuffer import Layout
+from aot.frontend.tflite.flatbuffer import OPTIONS, Layout
 from aot.frontend.tflite.importers import IMPORTERS
-from aot.frontend.tflite.layout import OPTIONS
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import FileTensor, ModelSpec, OperatorSpec, write_tflite
 from aot.ir.verify import verify

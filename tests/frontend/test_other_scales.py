@@ -8,7 +8,7 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.load import parse_model
-from aot.frontend.tflite.importers.other_scales import rescaling_table
+from aot.frontend.tflite.importers.rearranging import rescaling_table
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.types import Array, Quant

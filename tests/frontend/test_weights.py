@@ -18,7 +18,7 @@ from tflite_builder import ModelBuilder
 from aot.errors import ModelError
 from aot.frontend.load import load_model, read_model
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.sparse import Sparsity, WalkLevel
+from aot.frontend.tflite.tensors import Sparsity, WalkLevel
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.graph import Graph

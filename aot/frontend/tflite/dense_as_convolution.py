@@ -9,8 +9,8 @@ from __future__ import annotations
 import tflite
 
 from aot.frontend.tflite.operators import ACTIVATIONS, bias_of
-from aot.frontend.tflite.sheet import Sheet, input_of, view
 from aot.frontend.tflite.unsigned import as_bytes
+from aot.frontend.tflite.write_file import Sheet, input_of, view
 from aot.ir.graph import Node
 from aot.ir.types import TensorType
 from aot.ops.dense import Dense

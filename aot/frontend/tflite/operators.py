@@ -8,7 +8,7 @@ import numpy as np
 import tflite
 
 from aot.frontend.tflite.picks import PICKS
-from aot.frontend.tflite.sheet import Fields, Sheet, Writer, input_of, view
+from aot.frontend.tflite.write_file import Fields, Sheet, Writer, input_of, view
 from aot.ir.graph import Node
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.activation import Activation

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.sheet import Sheet, Writer, input_of, view
+from aot.frontend.tflite.write_file import Sheet, Writer, input_of, view
 from aot.ir.graph import Node
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.constraints import violations

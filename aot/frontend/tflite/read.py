@@ -9,9 +9,8 @@ import tflite
 
 from aot.errors import BrokenFileError, ModelError, UnsupportedError
 from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS, TfliteDraft
-from aot.frontend.tflite.flatbuffer import check_flatbuffer
+from aot.frontend.tflite.flatbuffer import MODEL, check_flatbuffer
 from aot.frontend.tflite.importers import IMPORTERS
-from aot.frontend.tflite.layout import MODEL
 from aot.frontend.tflite.model_file import CORRUPTED, ModelFile, Subgraph
 from aot.frontend.tflite.subgraphs import SubgraphReader
 from aot.frontend.tflite.tensors import has_blocks

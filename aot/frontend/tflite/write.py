@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from aot.errors import ModelError
 from aot.frontend.tflite.operators import WRITERS
-from aot.frontend.tflite.sheet import Sheet, Writer
-from aot.frontend.tflite.write_file import ModelSpec, write_tflite
+from aot.frontend.tflite.write_file import ModelSpec, Sheet, Writer, write_tflite
 from aot.ir.graph import Graph, Node
 
 WRITTEN_BY = "quantized by Solder"  # the description by which such files are recognized

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 import tflite
 from flatbuffers import flexbuffers
 
-from aot.frontend.tflite.sparse import Sparsity, WalkLevel
-from aot.ir.types import Array
+from aot.frontend.tflite.tensors import Sparsity, WalkLevel
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, Quant, TensorType
 
 SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"
@@ -225,3 +226,71 @@ def _operator(out: flatbuffers.Builder, op: OperatorSpec, kinds: Sequence[tuple[
     elif op.code.startswith(_CUSTOM) and op.fields:
         fields["CustomOptions"] = out.CreateByteVector(bytes(flexbuffers.Dumps(dict(op.fields))))
     return _table(out, "Operator", **fields)
+
+
+# The TFLite file being written: writers of operators add tensors and operators to it.
+
+
+Fields = float | str
+
+
+@dataclass
+class Sheet:
+    """The file being written."""
+
+    graph: Graph
+    tensors: list[FileTensor] = field(default_factory=list)
+    operators: list[OperatorSpec] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def type(self, name: str) -> TensorType:
+        return self.graph.types[name]
+
+    def array(self, name: str) -> Array | None:
+        return self.graph.constants.get(name)
+
+    def value(self, name: str) -> int:
+        """Returns the tensor of a value of the graph."""
+        if name not in self.numbers:
+            self.numbers[name] = self.tensor(name, self.type(name), self.array(name))
+        return self.numbers[name]
+
+    def tensor(self, name: str, tensor: TensorType, data: Array | None = None) -> int:
+        """Adds a tensor."""
+        quant = tensor.quant or Quant((), ())
+        self.tensors.append(
+            FileTensor(
+                name,
+                tensor.shape,
+                tensor.dtype.numpy.name,
+                quant.scales,
+                quant.zero_points,
+                quant.axis or 0,
+                data,
+            )
+        )
+        return len(self.tensors) - 1
+
+    def integers(self, name: str, values: Sequence[int] | Array) -> int:
+        """Adds a 32-bit integer constant."""
+        array = np.asarray(values, np.int32)
+        return self.tensor(name, TensorType(DType.I32, array.shape), array)
+
+    def operator(
+        self, code: str, version: int, inputs: Sequence[int], output: int, options: str = "", **fields: Fields
+    ) -> None:
+        self.operators.append(OperatorSpec(code, version, tuple(inputs), (output,), options, fields))
+
+
+Writer = Callable[[Sheet, Node], str | None]  # returns why the node cannot be written, or None
+
+
+def input_of(node: Node, number: int = 0) -> str:
+    name = node.inputs[number]
+    assert name is not None, f"{node.name} has no input {number}"
+    return name
+
+
+def view(sheet: Sheet, source: int, target: int, shape: tuple[int, ...]) -> None:
+    wanted = sheet.integers(f"shape_{target}", shape)
+    sheet.operator("RESHAPE", 1, (source, wanted), target, "ReshapeOptions")

@@ -23,19 +23,21 @@ FILES: Mapping[str, str] = MappingProxyType(
         "control_flow": "CALL, IF, STABLEHLO_COMPOSITE, WHILE",
         "convolution": "CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED",
         "detection": ("CUSTOM TFLite_Detection_PostProcess, NON_MAX_SUPPRESSION_V4, NON_MAX_SUPPRESSION_V5"),
-        "frames": "CUSTOM SignalDelay, CUSTOM SignalFramer, CUSTOM SignalOverlapAdd, CUSTOM SignalStacker",
+        "signals.FRAMES": (
+            "CUSTOM SignalDelay, CUSTOM SignalFramer, CUSTOM SignalOverlapAdd, CUSTOM SignalStacker"
+        ),
         "gathering": (
             "DYNAMIC_UPDATE_SLICE, EMBEDDING_LOOKUP, GATHER, GATHER_ND, MIRROR_PAD, RESIZE_BILINEAR, "
             "RESIZE_NEAREST_NEIGHBOR"
         ),
         "known": "DENSIFY, FILL, RANGE, RANK, SHAPE, ZEROS_LIKE",
-        "lstm": "BIDIRECTIONAL_SEQUENCE_LSTM, LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM",
+        "recurrent.LSTM": "BIDIRECTIONAL_SEQUENCE_LSTM, LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM",
         "pooling": "AVERAGE_POOL_2D, MAX_POOL_2D",
         "reductions": (
             "ARG_MAX, ARG_MIN, CUMSUM, MEAN, REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, SUM"
         ),
-        "reversed_sequences": "REVERSE_SEQUENCE",
-        "rnn": "BIDIRECTIONAL_SEQUENCE_RNN, RNN, UNIDIRECTIONAL_SEQUENCE_RNN",
+        "gathering.REVERSED_SEQUENCES": "REVERSE_SEQUENCE",
+        "recurrent.RNN": "BIDIRECTIONAL_SEQUENCE_RNN, RNN, UNIDIRECTIONAL_SEQUENCE_RNN",
         "scattering": (
             "EMBEDDING_LOOKUP_SPARSE, SCATTER_ND, SEGMENT_SUM, SPARSE_TO_DENSE, UNSORTED_SEGMENT_MAX, "
             "UNSORTED_SEGMENT_MIN, UNSORTED_SEGMENT_PROD, UNSORTED_SEGMENT_SUM"
@@ -60,8 +62,8 @@ FILES: Mapping[str, str] = MappingProxyType(
             "RELU_0_TO_1, RELU_N1_TO_1, ROUND, RSQRT, SIGN, SIN, SOFTMAX, SQRT, SQUARE, TANH"
         ),
         "variables": "ASSIGN_VARIABLE, CALL_ONCE, READ_VARIABLE, VAR_HANDLE",
-        "volumes": "CONV_3D, CONV_3D_TRANSPOSE",
-        "windows": "DILATE, REDUCE_WINDOW",
+        "transpose_conv.VOLUMES": "CONV_3D, CONV_3D_TRANSPOSE",
+        "pooling.WINDOWS": "DILATE, REDUCE_WINDOW",
     }
 )
 IMPORTERS: Mapping[str, Importer] = OpenTable(importers_in(__name__, FILES), OPS, entries_of("TFLITE"))

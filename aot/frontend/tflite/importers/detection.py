@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from aot.frontend.tflite.custom_options import custom_options
 from aot.frontend.tflite.importers.rearranging import rearrange
-from aot.frontend.tflite.operation import Importer, TfliteOperator
+from aot.frontend.tflite.operation import Importer, TfliteOperator, custom_options
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.binary import Add, Mul, Sub
 from aot.ops.compare import Compare, Relation

@@ -7,8 +7,7 @@ from math import prod
 import tflite
 
 from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS
-from aot.frontend.tflite.importers.other_scales import require_movable, rescaled
-from aot.frontend.tflite.importers.rearranging import rearrange, repeated
+from aot.frontend.tflite.importers.rearranging import rearrange, repeated, require_movable, rescaled
 from aot.frontend.tflite.importers.row_lists import is_empty, keep_rows, parts_of, rows_within
 from aot.frontend.tflite.operation import Importer, TfliteOperator
 from aot.ir.types import TensorType, dense_strides
