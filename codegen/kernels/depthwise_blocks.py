@@ -59,14 +59,14 @@ class Blocks:
         return np.concatenate([padded[:, :, first : first + self.most].reshape(-1) for first in firsts])
 
 
-def requests(site: Site, blocks: Blocks, dtype_bytes: int) -> RowRequest:
+def blocks_request(site: Site, blocks: Blocks, dtype_bytes: int) -> RowRequest:
     (top, bottom), (left, right) = op_of(site).padding
     return RowRequest(
         dtype_bytes=dtype_bytes, left=left, right=right, top=top, bottom=bottom, slack=blocks.past
     )
 
 
-def nest(
+def blocks_nest(
     site: Site, blocks: Blocks, x: RowFormat, y: RowFormat, storing: StoreQuantised, is_late: bool = False
 ) -> Proc:
     """Returns the nest with loops `c` over a block's channels, `column`, `r` and `t`.

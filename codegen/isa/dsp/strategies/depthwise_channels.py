@@ -9,8 +9,7 @@ from aot.target import Optimize
 from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.dsp.channels import CHANNELS, PIXELS, ChannelsTile, window
 from codegen.isa.dsp.needs import FINDS_WORDS, NEEDS
-from codegen.kernels import depthwise_blocks
-from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
+from codegen.kernels.depthwise_blocks import Blocks, blocks_nest, blocks_request, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, fitted_tail_of, sums_of_32_bits
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
@@ -40,7 +39,7 @@ def _requests(site: Site) -> RowRequests:
     The rows of a tall window are short, and widened as fast as they are loaded.
     """
     is_wide = site.allow_widened_rows and site.outputs[0].shape[2] > 1
-    return (depthwise_blocks.requests(site, blocks_of(site), 2 if is_wide else 1),)
+    return (blocks_request(site, blocks_of(site), 2 if is_wide else 1),)
 
 
 def _space(task: str, site: Site, x: RowFormat, y: RowFormat) -> Space:
@@ -57,7 +56,7 @@ def _space(task: str, site: Site, x: RowFormat, y: RowFormat) -> Space:
 def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised, point: Point) -> Proc:
     """Returns the proc. A single pixel's constants are loaded after its sums, or they would be spilled."""
     is_alone = y.width == 1
-    proc = nest(site, blocks_of(site), x, y, tail.storing, is_late=is_alone)
+    proc = blocks_nest(site, blocks_of(site), x, y, tail.storing, is_late=is_alone)
     constants = channel_constants(tail.storing, tail.bias.size, Affine()).names
     proc = reorder(proc if is_alone else privatize(proc, constants, "c"), "c", "column")
     proc = split(proc, "column", point["pixels"], "xb", "xi")

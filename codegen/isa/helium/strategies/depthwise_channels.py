@@ -9,8 +9,7 @@ from codegen.formats import RowFormat
 from codegen.isa.helium.channels import LANES, MOST, DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.plain.requantise import exact_store
-from codegen.kernels import depthwise_blocks
-from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
+from codegen.kernels.depthwise_blocks import Blocks, blocks_nest, blocks_request, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.requantised import Requantised
@@ -27,7 +26,7 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     rows, columns, _ = site.constants[1].shape
     stride, dilation = op_of(site).stride[1], op_of(site).dilation[1]
     small = site.optimize is Optimize.SIZE
-    proc = nest(site, blocks_of(site), x, y, exact_store(tail.requant))
+    proc = blocks_nest(site, blocks_of(site), x, y, exact_store(tail.requant))
     tiles = [
         DepthwiseChannels(
             size, rows, columns, dilation * x.x_step, y.width, stride * x.x_step, y.x_step, y.c_step, small
@@ -38,7 +37,7 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
 
 
 def _requests(site: Site) -> RowRequests:
-    return (depthwise_blocks.requests(site, blocks_of(site), 1),)
+    return (blocks_request(site, blocks_of(site), 1),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:

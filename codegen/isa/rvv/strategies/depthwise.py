@@ -9,8 +9,7 @@ from codegen.isa.plain.requantise import exact_store
 from codegen.isa.rvv.needs import NEEDS
 from codegen.isa.rvv.requantise import MOST_CHANNELS
 from codegen.isa.rvv.row_block import RowBlock, depthwise_channels
-from codegen.kernels import depthwise_blocks
-from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
+from codegen.kernels.depthwise_blocks import Blocks, blocks_nest, blocks_request, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.requantised import Requantised
@@ -26,7 +25,7 @@ def _blocks_of(site: Site) -> Blocks:
 def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     rows, columns, _ = site.constants[1].shape
     stride, dilation = op_of(site).stride[1], op_of(site).dilation[1]
-    proc = nest(site, _blocks_of(site), x, y, exact_store(tail.requant))
+    proc = blocks_nest(site, _blocks_of(site), x, y, exact_store(tail.requant))
     blocks = [
         RowBlock(size, rows, columns, dilation * x.x_step, y.width, stride * x.x_step, y.x_step, y.c_step)
         for size in _blocks_of(site).sizes
@@ -35,7 +34,7 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
 
 
 def _requests(site: Site) -> RowRequests:
-    return (depthwise_blocks.requests(site, _blocks_of(site), 1),)
+    return (blocks_request(site, _blocks_of(site), 1),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
