@@ -30,7 +30,15 @@ from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.packed_rows import packed_rows, packed_saves
 from codegen.kernels.register_tile import Sums
 from codegen.kernels.requantised import Requantised, fitted_tail, requantised
-from codegen.kernels.strategy import BYTES, Condition, OpKernel, RowRequests, Strategy, by_dtype
+from codegen.kernels.strategy import (
+    BYTES,
+    Condition,
+    OpKernel,
+    RowRequests,
+    Strategy,
+    by_dtype,
+    sums_of_32_bits,
+)
 from codegen.loops.ir import Buffer, Role
 
 _LEAST_TILE = (2, 2)
@@ -58,10 +66,6 @@ def conv_tail(site: Site) -> Requantised:
 
 def fitted_conv_tail(site: Site, step: int = 1) -> Requantised:
     return fitted_tail(conv_tail(site), site.constants[1], site.input(0).dtype, step)
-
-
-def sums_of_32_bits(site: Site) -> bool:
-    return conv_tail(site).storing.sum_dtype is DType.I32
 
 
 def has_whole_windows(site: Site) -> bool:
@@ -263,7 +267,7 @@ PACKED = conv2d_strategy(
         Condition("speed, where memory has room for words of pixels", _is_for_speed),
         Condition("whole windows, their columns side by side", has_whole_windows),
         Condition("weights that are known", lambda site: not site.for_any_weights),
-        Condition("sums of 32 bits", sums_of_32_bits),
+        sums_of_32_bits(conv_tail),
         Condition("layers where two pixels in a word save instructions", _packs_pixels),
     ),
 )

@@ -15,7 +15,7 @@ from codegen.kernels.dot_product import DotMethod, DotProblem, Tile, in_stored_r
 from codegen.kernels.f32_sums import DENSE
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, fitted_tail, requantised, scale_constants
-from codegen.kernels.strategy import Condition, OpKernel, RowRequests, Strategy, by_dtype
+from codegen.kernels.strategy import Condition, OpKernel, RowRequests, Strategy, by_dtype, sums_of_32_bits
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
 
@@ -117,6 +117,9 @@ class DenseRows:
         return Proc(f"dense_finish_{channels}", (sums, ys, *channel.tables), (For("o", channels, body),))
 
 
+_IN_WORDS = sums_of_32_bits(dense_tail)  # for which the arena is aligned
+
+
 def dense_strategy(
     name: str,
     method: Callable[[Site], DotMethod],
@@ -137,12 +140,7 @@ def dense_strategy(
             return DenseRows(site, x, output, method(site)).at_once()
         return DenseRows(site, x, output, (method_by_rows or method)(site)).by_rows(rows)
 
-    return Strategy(name, requests, lower, needs, fits, reads_image_rows=sums_of_32_bits)
-
-
-def sums_of_32_bits(site: Site) -> bool:
-    """Returns True if sums have 32 bits, for which the arena is aligned."""
-    return dense_tail(site).storing.sum_dtype is DType.I32
+    return Strategy(name, requests, lower, needs, fits, reads_image_rows=_IN_WORDS.holds)
 
 
 def _start(channels: int) -> Proc:

@@ -20,12 +20,16 @@ from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.kernel import Site
 from codegen.kernels.requantised import channel_constants, scale_constants
+from codegen.kernels.strategy import Condition
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Accumulate, Buffer, For, Proc, Role, Stmt, Store, at, let, load, local
 
 
 def op_of(site: Site) -> DepthwiseConv2d:
     return site.op_as(DepthwiseConv2d)
+
+
+ONE_FILTER_EACH = Condition[Site]("one filter for each channel", lambda site: op_of(site).multiplier == 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,10 +76,6 @@ def fitted_tail_of(site: Site) -> Requantised:
     return fitted_tail(tail_of(site), filters_of(site), site.input(0).dtype)
 
 
-def sums_of_32_bits(site: Site) -> bool:
-    return tail_of(site).storing.sum_dtype is DType.I32
-
-
 def depthwise_kernel(site: Site, y: RowFormat, tail: Requantised, made: DepthwiseRows) -> Kernel:
     op, w = op_of(site), site.constants[1]
     kernel = f"{w.shape[0]}x{w.shape[1]}"

@@ -187,6 +187,10 @@ def _is_rounded_twice(site: Site) -> bool:
     return getattr(site.node.op, "rounding", None) is RequantRounding.DOUBLE
 
 
+def sums_of_32_bits(tail_of: Callable[[Site], Requantised]) -> Condition[Site]:
+    return Condition("sums of 32 bits", lambda site: tail_of(site).storing.sum_dtype is DType.I32)
+
+
 def requantised_in_lanes_or_to_even(tail_of: Callable[[Site], Requantised]) -> Condition[Site]:
     """Returns the same condition for lanes with a shift that rounds halves to even."""
 

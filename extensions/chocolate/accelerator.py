@@ -29,7 +29,7 @@ from codegen.kernels.kernel import (
     aligned,
 )
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy
+from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy, sums_of_32_bits
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Size
 
@@ -54,10 +54,6 @@ def _is_bytes(site: Site) -> bool:
 
 def _reads_constants_by_pointer(site: Site) -> bool:
     return not site.target.constant_space
-
-
-def _has_short_sums(tail_of: _Tail) -> Callable[[Site], bool]:
-    return lambda site: tail_of(site).storing.sum_dtype is DType.I32
 
 
 def _requests(site: Site) -> RowRequests:
@@ -124,7 +120,7 @@ def _strategy(tail_of: _Tail, tile_bytes: int) -> Strategy:
         fits=(
             Condition("pixels and weights of bytes", _is_bytes),
             AS_TFLM_ROUNDS,
-            Condition("sums of 32 bits", _has_short_sums(tail_of)),
+            sums_of_32_bits(tail_of),
             Condition("cores that read constants through ordinary pointers", _reads_constants_by_pointer),
         ),
         demand=MemoryDemand(_LINE_BYTES),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,11 +14,10 @@ from codegen.accelerators.emulated import EmulatedDevice
 from codegen.formats import RowFormat, whole
 from codegen.kernels.conv2d import conv_tail
 from codegen.kernels.dense import dense_tail
-from codegen.kernels.depthwise_blocks import op_of as depthwise_op
+from codegen.kernels.depthwise_blocks import ONE_FILTER_EACH
 from codegen.kernels.depthwise_conv2d import tail_of as depthwise_tail
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, RowAccess, Site, Started
-from codegen.kernels.requantised import Requantised
-from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy
+from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy, sums_of_32_bits
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice
 from extensions.gemm_npu.device import mapped
@@ -100,14 +99,6 @@ def _reads_constants_by_pointer(site: Site) -> bool:
     return not site.target.constant_space
 
 
-def _has_short_sums(tail_of: Callable[[Site], Requantised]) -> Callable[[Site], bool]:
-    return lambda site: tail_of(site).storing.sum_dtype is DType.I32
-
-
-def _has_one_filter_each(site: Site) -> bool:
-    return depthwise_op(site).multiplier == 1
-
-
 def _has_exact_means(site: Site) -> bool:
     halves = halves_of(site)
     return halves in (Halves.AWAY, Halves.UP) and all(
@@ -134,20 +125,16 @@ _POINTERS = Condition[Site](
 )
 
 
-def _short(tail_of: Callable[[Site], Requantised]) -> Condition[Site]:
-    return Condition("sums of 32 bits", _has_short_sums(tail_of))
-
-
 _FITS: Mapping[str, tuple[Condition[Site], ...]] = {
-    "conv2d": (_BYTES, _POINTERS, AS_TFLM_ROUNDS, _short(conv_tail)),
+    "conv2d": (_BYTES, _POINTERS, AS_TFLM_ROUNDS, sums_of_32_bits(conv_tail)),
     "depthwise_conv2d": (
         _BYTES,
         _POINTERS,
         AS_TFLM_ROUNDS,
-        _short(depthwise_tail),
-        Condition("one filter for each channel", _has_one_filter_each),
+        sums_of_32_bits(depthwise_tail),
+        ONE_FILTER_EACH,
     ),
-    "dense": (_BYTES, _POINTERS, AS_TFLM_ROUNDS, _short(dense_tail)),
+    "dense": (_BYTES, _POINTERS, AS_TFLM_ROUNDS, sums_of_32_bits(dense_tail)),
     "average_pool2d": (
         _BYTES,
         _POINTERS,

@@ -30,9 +30,9 @@ from codegen.accelerators.accelerator import (
     whole_inputs,
 )
 from codegen.formats import RowFormat
-from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
+from codegen.kernels.conv2d import conv_op, conv_tail
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, Site
-from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, Strategy
+from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, Strategy, sums_of_32_bits
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice
 from extensions.strawberry.packing import floats, packed, tables_of_bytes
@@ -93,7 +93,7 @@ def _conv_site(site: Site) -> Site:
 
 
 def _has_short_sums(site: Site) -> bool:
-    return site.input(0).dtype is DType.F32 or sums_of_32_bits(_conv_site(site))
+    return site.input(0).dtype is DType.F32 or sums_of_32_bits(conv_tail).holds(_conv_site(site))
 
 
 def _pool(site: Site) -> MaxPool2d:

@@ -13,9 +13,9 @@ from aot.ir.types import DType
 from aot.ops.requant import quant_of
 from codegen.accelerators.accelerator import Accelerator
 from codegen.formats import RowFormat, whole
-from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
+from codegen.kernels.conv2d import conv_op, conv_tail
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, Site
-from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy
+from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy, sums_of_32_bits
 from codegen.loops.ir import Buffer, Proc, Role
 
 _NAME = "vanilla_conv2d"
@@ -97,7 +97,7 @@ _CONV2D = Strategy(
     fits=(
         Condition("pixels and weights of bytes", _is_bytes),
         AS_TFLM_ROUNDS,
-        Condition("sums of 32 bits", sums_of_32_bits),
+        sums_of_32_bits(conv_tail),
     ),
 )
 

@@ -51,7 +51,7 @@ FACTOR_REGISTERS = ScalarFunction(
 _MOST_PIXELS = 4  # of a tile
 _STACK_BYTES = 52  # of pointers and counters while a tile uses all registers
 _ADDED_STACK_BYTES = 48  # of what is added to results, with all of a tile's sums
-UNROLLS = tuple(range(1, 25))
+ROW_UNROLLS = tuple(range(1, 25))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class PairedTile:
 
     @property
     def unroll(self) -> int:
-        return max(u for u in UNROLLS if u <= self.most_unrolled and self.groups % u == 0)
+        return max(u for u in ROW_UNROLLS if u <= self.most_unrolled and self.groups % u == 0)
 
     @property
     def is_straight(self) -> bool:

@@ -13,14 +13,13 @@ from codegen.kernels.conv2d import (
     conv_tail,
     fitted_conv_tail,
     has_whole_windows,
-    sums_of_32_bits,
 )
 from codegen.kernels.dot_product import DotMethod
 from codegen.kernels.four_bit_weights import WindowOfPairs
 from codegen.kernels.kernel import Site
 from codegen.kernels.paired_rows import in_order_of_windows
 from codegen.kernels.paired_weights import enlarged_tail
-from codegen.kernels.strategy import INTEGERS, NOT_FOR_SIZE, Condition
+from codegen.kernels.strategy import INTEGERS, NOT_FOR_SIZE, Condition, sums_of_32_bits
 
 
 def _method(site: Site) -> DotMethod:
@@ -53,7 +52,7 @@ STRATEGY = conv2d_strategy(
     "smlad",
     _method,
     NEEDS,
-    (INTEGERS, FINDS_WORDS, Condition("sums of 32 bits", sums_of_32_bits)),
+    (INTEGERS, FINDS_WORDS, sums_of_32_bits(conv_tail)),
     adds_in_store=(
         # The addend's row must be live together with the rows that are read.
         Condition("layers whose rows may be widened", _may_widen),

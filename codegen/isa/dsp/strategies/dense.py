@@ -6,12 +6,12 @@ from codegen.isa.dsp.needs import FINDS_WORDS, NEEDS, row_bytes
 from codegen.isa.dsp.strategies.dot_product import GROUP, smlad_dot
 from codegen.isa.dsp.strategies.four_bits import four_bit_dots, four_bit_tail
 from codegen.isa.dsp.strategies.paired_weights import can_pair, paired_vector
-from codegen.kernels.dense import dense_strategy, dense_tail, fitted_dense_tail, sums_of_32_bits
+from codegen.kernels.dense import dense_strategy, dense_tail, fitted_dense_tail
 from codegen.kernels.dot_product import DotMethod
 from codegen.kernels.four_bit_weights import WindowOfPairs
 from codegen.kernels.kernel import Site
 from codegen.kernels.paired_weights import enlarged_tail
-from codegen.kernels.strategy import INTEGERS, Condition
+from codegen.kernels.strategy import INTEGERS, sums_of_32_bits
 
 _LEAST_CHANNELS = 4  # that share the factors of the input
 _LEAST_MACS = 1024  # smaller layers gain too little for the code
@@ -38,6 +38,6 @@ STRATEGY = dense_strategy(
     "smlad",
     _method,
     NEEDS,
-    (INTEGERS, FINDS_WORDS, Condition("sums of 32 bits", sums_of_32_bits)),
+    (INTEGERS, FINDS_WORDS, sums_of_32_bits(dense_tail)),
     method_by_rows=_by_single_weights,  # sums in memory are not enlarged
 )

@@ -9,12 +9,12 @@ from aot.target import Optimize
 from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.dsp.channels import CHANNELS, PIXELS, ChannelsTile, window
 from codegen.isa.dsp.needs import FINDS_WORDS, NEEDS
-from codegen.kernels.depthwise_blocks import Blocks, blocks_nest, blocks_request, op_of
-from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, fitted_tail_of, sums_of_32_bits
+from codegen.kernels.depthwise_blocks import ONE_FILTER_EACH, Blocks, blocks_nest, blocks_request, op_of
+from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, fitted_tail_of, tail_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants
-from codegen.kernels.strategy import Condition, RowRequests, Strategy
+from codegen.kernels.strategy import Condition, RowRequests, Strategy, sums_of_32_bits
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Proc
 from codegen.loops.schedule import privatize, reorder, split, unroll
@@ -113,7 +113,7 @@ STRATEGY = Strategy(
     (
         Condition("data and results of 8 bits", _has_byte_pixels),
         FINDS_WORDS,
-        Condition("one filter for each channel", lambda site: op_of(site).multiplier == 1),
-        Condition("sums of 32 bits", sums_of_32_bits),
+        ONE_FILTER_EACH,
+        sums_of_32_bits(tail_of),
     ),
 )

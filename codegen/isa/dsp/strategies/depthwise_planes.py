@@ -27,12 +27,12 @@ from codegen.kernels.depthwise_conv2d import (
     depthwise_nest,
     filters_of,
     fitted_tail_of,
-    sums_of_32_bits,
+    tail_of,
 )
 from codegen.kernels.four_bit_weights import FOUR_BITS, has_four_bits
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
-from codegen.kernels.strategy import BYTES, Condition, RowRequests, Strategy
+from codegen.kernels.strategy import BYTES, Condition, RowRequests, Strategy, sums_of_32_bits
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
@@ -178,6 +178,6 @@ STRATEGY = Strategy(
         BYTES,
         Condition("windows of 3x3 with a stride of 1 or 2", _is_square),
         Condition("rows of several results", lambda site: site.outputs[0].shape[2] > 1),
-        Condition("sums of 32 bits", sums_of_32_bits),
+        sums_of_32_bits(tail_of),
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from aot.ir.types import Array
 from codegen.isa.dsp.needs import UNROLLED_HOT, is_hot
 from codegen.isa.dsp.paired_factors import factors_of, rests_of
-from codegen.isa.dsp.paired_tile import UNROLLS, paired_row
+from codegen.isa.dsp.paired_tile import ROW_UNROLLS, paired_row
 from codegen.kernels.dot_product import MOST_PIXELS, DotProblem, ScheduledDot, task_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
@@ -26,7 +26,7 @@ from codegen.kernels.paired_weights import GROUP, PAIRED, half_words
 from codegen.loops.ir import Proc
 from codegen.loops.tensorize import tensorize
 
-ROW_KNOBS = (Knob("unroll", UNROLLS, is_written_out=True), Knob("pixels", (1, 2, 3, 4)))
+ROW_KNOBS = (Knob("unroll", ROW_UNROLLS, is_written_out=True), Knob("pixels", (1, 2, 3, 4)))
 _UNROLLED = 4  # groups, if code and time are equally important
 _TENSORS_OF_SCRATCH = 4  # a layer's tensors are at least this many times larger than its factors
 
@@ -106,7 +106,7 @@ def _with_instructions(proc: Proc, p: DotProblem, point: Point, scratch: int) ->
 
 def _space(p: DotProblem, macs: int) -> Space:
     most = UNROLLED_HOT if is_hot(macs) else _UNROLLED
-    unrolled = max(u for u in UNROLLS if u <= most and _groups(p) % u == 0)
+    unrolled = max(u for u in ROW_UNROLLS if u <= most and _groups(p) % u == 0)
     default = {"unroll": unrolled, "pixels": _most_pixels(p.pixels, _groups(p))}
     extents = {"unroll": _groups(p), "pixels": p.pixels}
     return Space(f"{task_of(p)} {PAIRED}", ROW_KNOBS, default, _is_possible(p), extents)

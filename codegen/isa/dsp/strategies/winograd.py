@@ -11,11 +11,11 @@ from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.winograd import input_of_pair, longest_turn, products_of_pair
-from codegen.kernels.conv2d import conv_op, conv_tail, fitted_conv_tail, sums_of_32_bits
+from codegen.kernels.conv2d import conv_op, conv_tail, fitted_conv_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.strategy import ADDS_NOTHING, INTEGERS, Condition, RowRequests, Strategy
+from codegen.kernels.strategy import ADDS_NOTHING, INTEGERS, Condition, RowRequests, Strategy, sums_of_32_bits
 from codegen.kernels.winograd import (
     COLUMNS,
     ENLARGED,
@@ -133,7 +133,7 @@ STRATEGY = Strategy(
         Condition("pixels and weights of bytes", _has_byte_pixels),
         Condition("speed, where rows may be widened", _is_for_speed),
         Condition("flash with room for transformed weights", _may_grow),
-        Condition("sums of 32 bits", sums_of_32_bits),
+        sums_of_32_bits(conv_tail),
         Condition("weights whose transformed sums fit 32 bits", lambda site: sums_fit(site.constants[1])),
         ADDS_NOTHING,
     ),

@@ -31,7 +31,7 @@ from codegen.isa.helium.four_bits import DIGITS, WeightForm, form_of, in_bytes
 from codegen.isa.helium.needs import ANY_WORDS
 from codegen.isa.helium.requantise import in_vector, load_channels
 from codegen.isa.plain.requantise import exact_store
-from codegen.kernels.depthwise_blocks import op_of
+from codegen.kernels.depthwise_blocks import ONE_FILTER_EACH, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, filters_of, tail_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.requantised import ChannelConstants, Requantised, channel_constants
@@ -304,6 +304,6 @@ STRATEGY = Strategy(
         Condition("windows of up to 4x4 neighbors", _is_small),
         # Interleaving rows of one result costs more than it saves.
         Condition("rows of several results", lambda site: site.outputs[0].shape[2] > 1),
-        Condition("one filter for each channel", lambda site: op_of(site).multiplier == 1),
+        ONE_FILTER_EACH,
     ),
 )

@@ -9,11 +9,11 @@ from codegen.formats import RowFormat
 from codegen.isa.helium.f32 import FLOAT_NEEDS, FOURS, FloatResults
 from codegen.isa.helium.f32_depthwise import MOST_PIXELS, FloatDepthwise, float_taps, tap_cycles
 from codegen.isa.plain.f32 import FUSED
-from codegen.kernels.depthwise_blocks import op_of
+from codegen.kernels.depthwise_blocks import ONE_FILTER_EACH, op_of
 from codegen.kernels.f32_sums import depthwise_rows, requests_padding
 from codegen.kernels.f32_tiles import FITS, Pieces, TileSet, Tiling, with_tiles
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.strategy import Condition, RowRequests, Strategy
+from codegen.kernels.strategy import RowRequests, Strategy
 
 _TILE_CYCLES = 30  # of a tile, besides its taps and results
 _RESULT_CYCLES = 6  # of a vector of results
@@ -55,5 +55,5 @@ STRATEGY = Strategy(
     _requests,
     _lower,
     FLOAT_NEEDS,
-    (*FITS, Condition("one filter for each channel", lambda site: op_of(site).multiplier == 1)),
+    (*FITS, ONE_FILTER_EACH),
 )

@@ -9,11 +9,11 @@ from codegen.isa.plain.requantise import exact_store
 from codegen.isa.rvv.needs import NEEDS
 from codegen.isa.rvv.requantise import MOST_CHANNELS
 from codegen.isa.rvv.row_block import RowBlock, depthwise_channels
-from codegen.kernels.depthwise_blocks import Blocks, blocks_nest, blocks_request, op_of
+from codegen.kernels.depthwise_blocks import ONE_FILTER_EACH, Blocks, blocks_nest, blocks_request, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.strategy import BYTES, Condition, RowRequests, Strategy, requantised_in_lanes_or_to_even
+from codegen.kernels.strategy import BYTES, RowRequests, Strategy, requantised_in_lanes_or_to_even
 from codegen.loops.ir import Proc
 from codegen.loops.tensorize import tensorize
 
@@ -51,7 +51,7 @@ STRATEGY = Strategy(
     NEEDS,
     (
         BYTES,
-        Condition("one filter for each channel", lambda site: op_of(site).multiplier == 1),
+        ONE_FILTER_EACH,
         requantised_in_lanes_or_to_even(tail_of),
     ),
 )
