@@ -19,6 +19,7 @@ from codegen.kernels.transformer import attention_kernel
 from codegen.loops.ir import Instruction
 
 _VECTORS = 4  # of a result, in registers
+_POSITIONS = 2  # whose values are added in a turn of the loop
 
 
 def _exp_of_four() -> Instruction:
@@ -44,6 +45,28 @@ static inline float32x4_t exp_of_four(float32x4_t v)
     return Instruction("exp_of_four", (), (), "", definition, INCLUDES, needs=FLOAT_NEEDS)
 
 
+_SUM_OF_LANES = Instruction(
+    "sum_of_lanes",
+    (),
+    (),
+    "",
+    """\
+/* The sum of four numbers, in pairs. Compilers would move each one through a core register. */
+static inline float sum_of_lanes(float32x4_t v)
+{
+    register float32x4_t lanes __asm__("q7") = v;
+    __asm__("vadd.f32 s28, s28, s29\\n\\t"
+            "vadd.f32 s30, s30, s31\\n\\t"
+            "vadd.f32 s28, s28, s30"
+            : "+w"(lanes));
+    return vgetq_lane_f32(lanes, 0);
+}
+""",
+    INCLUDES,
+    needs=FLOAT_NEEDS,
+)
+
+
 class _VectorGroup(AttentionGroup):
     """Heads whose elements are a multiple of four."""
 
@@ -53,7 +76,9 @@ class _VectorGroup(AttentionGroup):
 
     def instruction(self) -> Instruction:
         made = super().instruction()
-        return replace(made, includes=INCLUDES, calls=(_exp_of_four(),), needs=FLOAT_NEEDS)
+        return replace(
+            made, includes=(*INCLUDES, "math.h"), calls=(_exp_of_four(), _SUM_OF_LANES), needs=FLOAT_NEEDS
+        )
 
     def _four(self, place: str) -> str:
         """Returns four keys or values as floats."""
@@ -77,8 +102,8 @@ class _VectorGroup(AttentionGroup):
                 f"            sum = vfmaq_f32(sum, q{i}, {self._four(f'keys + {i * FOURS}')});"
                 for i in vectors[1:]
             ),
-            f"            const float score = {_total('sum')} * {self.factor('t')};",
-            "            most = score > most ? score : most;",
+            f"            const float score = sum_of_lanes(sum) * {self.factor('t')};",
+            "            most = fmaxf(most, score);",
             "            shares[t] = score;",
             f"            keys += {self.head};",
             "        }",
@@ -89,7 +114,7 @@ class _VectorGroup(AttentionGroup):
             f"            vstrwq_p_f32(&shares[t], {self._shares('four')}, valid);",
             "            totals = vaddq_m_f32(totals, totals, four, valid);",
             "        }",
-            f"        total = 1.0f / {_total('totals')};",
+            "        total = 1.0f / sum_of_lanes(totals);",
         ]
         for first in vectors[::_VECTORS]:
             lines += self._mixed(first * FOURS, min(_VECTORS, len(vectors) - first))
@@ -97,26 +122,32 @@ class _VectorGroup(AttentionGroup):
 
     def _mixed(self, first: int, count: int) -> list[str]:
         sums = range(count)
+        position = [
+            *(f"s{i} = vfmaq_n_f32(s{i}, {self._four(f'values + {i * FOURS}')}, share);" for i in sums),
+            f"values += {self.head};",
+        ]
         body = [
             "{",
             f"    const {self.cached.c_name} *values = v + {first};",
             *(f"    float32x4_t s{i} = vdupq_n_f32(0.0f);" for i in sums),
-            "    for (int32_t t = 0; t < count; ++t) {",
+            "    int32_t t = 0;",
+            f"    for (; t + {_POSITIONS} <= count; t += {_POSITIONS}) {{",
+            "        float share = shares[t];",
+            *(f"        {line}" for line in position),
             *(
-                f"        s{i} = vfmaq_n_f32(s{i}, {self._four(f'values + {i * FOURS}')}, shares[t]);"
-                for i in sums
+                f"        {line}"
+                for n in range(1, _POSITIONS)
+                for line in (f"share = shares[t + {n}];", *position)
             ),
-            f"        values += {self.head};",
+            "    }",
+            "    for (; t < count; ++t) {",
+            "        const float share = shares[t];",
+            *(f"        {line}" for line in position),
             "    }",
             *(f"    vstrwq_f32(y + {first + i * FOURS}, vmulq_n_f32(s{i}, total));" for i in sums),
             "}",
         ]
         return [f"        {line}" for line in body]
-
-
-def _total(vector: str) -> str:
-    lanes = [f"vgetq_lane_f32({vector}, {i})" for i in range(FOURS)]
-    return f"(({lanes[0]} + {lanes[1]}) + ({lanes[2]} + {lanes[3]}))"
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
