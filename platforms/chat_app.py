@@ -18,6 +18,7 @@ PLATFORMS_OF_CHAT = ("baremetal", "host")
 PROMPT_SIGN = b"> "  # written when the program waits for a line
 _MOST_CHARACTER_BYTES = 4
 _ALL_SPACES = 0xFFFF
+_NO_RANK = "0xFFFFu"  # of a piece that no neighbors make
 _UNKNOWN_PENALTY = np.float32(
     10
 )  # SentencePiece's: how much worse than the worst piece unknown characters are
@@ -62,6 +63,7 @@ class Pieces:
     end: int
     unknown: int
     scores: Mapping[int, float]  # of the tokens that text can become
+    whole: Mapping[int, float]  # and of those that it always becomes where their texts are
     joins: bool  # neighbors to the piece with the best score; else the sum of the scores is the largest
     bytes: tuple[
         int, ...
@@ -73,13 +75,15 @@ class Pieces:
 
     def words(self) -> dict[str, Any]:
         """Returns the template variables of its files."""
-        known = sorted(self.scores, key=self.texts.__getitem__)
+        scores = {**self.scores, **self.whole}
+        known = sorted(scores, key=self.texts.__getitem__)
         levels = sorted(set(self.scores.values()), reverse=True)
-        ranks = {score: rank for rank, score in enumerate(levels)}
+        of_level = {score: rank for rank, score in enumerate(levels)}
+        ranks = {token: of_level[score] for token, score in self.scores.items()}
         own = (
-            ("ranks", "uint16_t", [ranks[self.scores[token]] for token in known], "0xFFFFu")
+            ("ranks", "uint16_t", [ranks.get(token, _NO_RANK) for token in known], _NO_RANK)
             if self.joins
-            else ("scores", "float", [literal(self.scores[token]) for token in known], "0.0f")
+            else ("scores", "float", [literal(scores[token]) for token in known], "0.0f")
         )
         return {
             "kind": "joined pieces" if self.joins else "scored pieces",
@@ -90,6 +94,7 @@ class Pieces:
             "unknown": self.unknown,
             "unknown_score": literal(float(np.float32(levels[-1]) - _UNKNOWN_PENALTY)),
             "longest": max(_MOST_CHARACTER_BYTES, *(len(self.texts[token]) for token in known)),
+            "has_whole": bool(self.whole),
             "adds_space": self.adds_space,
             "removes_spaces": self.removes_spaces,
         }

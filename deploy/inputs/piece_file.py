@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from aot.errors import InputError
 from platforms.chat_app import Pieces
 
@@ -19,8 +21,7 @@ _MOST_PIECES = (1 << 16) - 1
 _SPACE = "\u2581"  # a space in the file
 _HINT = "name the tokenizer.model that the model was trained with; compare its size with the original's"
 _SUPPORTED = (
-    "supported: model_type bpe or unigram, normalization_rule_name identity, spaces escaped and before "
-    "words, no user-defined symbols"
+    "supported: model_type bpe or unigram, normalization_rule_name identity, spaces escaped and before words"
 )
 
 # Numbers of fields in sentencepiece_model.proto.
@@ -30,7 +31,8 @@ _MODEL_TYPE, _SPACE_AFTER_WORDS, _BYTE_FALLBACK, _UNKNOWN_TEXT, _BEGIN, _END = 3
 _RULES, _ADDS_SPACE, _REMOVES_SPACES, _ESCAPES_SPACES = 2, 3, 4, 5
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
-_UNSUPPORTED_KINDS = {_USER_DEFINED: "user-defined", _UNUSED: "unused"}
+_TEXT_KINDS = (_NORMAL, _USER_DEFINED)  # of the pieces that text can become
+_BONUS_LOST = 0.1  # of the score of a user-defined piece: the best score for each byte, less this
 _UNIGRAM, _BPE = 1, 2
 _UNSUPPORTED_TYPES = {3: "word", 4: "char"}
 
@@ -196,8 +198,8 @@ def _unsupported(file: _File) -> list[str]:
         "rules that change characters": file.has_rules,
         "spaces after words": file.trainer.number(_SPACE_AFTER_WORDS, 0),
         "spaces that are not escaped": not file.normalizer.number(_ESCAPES_SPACES, 1),
-        "pieces with plain spaces": any(" " in each.text for each in file.pieces if each.kind == _NORMAL),
-        **{f"{kinds[kind]} {name} pieces": kinds[kind] for kind, name in _UNSUPPORTED_KINDS.items()},
+        "pieces with plain spaces": any(" " in each.text for each in file.pieces if each.kind in _TEXT_KINDS),
+        f"{kinds[_UNUSED]} unused pieces": kinds[_UNUSED],
     }
     return [fault for fault, is_there in faults.items() if is_there]
 
@@ -221,6 +223,7 @@ def _tables(file: _File) -> Pieces:
         end=begin if end is None else end,
         unknown=unknown,
         scores={token: each.score for token, each in enumerate(file.pieces) if each.kind == _NORMAL},
+        whole=_whole(file),
         joins=file.trainer.number(_MODEL_TYPE, _UNIGRAM) == _BPE,
         bytes=tuple(tokens[text] for text in of_byte) if fallback else (),
         adds_space=bool(file.normalizer.number(_ADDS_SPACE, 1)),
@@ -228,9 +231,19 @@ def _tables(file: _File) -> Pieces:
     )
 
 
+def _whole(file: _File) -> dict[int, float]:
+    """Returns the user-defined pieces, with scores that are better than those of other pieces."""
+    best = np.float32(max(each.score for each in file.pieces if each.kind == _NORMAL))
+    return {
+        token: float(np.float32(len(each.text)) * best) - _BONUS_LOST
+        for token, each in enumerate(file.pieces)
+        if each.kind == _USER_DEFINED
+    }
+
+
 def _bytes_of(piece: _Piece, of_byte: Mapping[str, bytes], trainer: _Settings) -> bytes:
     """Returns what is written for a piece."""
-    if piece.kind in (_NORMAL, _USER_DEFINED):
+    if piece.kind in _TEXT_KINDS:
         return piece.text.replace(_SPACE, " ").encode()
     if piece.kind == _UNKNOWN:
         return trainer.text(_UNKNOWN_TEXT, " \u2047 ").encode()
