@@ -30,7 +30,7 @@ from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
 from codegen.layer_infos import is_tuned, layer_infos
-from codegen.lower.outside_rows import rows_outside
+from codegen.lower.stage_rows import rows_outside
 from codegen.lower.stages import Lowered
 from codegen.model import (
     ExternalWeights,

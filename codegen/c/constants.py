@@ -16,7 +16,7 @@ from codegen.c.states import StateInfo
 from codegen.isa.plain.f32 import literals
 from codegen.job import NOTHING_DEFINED
 from codegen.kernels.kernel import WORD
-from codegen.lower.place_tables import place_tables
+from codegen.loops.constant_reads import place_tables
 from codegen.lower.stages import LoweredStage
 
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}

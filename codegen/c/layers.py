@@ -42,7 +42,7 @@ from codegen.c.tree_walk import uses, walk
 from codegen.formats import geometry, storage_dtype
 from codegen.kernels.kernel import Kernel, SpreadResult
 from codegen.loops.ir import Buffer, Role
-from codegen.lower.outside_rows import windows
+from codegen.lower.stage_rows import windows
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Result
 
 BOTH_CORES = "solder_on_both_cores"  # of solder_cores.h

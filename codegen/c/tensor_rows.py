@@ -30,7 +30,7 @@ from codegen.c.tree import (
     unsigned,
 )
 from codegen.formats import storage_dtype
-from codegen.lower.outside_rows import OutOfImage, out_of_image
+from codegen.lower.stage_rows import OutOfImage, out_of_image
 from codegen.lower.stages import STREAMED_ROW, LoweredTensor, Reading, Result
 
 RUN = TypedName("const struct run *", "run")

@@ -25,8 +25,7 @@ from codegen.fit.variant import CompiledPlan, PlannedVariant, Variant, pools_dem
 from codegen.job import Job
 from codegen.kernels.rearrange import can_spread
 from codegen.lower.decisions import NO_LAYER, decisions_for
-from codegen.lower.streaming import can_be_streamed, streamed_input
-from codegen.lower.views import is_view
+from codegen.lower.tensors import can_be_streamed, is_view, streamed_input
 from codegen.options import CompileOptions
 
 # Result layouts worth trying for a graph, fastest first.

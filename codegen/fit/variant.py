@@ -25,9 +25,8 @@ from codegen.fit.constant_places import constant_regions
 from codegen.job import Job
 from codegen.lower.decisions import Decisions, all_layers, work_of
 from codegen.lower.lower import lower_graph
-from codegen.lower.memory_demands import stage_label
 from codegen.lower.sites import KernelsMade, Sites
-from codegen.lower.stage_rows import plan_stages, plan_tensors
+from codegen.lower.stage_rows import plan_stages, plan_tensors, stage_label
 from codegen.lower.stages import Lowered, LoweredStage
 from codegen.lower.two_cores import on_two_cores
 from codegen.model import PlacementInRam

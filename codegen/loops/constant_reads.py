@@ -1,4 +1,4 @@
-"""Simulates the reads of a proc's constants through a cache and counts the memory lines that miss.
+"""How loops read constants: as indices of other accesses, and through a cache.
 
 A loop that reads the same constants in each iteration is simulated twice: all iterations after the first miss
 equally often.
@@ -6,7 +6,7 @@ equally often.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from codegen.loops.ir import (
     Accumulate,
     Body,
     Buffer,
+    Element,
+    Expr,
     For,
     Instruction,
     Invoke,
@@ -25,6 +27,8 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     loads_of,
+    parts_of,
+    walk,
 )
 
 _Numbers = Mapping[str, int]
@@ -155,3 +159,26 @@ def _indices(index: Affine, extents: _Numbers, numbers: _Numbers) -> Array:
         turns = np.arange(extents[name]) if name in extents else np.array([numbers[name]])
         values = np.unique(values[:, None] + factor * turns)
     return values
+
+
+def place_tables(procs: Sequence[Proc]) -> frozenset[str]:
+    """Returns the parameters whose values become indices, directly or through locals."""
+    stores = [each for proc in procs for each in walk(proc.body) if isinstance(each, Store | Accumulate)]
+    found = {name for each in stores for name in _in_places(each.value)}
+    while more := {name for each in stores for name in _read_for(each, found)} - found:
+        found |= more
+    params = (param for proc in procs for param in proc.params)
+    return frozenset(param.name for param in params if param.role is Role.CONSTANT) & found
+
+
+def _in_places(value: Expr) -> Iterator[str]:
+    if isinstance(value, Element):
+        yield from (each.place.buffer.name for each in loads_of(value.number))
+    for part in parts_of(value):
+        yield from _in_places(part)
+
+
+def _read_for(stmt: Stmt, places: set[str]) -> Iterator[str]:
+    """Yields the buffers that a store to one of the indices reads."""
+    if isinstance(stmt, Store | Accumulate) and stmt.place.buffer.name in places:
+        yield from (each.place.buffer.name for each in loads_of(stmt.value))

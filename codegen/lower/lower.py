@@ -31,8 +31,6 @@ from codegen.kernels.strategy import ChosenStrategy
 from codegen.kernels.table import KERNELS
 from codegen.lower.code_cache import within_cache
 from codegen.lower.decisions import Decisions, decisions_for
-from codegen.lower.delivered import called_as_outputs, made_at_outputs
-from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
 from codegen.lower.sites import KernelsMade, Sites, site_key
 from codegen.lower.stages import (
     STREAMED_ROW,
@@ -43,9 +41,19 @@ from codegen.lower.stages import (
     Result,
     whole_result,
 )
-from codegen.lower.streaming import streamed_input
-from codegen.lower.tensor_choice import TensorChoice
-from codegen.lower.views import is_view, view_format, view_roots
+from codegen.lower.tensors import (
+    JoinedPart,
+    TensorChoice,
+    begins_at_a_word,
+    called_as_outputs,
+    is_join,
+    is_view,
+    made_at_outputs,
+    parts_of,
+    streamed_input,
+    view_format,
+    view_roots,
+)
 from codegen.options import CompileOptions
 
 _Source = tuple[str, RowFormat | None]  # a tensor, and the rows to read it in if they differ from its own

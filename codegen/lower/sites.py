@@ -18,7 +18,7 @@ from codegen.isa.table import math_of
 from codegen.kernels.kernel import Kernel, PassedOver, Site
 from codegen.kernels.strategy import ChosenStrategy, Strategy, choose_strategy
 from codegen.lower.decisions import Decisions
-from codegen.lower.views import is_view
+from codegen.lower.tensors import is_view
 from codegen.options import CompileOptions
 from codegen.own_schedules import schedules_outside
 

@@ -1,4 +1,7 @@
-"""Converts lowered stages for the planner: the rows that each step reads and writes."""
+"""Converts lowered stages for the planner: the rows that each step reads and writes, and their memories.
+
+One constant row replaces all padding rows that a tensor does not store.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,106 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from aot.errors import ModelError
+from aot.ir.types import DType
 from aot.plan.model import NO_ROWS, PlanTensor, Rows, Stage, Step
-from codegen.formats import RowFormat, has_padding
-from codegen.kernels.kernel import ANYWHERE, Accumulation, Started
+from codegen.formats import RowFormat, has_padding, storage_dtype
+from codegen.kernels.kernel import ANYWHERE, Accumulation, MemoryDemand, Started
 from codegen.loops.ir import Role
-from codegen.lower.memory_demands import demands_on_tensors
-from codegen.lower.outside_rows import stored_rows
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Reading, Result
+
+
+def demands_on_tensors(stages: Sequence[LoweredStage]) -> Mapping[str, MemoryDemand]:
+    """Merges the demands on each tensor; omits tensors without any. Raises ModelError on a conflict."""
+    found: dict[str, MemoryDemand] = {}
+    choosers: dict[str, LoweredStage] = {}  # the last stage with a demand on a tensor's memory
+    for stage in (stage for stage in stages if stage.kernel.demand != ANYWHERE):
+        demand = stage.kernel.demand
+        for name in dict.fromkeys((*(reading.tensor for reading in stage.reads), *stage.writes)):
+            if name == STREAMED_ROW:
+                continue
+            before = found.get(name, ANYWHERE)
+            memories = _common(before.memories, demand.memories)
+            if memories is None:
+                raise _irreconcilable(name, choosers[name], stage)
+            if demand.memories:
+                choosers[name] = stage
+            found[name] = MemoryDemand(max(before.align, demand.align), memories)
+    return found
+
+
+def stage_label(stage: LoweredStage) -> str:
+    """Names a stage for error messages: its op, its node and the accelerator."""
+    return f'{stage.op} "{stage.name}" ({stage.kernel.device or stage.kernel.strategy})'
+
+
+def _common(one: frozenset[str], other: frozenset[str]) -> frozenset[str] | None:
+    """Returns the memories in both sets, or None if there are none. An empty set means all memories."""
+    if not one or not other:
+        return one or other
+    return one & other or None
+
+
+def _irreconcilable(tensor: str, one: LoweredStage, other: LoweredStage) -> ModelError:
+    return ModelError(
+        f"{stage_label(one)} and {stage_label(other)} cannot share a tensor: they reach different memories",
+        f'both use the tensor "{tensor}"; the first reaches {_names(one)}, the second {_names(other)}',
+    )
+
+
+def _names(stage: LoweredStage) -> str:
+    return ", ".join(sorted(stage.kernel.demand.memories))
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfImage:
+    """Counts the first and last rows of a result for which a row pointer is outside the tensor."""
+
+    above: int
+    below: int
+    results: int
+
+    @property
+    def is_any(self) -> bool:
+        return self.above + self.below > 0
+
+    @property
+    def is_all(self) -> bool:
+        return self.above + self.below >= self.results
+
+
+def stored_rows(reading: Reading, tensor: LoweredTensor) -> tuple[int, int]:
+    """Returns the first row that a tensor stores for a reading, counted from the image's, and the end."""
+    fmt = reading.view or tensor.format
+    pixels = tensor.image_rows * tensor.format.width * tensor.format.channels
+    rows = pixels // (fmt.width * fmt.channels)
+    return (-fmt.top, rows + fmt.bottom) if fmt.fill == reading.fill else (0, rows)
+
+
+def out_of_image(reading: Reading, number: int, tensor: LoweredTensor, results: int) -> OutOfImage:
+    """Counts the rows of the result for which that row pointer is outside."""
+    begin, end = stored_rows(reading, tensor)
+    rows = [reading.access.row(row, number) for row in range(results)]
+    return OutOfImage(sum(row < begin for row in rows), sum(row >= end for row in rows), results)
+
+
+def rows_outside(lowered: Lowered) -> Mapping[tuple[DType, int], int]:
+    """Returns rows that layers read outside images: (type, value) of elements -> most elements in a row."""
+    longest: dict[tuple[DType, int], int] = {}
+    for stage, reading in ((s, r) for s in lowered.stages for r in s.reads if r.tensor != STREAMED_ROW):
+        tensor, results = lowered.tensors[reading.tensor], windows(stage, reading)
+        fmt = reading.view or tensor.format
+        if any(out_of_image(reading, n, tensor, results).is_any for n in range(reading.access.count)):
+            key = storage_dtype(tensor.type, fmt), reading.fill
+            longest[key] = max(longest.get(key, 0), fmt.row_elements)
+    return longest
+
+
+def windows(stage: LoweredStage, reading: Reading) -> int:
+    """Returns the number of steps that read a window of rows: only these may extend past the image."""
+    is_other = stage.kernel.accumulation is not None or stage.kernel.whole or bool(reading.access.given)
+    return 0 if is_other or reading.tensor == STREAMED_ROW else stage.steps
+
 
 _ROW_ALIGN = 4
 _STAGES_KEPT = 512  # stages whose steps are cached: enough for the variants of a large graph

@@ -14,8 +14,8 @@ from codegen.c.kernel_library import SharedKernel
 from codegen.c.order import find_period, ordered_parts
 from codegen.c.printer import Printer
 from codegen.kernels.kernel import WORD
+from codegen.loops.constant_reads import place_tables
 from codegen.loops.ir import Buffer, Role
-from codegen.lower.place_tables import place_tables
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage
 from codegen.model import TensorInfo
 from codegen.options import CDialect, CompileOptions

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from artifact.artifact import Artifact
 from codegen.c.names import ENTRIES
-from codegen.lower.parts import is_join
-from codegen.lower.views import is_view
+from codegen.lower.tensors import is_join, is_view
 from codegen.model import COPIES, LayerInfo
 from deploy.proving.c_functions import CConstant, CFunctions, constants_of, functions_of
 from deploy.proving.chapter import Finding, Standing, Table

@@ -21,8 +21,8 @@ from aot.target import Optimize, Target
 from codegen.compile import CompiledModel, compile_job
 from codegen.compile_kinds import ConstantRule
 from codegen.job import ImportedModel, Job
+from codegen.loops.constant_reads import place_tables
 from codegen.lower.lower import lower_graph
-from codegen.lower.place_tables import place_tables
 from codegen.model import ExternalWeights
 from codegen.options import CDialect, CompileOptions
 from platforms.board_files import load_board

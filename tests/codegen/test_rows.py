@@ -31,7 +31,7 @@ from codegen.formats import (
     satisfies,
 )
 from codegen.kernels.kernel import RowAccess
-from codegen.lower.views import ending_at_words
+from codegen.lower.tensors import ending_at_words
 from codegen.model import LayerInfo
 from platforms.poisoned import Poisoned
 from platforms.shared_library import HostModel, build

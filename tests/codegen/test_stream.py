@@ -16,7 +16,7 @@ from aot.ops.reshape import Reshape
 from aot.target import Optimize, Target
 from codegen.compile import CompiledModel, compile_job
 from codegen.job import ImportedModel, Job, read_job
-from codegen.lower.streaming import streamed_input
+from codegen.lower.tensors import streamed_input
 from codegen.options import CompileOptions
 from platforms.board_files import load_board
 from platforms.shared_library import build

@@ -10,7 +10,7 @@ from aot.plan.model import Rows as PlanRows
 from codegen.formats import RowFormat, storage_dtype
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Proc, Role
-from codegen.lower.outside_rows import stored_rows
+from codegen.lower.stage_rows import stored_rows
 from codegen.lower.stages import Lowered, LoweredStage, LoweredTensor, Reading
 
 Rows = list[Array]
