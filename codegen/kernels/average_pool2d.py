@@ -13,9 +13,9 @@ from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.spatial import NO_PADDING, pad, patches
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype
 from codegen.isa.plain.scalar import clamp_to, mean_of, mean_of_counted
-from codegen.kernels.f32_pools import AVERAGE_POOL2D
 from codegen.kernels.kernel import Accumulation, Kernel, Site
-from codegen.kernels.pooling import (
+from codegen.kernels.pools import (
+    AVERAGE_POOL2D,
     pool_access,
     pool_of,
     pool_requests,

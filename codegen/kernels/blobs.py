@@ -12,7 +12,7 @@ from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
+from codegen.kernels.row_nests import flat_kernel, flat_requests, operand, result
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

@@ -8,7 +8,7 @@ from aot.ir.types import DType, dense_strides
 from aot.ops.contract import Contract
 from codegen.formats import RowFormat, RowRequest, whole
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import StridedNest
+from codegen.kernels.row_nests import StridedNest
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Buffer, Cast, Const, Expr, Proc, Role, Store, at, let, load, local

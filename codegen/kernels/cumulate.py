@@ -16,7 +16,7 @@ from codegen.isa.names import mangle
 from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrapped
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
+from codegen.kernels.row_nests import flat_kernel, flat_requests, operand, result
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

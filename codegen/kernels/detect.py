@@ -12,9 +12,9 @@ from aot.ops.detect import CORNERS, Detect
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.box_overlap import fit_beside, word_of
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
+from codegen.kernels.non_max_suppression import fit_beside, word_of
+from codegen.kernels.row_nests import flat_kernel, flat_requests, operand, result
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

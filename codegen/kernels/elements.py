@@ -10,8 +10,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType, dense_strides
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype, whole
 from codegen.kernels.kernel import Kernel, RowAccess, RowCycle, Site, piece_fits, row_cycle_of, row_fits
-from codegen.kernels.nest import StridedNest, repeated_strides
-from codegen.kernels.row_nests import every_pixel, pixel_element
+from codegen.kernels.row_nests import StridedNest, every_pixel, pixel_element, repeated_strides
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Buffer, Expr, Load, Proc, Role, ScalarFunction, Stmt, Store, at, load

@@ -11,8 +11,7 @@ from aot.ir.types import Array, DType
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import operand
-from codegen.kernels.row_nests import AxisVector, last_axis_kernel, last_axis_requests
+from codegen.kernels.row_nests import AxisVector, last_axis_kernel, last_axis_requests, operand
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

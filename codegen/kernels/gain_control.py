@@ -18,8 +18,7 @@ from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.signal import BIT_LENGTH
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
-from codegen.kernels.row_nests import every_pixel, pixel_element
+from codegen.kernels.row_nests import every_pixel, flat_kernel, flat_requests, operand, pixel_element, result
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

@@ -12,8 +12,16 @@ from aot.ir.types import Array, DType, dense_strides
 from aot.ops.gather import Gather
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result, within
-from codegen.kernels.row_nests import every_pixel, pixel_element
+from codegen.kernels.row_nests import (
+    StridedNest,
+    every_pixel,
+    flat_kernel,
+    flat_requests,
+    operand,
+    pixel_element,
+    result,
+    within,
+)
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

@@ -16,8 +16,7 @@ from codegen.isa.plain.plain import TIMES, expression_function
 from codegen.isa.plain.scalar_math import CLAMP
 from codegen.isa.plain.signal import ROOT_MULT, ROOT_SHIFT
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import summed
-from codegen.kernels.row_nests import K, requests_anything, vector_kernel
+from codegen.kernels.row_nests import K, requests_anything, summed, vector_kernel
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (

@@ -9,10 +9,10 @@ from aot.ir.types import DType
 from aot.ops.activation import integer_clamp
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import clamp_to
-from codegen.kernels.f32_pools import MAX_POOL2D
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import unroll_space
-from codegen.kernels.pooling import (
+from codegen.kernels.pools import (
+    MAX_POOL2D,
     pool_access,
     pool_of,
     pool_requests,

@@ -11,8 +11,7 @@ from codegen.formats import RowFormat, geometry, storage_dtype
 from codegen.isa.plain.f32 import f32_function, literal
 from codegen.isa.plain.mean import stored_mean
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
-from codegen.kernels.nest import grown, summed_window
-from codegen.kernels.row_nests import every_pixel, pixel_element, requests_anything
+from codegen.kernels.row_nests import every_pixel, grown, pixel_element, requests_anything, summed_window
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Apply, Buffer, Const, Proc, Role, ScalarFunction, Store, at, let, load, local

@@ -11,7 +11,7 @@ from aot.wording import counted
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, ends_of, rows_of, task_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
-from codegen.kernels.packed_pixels import PAIR, packed_nest, packed_tiles, products
+from codegen.kernels.packed_pixels import PAIR, packed_nest, packed_tiles, products, tap_order
 from codegen.kernels.register_tile import (
     BYTES_PER_SUM,
     INSTRUCTIONS_PER_SUM,
@@ -19,7 +19,6 @@ from codegen.kernels.register_tile import (
     Sums,
     widest_cost,
 )
-from codegen.kernels.tap_order import tap_order
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, load
 from codegen.loops.pack import pack

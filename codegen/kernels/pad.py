@@ -8,8 +8,15 @@ from aot.ir.types import DType, dense_strides
 from aot.ops.pad import Pad
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result
-from codegen.kernels.row_nests import every_pixel, pixel_element
+from codegen.kernels.row_nests import (
+    StridedNest,
+    every_pixel,
+    flat_kernel,
+    flat_requests,
+    operand,
+    pixel_element,
+    result,
+)
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Const, For, Proc, Role, Store, at, load

@@ -8,6 +8,9 @@ sign-extended. With the values x and y that belong to a and b,
 Two products thus give both sums, enlarged by 256, plus 127 * b, which the start value of sums subtracts. The
 factor 256 * y + 127 - x has 16 bits for all 8-bit x and y. It is the two bytes x and y in memory, with seven
 bits of x inverted.
+
+A vector's factors are recomputed for each tile. Stored factors would need twice the memory of the vector, and
+a tile of six channels computes them as fast as it would load them. `paired_rows` stores those of rows.
 """
 
 from __future__ import annotations
@@ -22,8 +25,25 @@ from codegen.isa.plain.fitted_scale import most_offset
 from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.dot_product import DotProblem
-from codegen.kernels.requantised import Requantised, fitted_tail
-from codegen.loops.ir import Accumulate, Apply, BufferPlace, Expr, ScalarFunction
+from codegen.kernels.requantised import Requantised, channel_constants, fitted_tail
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Buffer,
+    BufferPlace,
+    Expr,
+    For,
+    Proc,
+    Role,
+    ScalarFunction,
+    Stmt,
+    Store,
+    at,
+    let,
+    load,
+    local,
+)
 
 PAIRED = "paired"  # suffix of the task's name, which the reason for the kernel quotes
 ENLARGED = 256  # factor of sums of products
@@ -129,3 +149,41 @@ def two_products(
 def mixed_pixels(first: Expr, second: Expr) -> Expr:
     """Returns the factor of the second weight: 256 * second + 127 - first."""
     return second * ENLARGED + _SURPLUS - first
+
+
+def vector_nest(p: DotProblem) -> Proc:
+    """Returns the unscheduled loops; `w` has halfwords in the order of `half_words`."""
+    assert p.tail is not None
+    (x,) = p.rows_read
+    y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)
+    w = Buffer("w", DType.I16, p.channels * groups_of(p) * HALVES, Role.CONSTANT)
+    total, o = local("sum", DType.I32), variable("o")
+    channel = channel_constants(p.tail.storing, p.channels, o)
+    n, h = variable("n"), variable("h")
+    half_word = load(w, o * (groups_of(p) * HALVES) + n * HALVES + h)
+    start = channel.start
+    assert start is not None
+    begins, scales = (
+        channel.loads[:2],
+        channel.loads[2:],
+    )  # loaded late, or they would be spilled to the stack
+    body = (
+        *begins,
+        *let(total, start),
+        sums_nest(groups_of(p), at(total), x, p.x_first, half_word),
+        *scales,
+        Store(at(y, o * p.y_channel_step + p.y_first), channel.stored(load(total))),
+    )
+    return Proc(p.name, (x, y, w, *channel.tables), (For("o", p.channels, body),))
+
+
+def sums_nest(groups: int, total: BufferPlace, x: Buffer, x_first: int, half_word: Expr) -> Stmt:
+    """Adds the products of a channel; `half_word` belongs to group `n` and half `h`."""
+    return For("n", groups, (products_nest(total, x, variable("n") * GROUP + x_first, half_word),))
+
+
+def products_nest(total: BufferPlace, x: Buffer, x_first: Affine, half_word: Expr) -> Stmt:
+    """Adds the products of a channel with a group of four."""
+    place = variable("h") * 2 + x_first
+    first, second = load(x, place), load(x, place + 1)
+    return For("h", HALVES, two_products(total, first, mixed_pixels(first, second), half_word))

@@ -9,8 +9,15 @@ from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange, RowPicks, RowSpread, is_vector, row_spread
 from codegen.formats import Geometry, RowFormat, RowRequest, geometry, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site, SpreadResult
-from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result
-from codegen.kernels.row_nests import every_pixel, pixel_element
+from codegen.kernels.row_nests import (
+    StridedNest,
+    every_pixel,
+    flat_kernel,
+    flat_requests,
+    operand,
+    pixel_element,
+    result,
+)
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Load, Proc, Role, Stmt, Store, at, load

@@ -10,8 +10,7 @@ from aot.ops.recurrent import Cell, Recurrent
 from codegen.formats import RowFormat
 from codegen.kernels.f32_tiles import DotTile, TileResults, WithDots
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.recurrent import unscheduled_steps
-from codegen.kernels.recurrent_step import Hidden, RecurrentStep
+from codegen.kernels.recurrent import Hidden, RecurrentStep, unscheduled_steps
 from codegen.kernels.strategy import Condition
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

@@ -18,7 +18,7 @@ from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.isa.plain.shares import rounded, rounded_share
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
+from codegen.kernels.row_nests import flat_kernel, flat_requests, operand, result
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

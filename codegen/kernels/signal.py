@@ -16,8 +16,16 @@ from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain import signal
 from codegen.kernels.elements import element_op
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
-from codegen.kernels.row_nests import AxisVector, Body, last_axis_kernel, last_axis_requests
+from codegen.kernels.row_nests import (
+    AxisVector,
+    Body,
+    flat_kernel,
+    flat_requests,
+    last_axis_kernel,
+    last_axis_requests,
+    operand,
+    result,
+)
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, For, ScalarFunction, Stmt, Store, at, let, load, local

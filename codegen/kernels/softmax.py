@@ -20,8 +20,8 @@ from codegen.isa.plain.softmax import (
     share,
     share_by,
 )
-from codegen.kernels.f32_pools import SOFTMAX
 from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.pools import SOFTMAX
 from codegen.kernels.row_nests import K, requests_anything, vector_kernel
 from codegen.kernels.strategy import OpKernel, Strategy, by_dtype
 from codegen.loops.affine import Affine

@@ -7,6 +7,11 @@
 
 `deploy inspect --layers --json` lists each kernel's task. A failed trial has an error, such as "wrong
 result", and no cost. An incomplete last line, left by a crash, is ignored.
+
+`default_points` are those of this package, by core. They are used if tuning found better values than the
+strategies' rules. `python -m benchmarks measure-defaults` writes the tables, without points that need more
+flash, such as wide weights or long code. They apply to the goal speed; for smaller or leaner models the rules
+apply.
 """
 
 from __future__ import annotations
@@ -14,13 +19,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
 from aot.target import Optimize
-from codegen.kernels.knobs import Point
+from codegen.kernels.kernel import Kernel
+from codegen.kernels.knobs import NOT_TUNED, Point
 
 _EXAMPLE = (
     '{"task": "...", "core": "cortex-m4", "knobs": {"pixels": 2, "channels": 2, "unroll": 4}, '
@@ -151,3 +159,25 @@ def _positive(value: object) -> int:
     if not isinstance(value, int) or value < 1:
         raise ValueError(value)
     return value
+
+
+TABLES = "codegen.kernels.tuned"
+
+
+def default_points(core: str, goal: Optimize) -> Mapping[str, Point]:
+    """Returns the core's default points by task; empty for goals other than speed."""
+    return _table(core) if goal is Optimize.SPEED else NOT_TUNED
+
+
+@cache
+def _table(core: str) -> Mapping[str, Point]:
+    file = files(TABLES) / f"{core}.json"
+    table: Mapping[str, Point] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return table
+
+
+def with_default(kernel: Kernel, defaults: Mapping[str, Point]) -> Kernel:
+    """Returns the kernel with the table's point as default, if its space has that point."""
+    if kernel.space is None or kernel.space.task not in defaults:
+        return kernel
+    return replace(kernel, space=replace(kernel.space, default=kernel.space.chosen(defaults)))

@@ -8,7 +8,7 @@ from math import prod
 from aot.ir.types import DType, dense_strides
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import StridedNest, flat_kernel, flat_requests, operand, result, within
+from codegen.kernels.row_nests import StridedNest, flat_kernel, flat_requests, operand, result, within
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.kernels.write_rows import FIRST, row_write
 from codegen.loops.affine import variable

@@ -9,7 +9,7 @@ from aot.ir.types import DType
 from aot.ops.write_rows import ShiftRows, WriteRows
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import flat_kernel, flat_requests, operand, result
+from codegen.kernels.row_nests import flat_kernel, flat_requests, operand, result
 from codegen.kernels.strategy import OpKernel, Strategy
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

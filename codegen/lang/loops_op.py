@@ -19,7 +19,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops.op import Arrays, Cost, Op, Types, required
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import flat_requests
+from codegen.kernels.row_nests import flat_requests
 from codegen.kernels.strategy import OpKernel, RowRequests, Strategy
 from codegen.loops.affine import variable
 from codegen.loops.interpret import run_proc

@@ -12,9 +12,9 @@ from itertools import chain
 from codegen.c.kernel_function import kernel_function
 from codegen.c.tree import ForLoop, FunctionCall, InstructionCall, Number, Stmt
 from codegen.c.tree_walk import Node, statements_of, walk
-from codegen.kernels.default_points import with_default
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point
+from codegen.kernels.tuning_records import with_default
 from codegen.loops.ir import ScalarFunction
 
 # Estimates the code bytes of statements on a Cortex-M4, for the flash prefetch cache.

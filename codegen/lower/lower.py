@@ -20,7 +20,6 @@ from aot.target import Target
 from codegen.formats import RowFormat, RowRequest, dense_format, requested_format, satisfies
 from codegen.isa.table import rewritten
 from codegen.kernels.approximate import with_approximations
-from codegen.kernels.default_points import default_points, with_default
 from codegen.kernels.half_weights import with_half_weights
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import NOT_TUNED, Point
@@ -29,6 +28,7 @@ from codegen.kernels.planned_scratch import with_planned_scratch
 from codegen.kernels.relayout import copy_constant, copy_constant_rows, lacking, relayout
 from codegen.kernels.strategy import ChosenStrategy
 from codegen.kernels.table import KERNELS
+from codegen.kernels.tuning_records import default_points, with_default
 from codegen.lower.code_cache import within_cache
 from codegen.lower.decisions import Decisions, decisions_for
 from codegen.lower.sites import KernelsMade, Sites, site_key

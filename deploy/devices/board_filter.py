@@ -15,7 +15,7 @@ from codegen.c.arenas import pools_for
 from codegen.compile import compile_job
 from codegen.fit.transformed_weights import models_share
 from codegen.job import ImportedModel
-from codegen.kernels.default_points import default_points
+from codegen.kernels.tuning_records import default_points
 from codegen.options import CompileOptions
 from deploy.cli.console import progress
 from deploy.compiler.board_or_target import why_not_its_cores

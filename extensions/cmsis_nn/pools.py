@@ -5,7 +5,7 @@ from __future__ import annotations
 from aot.ops.activation import integer_clamp
 from aot.ops.average_pool2d import AveragePool2d, Halves
 from codegen.kernels.kernel import Site
-from codegen.kernels.pooling import pool_of
+from codegen.kernels.pools import pool_of
 from codegen.kernels.strategy import Condition
 from extensions.cmsis_nn.strategies import BYTES, Arguments, LibraryCall
 

@@ -14,7 +14,7 @@ from codegen.accelerators.emulated import EmulatedDevice
 from codegen.formats import RowFormat, whole
 from codegen.kernels.conv2d import conv_tail
 from codegen.kernels.dense import dense_tail
-from codegen.kernels.depthwise_blocks import ONE_FILTER_EACH
+from codegen.kernels.depthwise_conv2d import ONE_FILTER_EACH
 from codegen.kernels.depthwise_conv2d import tail_of as depthwise_tail
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, RowAccess, Site, Started
 from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy, sums_of_32_bits

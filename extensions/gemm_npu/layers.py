@@ -15,10 +15,10 @@ from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.requant import quant_of
 from codegen.kernels.conv2d import conv_op, conv_tail
 from codegen.kernels.dense import dense_tail
-from codegen.kernels.depthwise_blocks import op_of as depthwise_op
+from codegen.kernels.depthwise_conv2d import op_of as depthwise_op
 from codegen.kernels.depthwise_conv2d import tail_of as depthwise_tail
 from codegen.kernels.kernel import Site
-from codegen.kernels.pooling import pool_of
+from codegen.kernels.pools import pool_of
 from codegen.kernels.requantised import Requantised
 from extensions.gemm_npu.encoding import NpuCommand
 from extensions.gemm_npu.packing import (

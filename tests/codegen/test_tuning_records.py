@@ -13,7 +13,7 @@ from aot.errors import InputError
 from aot.target import Optimize
 from codegen.compile import CompiledModel, compile_job
 from codegen.job import read_job
-from codegen.kernels import default_points
+from codegen.kernels import tuning_records
 from codegen.kernels.tuning_records import read_records, select
 from codegen.options import CompileOptions
 from platforms.board_files import load_board
@@ -96,7 +96,7 @@ def _changes(path: Path, monkeypatch: pytest.MonkeyPatch, core: str, goal: Optim
     options = replace(CompileOptions(), optimize=goal)
     plain = compile_job(read_job(path, TARGET, options))
     task, *_ = [layer.why.partition("task ")[2] for layer in plain.layers if layer.op == "conv2d"]
-    monkeypatch.setattr(default_points, "_table", lambda asked: {task: POINT} if asked == core else {})
+    monkeypatch.setattr(tuning_records, "_table", lambda asked: {task: POINT} if asked == core else {})
     return compile_job(read_job(path, TARGET, options)).sources != plain.sources
 
 
@@ -113,7 +113,7 @@ def test_another_core_or_goal_keeps_to_the_rules(core, goal, tmp_path, monkeypat
 
 
 def test_the_tables_hold_points_and_no_wide_weights():
-    tables = [file for file in files(default_points.TABLES).iterdir() if file.name.endswith(".json")]
+    tables = [file for file in files(tuning_records.TABLES).iterdir() if file.name.endswith(".json")]
     points = [point for file in tables for point in json.loads(file.read_text()).values()]
     assert points
     assert all(isinstance(value, int) and value >= 1 for point in points for value in point.values())

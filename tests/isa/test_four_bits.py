@@ -17,8 +17,14 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.target import Target
 from codegen.isa.dsp.window_sums import RECORD_BYTES
-from codegen.kernels.four_bit_rows import ChannelTiles, channel_tiles
-from codegen.kernels.four_bit_weights import WindowOfPairs, half_words, has_four_bits, largest_sum_of_digits
+from codegen.kernels.four_bit_weights import (
+    ChannelTiles,
+    WindowOfPairs,
+    channel_tiles,
+    half_words,
+    has_four_bits,
+    largest_sum_of_digits,
+)
 from codegen.options import CompileOptions
 
 SAME3 = ((1, 1), (1, 1))

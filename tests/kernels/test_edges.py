@@ -14,7 +14,7 @@ from aot.interpret import run_graph
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.target import Target
-from codegen.kernels.edges import Columns, columns_of
+from codegen.kernels.conv2d import Columns, columns_of
 from codegen.lower.decisions import Decisions
 from codegen.lower.lower import lower_graph
 from codegen.lower.stages import Lowered

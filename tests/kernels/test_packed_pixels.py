@@ -11,8 +11,7 @@ from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
 from aot.ir.types import Array
 from aot.ops.conv2d import Conv2d
 from aot.target import Target
-from codegen.kernels.packed_pixels import PackedTiles, packed_tiles
-from codegen.kernels.tap_order import MOST_WEIGHT, tap_order
+from codegen.kernels.packed_pixels import MOST_WEIGHT, PackedTiles, packed_tiles, tap_order
 
 RISC_V = Target("rv32imac", registers=26, machine="riscv")
 SAME3 = ((1, 1), (1, 1))

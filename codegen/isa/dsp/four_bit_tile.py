@@ -16,8 +16,15 @@ from codegen.isa.dsp.needs import NEEDS, needs_of
 from codegen.isa.dsp.paired_vector import macro
 from codegen.isa.dsp.winograd import TWO_HALVES
 from codegen.isa.few_registers import FEW_REGISTERS
-from codegen.kernels.four_bit_rows import SumTile, sums_nest, widening_nest
-from codegen.kernels.four_bit_weights import CHANNELS, GROUP, HALVES, WindowOfPairs
+from codegen.kernels.four_bit_weights import (
+    CHANNELS,
+    GROUP,
+    HALVES,
+    SumTile,
+    WindowOfPairs,
+    sums_nest,
+    widening_nest,
+)
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Buffer, Instruction, Role, ScalarFunction
 

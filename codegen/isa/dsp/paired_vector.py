@@ -12,8 +12,7 @@ from codegen.isa.dsp.dot_tile import UNROLLS, unroll_text
 from codegen.isa.dsp.needs import needs_of
 from codegen.isa.dsp.winograd import TWO_HALVES
 from codegen.isa.few_registers import FEW_REGISTERS
-from codegen.kernels.paired_vector import products_nest
-from codegen.kernels.paired_weights import GROUP, HALVES
+from codegen.kernels.paired_weights import GROUP, HALVES, products_nest
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, ScalarFunction, at, load
 

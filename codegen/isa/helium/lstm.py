@@ -13,7 +13,7 @@ from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.requantise import NARROW_WORDS
 from codegen.isa.names import mangle
 from codegen.isa.plain.curves_16 import ENTRIES
-from codegen.kernels.integer_lstm import IntegerLstmStep, curved, inside
+from codegen.kernels.recurrent import IntegerLstmStep, curved, inside
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, Store, at, load
 

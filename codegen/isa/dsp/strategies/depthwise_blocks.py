@@ -26,8 +26,13 @@ from codegen.isa.dsp.window_sums import (
     window_sums,
 )
 from codegen.isa.plain.requantise import StoreQuantised
-from codegen.kernels.depthwise_blocks import op_of
-from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, filters_of, fitted_tail_of
+from codegen.kernels.depthwise_conv2d import (
+    DepthwiseRows,
+    depthwise_kernel,
+    filters_of,
+    fitted_tail_of,
+    op_of,
+)
 from codegen.kernels.four_bit_weights import has_four_bits
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Space

@@ -9,8 +9,17 @@ from aot.target import Optimize
 from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.dsp.channels import CHANNELS, PIXELS, ChannelsTile, window
 from codegen.isa.dsp.needs import FINDS_WORDS, NEEDS
-from codegen.kernels.depthwise_blocks import ONE_FILTER_EACH, Blocks, blocks_nest, blocks_request, op_of
-from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, fitted_tail_of, tail_of
+from codegen.kernels.depthwise_conv2d import (
+    ONE_FILTER_EACH,
+    Blocks,
+    DepthwiseRows,
+    blocks_nest,
+    blocks_request,
+    depthwise_kernel,
+    fitted_tail_of,
+    op_of,
+    tail_of,
+)
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants

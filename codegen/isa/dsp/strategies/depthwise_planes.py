@@ -19,7 +19,6 @@ from codegen.isa.dsp.depthwise_text import (
 )
 from codegen.isa.dsp.needs import ANY_WORDS
 from codegen.isa.dsp.window import KERNEL, Edges, read_past
-from codegen.kernels.depthwise_blocks import op_of
 from codegen.kernels.depthwise_conv2d import (
     DepthwiseRows,
     Element,
@@ -27,6 +26,7 @@ from codegen.kernels.depthwise_conv2d import (
     depthwise_nest,
     filters_of,
     fitted_tail_of,
+    op_of,
     tail_of,
 )
 from codegen.kernels.four_bit_weights import FOUR_BITS, has_four_bits

@@ -8,8 +8,18 @@ from codegen.isa.dsp.four_bit_tile import FourBitTile, four_bit_dot, widened
 from codegen.isa.dsp.needs import UNROLLED_HOT, is_hot
 from codegen.isa.dsp.strategies.paired_rows import scratch_limit
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, task_of
-from codegen.kernels.four_bit_rows import SumTile, bytes_of_pixel, channel_tiles, four_bit_nest, window_of
-from codegen.kernels.four_bit_weights import CHANNELS, FOUR_BITS, WindowOfPairs, half_words, tail_of_digits
+from codegen.kernels.four_bit_weights import (
+    CHANNELS,
+    FOUR_BITS,
+    SumTile,
+    WindowOfPairs,
+    bytes_of_pixel,
+    channel_tiles,
+    four_bit_nest,
+    half_words,
+    tail_of_digits,
+    window_of,
+)
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Space
 from codegen.kernels.requantised import Requantised

@@ -9,8 +9,7 @@ from codegen.isa.dsp.paired_vector import PairedVector, vector_dot
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, in_blocks, task_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
-from codegen.kernels.paired_vector import vector_nest
-from codegen.kernels.paired_weights import PAIRED, groups_of, half_words, pairs_fit
+from codegen.kernels.paired_weights import PAIRED, groups_of, half_words, pairs_fit, vector_nest
 from codegen.kernels.requantised import Requantised, channel_constants
 from codegen.loops.affine import variable
 from codegen.loops.ir import Proc

@@ -11,11 +11,10 @@ from codegen.isa.helium.f32 import FLOAT_NEEDS, FOURS
 from codegen.isa.helium.needs import INCLUDES
 from codegen.isa.plain.f32 import literal
 from codegen.kernels.approximate import EXP_TERMS, LEAST_RESULT, LN2, LN2_REST, PER_LN2, ROUNDS
-from codegen.kernels.attention import AttentionGroup
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import flat_requests
+from codegen.kernels.row_nests import flat_requests
 from codegen.kernels.strategy import Condition, Strategy
-from codegen.kernels.transformer import attention_kernel
+from codegen.kernels.transformer import AttentionGroup, attention_kernel
 from codegen.loops.ir import Instruction
 
 _VECTORS = 4  # of a result, in registers

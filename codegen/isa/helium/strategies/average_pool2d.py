@@ -12,7 +12,7 @@ from codegen.isa.helium.pool import add_pixels
 from codegen.isa.helium.requantise import WORDS
 from codegen.kernels.average_pool2d import NO_ROWS_AROUND, ONE_ROW, requests, rows_added
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.pooling import pool_of
+from codegen.kernels.pools import pool_of
 from codegen.kernels.strategy import Condition, RowFormats, Strategy
 from codegen.loops.ir import Proc
 from codegen.loops.schedule import partition, split

@@ -31,8 +31,14 @@ from codegen.isa.helium.four_bits import DIGITS, WeightForm, form_of, in_bytes
 from codegen.isa.helium.needs import ANY_WORDS
 from codegen.isa.helium.requantise import in_vector, load_channels
 from codegen.isa.plain.requantise import exact_store
-from codegen.kernels.depthwise_blocks import ONE_FILTER_EACH, op_of
-from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, filters_of, tail_of
+from codegen.kernels.depthwise_conv2d import (
+    ONE_FILTER_EACH,
+    DepthwiseRows,
+    depthwise_kernel,
+    filters_of,
+    op_of,
+    tail_of,
+)
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.requantised import ChannelConstants, Requantised, channel_constants
 from codegen.kernels.strategy import BYTES, Condition, RowRequests, Strategy

@@ -9,7 +9,7 @@ from codegen.formats import RowFormat
 from codegen.isa.helium.f32 import FLOAT_NEEDS, FOURS, FloatResults
 from codegen.isa.helium.f32_depthwise import MOST_PIXELS, FloatDepthwise, float_taps, tap_cycles
 from codegen.isa.plain.f32 import FUSED
-from codegen.kernels.depthwise_blocks import ONE_FILTER_EACH, op_of
+from codegen.kernels.depthwise_conv2d import ONE_FILTER_EACH, op_of
 from codegen.kernels.f32_sums import depthwise_rows, requests_padding
 from codegen.kernels.f32_tiles import FITS, Pieces, TileSet, Tiling, with_tiles
 from codegen.kernels.kernel import Kernel, Site

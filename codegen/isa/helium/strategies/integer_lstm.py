@@ -16,9 +16,8 @@ from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.strategies.dot_product import helium_dot
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.kernels.dot_product import DotProblem
-from codegen.kernels.integer_lstm import IntegerLstmStep
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.recurrent import requests, unscheduled_steps
+from codegen.kernels.recurrent import IntegerLstmStep, requests, unscheduled_steps
 from codegen.kernels.requantised import Requantised
 from codegen.kernels.strategy import NOT_FOR_SIZE, Condition, RowFormats, Strategy
 from codegen.loops.affine import to_affine, variable

@@ -9,8 +9,16 @@ from codegen.isa.plain.requantise import exact_store
 from codegen.isa.rvv.needs import NEEDS
 from codegen.isa.rvv.requantise import MOST_CHANNELS
 from codegen.isa.rvv.row_block import RowBlock, depthwise_channels
-from codegen.kernels.depthwise_blocks import ONE_FILTER_EACH, Blocks, blocks_nest, blocks_request, op_of
-from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
+from codegen.kernels.depthwise_conv2d import (
+    ONE_FILTER_EACH,
+    Blocks,
+    DepthwiseRows,
+    blocks_nest,
+    blocks_request,
+    depthwise_kernel,
+    op_of,
+    tail_of,
+)
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.requantised import Requantised
 from codegen.kernels.strategy import BYTES, RowRequests, Strategy, requantised_in_lanes_or_to_even

@@ -1,4 +1,4 @@
-"""Float pools and softmax."""
+"""What the pools share: rows, elements and padding of a window; and float pools and softmax."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
 from aot.ops.softmax import Softmax
-from aot.ops.spatial import NO_PADDING, pad, patches
+from aot.ops.spatial import NO_PADDING, Pool2d, pad, patches
 from codegen.formats import RowFormat, RowRequest, geometry
 from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.kernel import Accumulation, Kernel, Site
-from codegen.kernels.nest import grown, summed_window
-from codegen.kernels.pooling import pool_access, pool_of, window_element
-from codegen.kernels.row_nests import every_pixel, pixel_element, requests_anything
+from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
+from codegen.kernels.row_nests import every_pixel, grown, pixel_element, requests_anything, summed_window
 from codegen.kernels.strategy import OpKernel, Strategy
-from codegen.loops.affine import variable
+from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
@@ -36,6 +34,45 @@ from codegen.loops.ir import (
     local,
     maximum,
 )
+from codegen.loops.schedule import unroll
+
+_UNROLLED_TAPS = 8
+_T = variable("t")
+
+
+def pool_of(site: Site) -> Pool2d:
+    return site.op_as(Pool2d)
+
+
+def pool_requests(site: Site, neutral: int) -> tuple[RowRequest | None, ...]:
+    """Requests any rows, with padding of a value that does not change the result."""
+    (top, bottom), (left, right) = pool_of(site).padding
+    if not any((top, bottom, left, right)):
+        return (None,)
+    size = site.input(0).dtype.bytes
+    return (RowRequest(dtype_bytes=size, left=left, right=right, top=top, bottom=bottom, fill=neutral),)
+
+
+def pool_access(site: Site) -> tuple[RowAccess, ...]:
+    op = pool_of(site)
+    return (RowAccess(op.stride[0], -op.padding[0][0], op.size[0]),)
+
+
+def window_element(op: Pool2d, x: RowFormat, tap: Affine = _T) -> Affine:
+    """Returns the element under a tap of output `column`, channel c."""
+    pixel = variable("column") * op.stride[1] + tap + (x.left - op.padding[1][0])
+    return pixel * x.x_step + variable("c") * x.c_step
+
+
+def scheduled_pool(proc: Proc, site: Site) -> Proc:
+    """Unrolls the row of a small window."""
+    is_short = pool_of(site).size[1] <= _UNROLLED_TAPS
+    return unroll(proc, "t") if is_short and not site.is_plain else proc
+
+
+def result_element(y: RowFormat) -> Affine:
+    return (variable("column") + y.left) * y.x_step + variable("c") * y.c_step
+
 
 _FLOATS = frozenset({DType.F32})
 _LEAST = float(np.finfo(np.float32).min)
