@@ -9,7 +9,7 @@ from aot.ir.types import DType
 from codegen.isa import asm_order
 from codegen.isa.asm_line import AsmLine
 from codegen.isa.asm_order import Pipeline, Unit
-from codegen.isa.dsp import text, winograd
+from codegen.isa.dsp import dot_tile, winograd
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.needs import IN_PAIRS
 from codegen.isa.helium import dots
@@ -185,10 +185,10 @@ def test_lines_write_and_read_the_registers_of_their_text(monkeypatch):
         return list(lines)
 
     monkeypatch.setattr(dots, "_asm_lines", dots._asm_lines.__wrapped__)  # it keeps what it has ordered
-    for module in (text, dots, winograd):
+    for module in (dot_tile, dots, winograd):
         monkeypatch.setattr(module, "in_order", kept)
     for pixels, x_dtype, w_dtype in product((1, 2), (DType.I8, DType.I16), (DType.I8, DType.I16)):
-        text.dot_text(SmladDotTile(pixels, 2, 8, 16, x_dtype, True, 4, w_dtype, in_pairs=True))
+        dot_tile.dot_text(SmladDotTile(pixels, 2, 8, 16, x_dtype, True, 4, w_dtype, in_pairs=True))
         dots.dot(HeliumDotTile(pixels, 4, 3, pixels, 40, 16, 24, x_dtype is DType.I8))
         dots.dot(HeliumDotTile(pixels, 2, 3, 3, 200, 500, 24, False))
     winograd.products_of_pair.__wrapped__(8, 8, in_pairs=True)

@@ -6,7 +6,7 @@ import pytest
 from aot.ir.types import DType
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
-from codegen.isa.dsp.scalar_math import with_dsp
+from codegen.isa.dsp.isa import with_dsp
 from codegen.isa.plain.fitted_scale import FittedScales, SumRange, fitted, store_fitted
 from codegen.isa.plain.requantise import Requant
 from codegen.isa.plain.scalar_math import PORTABLE, ScalarMath

@@ -16,7 +16,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.target import Target
-from codegen.isa.dsp.window_sums import RECORD_BYTES
+from codegen.isa.dsp.window import RECORD_BYTES
 from codegen.kernels.four_bit_weights import (
     ChannelTiles,
     WindowOfPairs,

@@ -17,7 +17,7 @@ from aot.ops.rounding import PARITY, RequantRounding
 from aot.ops.softmax import softmax_parameters
 from codegen.c.helper_library import collect_helpers
 from codegen.c.printer import Printer
-from codegen.isa.dsp.scalar_math import with_dsp
+from codegen.isa.dsp.isa import with_dsp
 from codegen.isa.plain import arithmetic, scalar, softmax
 from codegen.isa.plain.f32 import quantise_f32
 from codegen.isa.plain.fitted_scale import SumRange, fitted, store_fitted

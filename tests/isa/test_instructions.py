@@ -15,10 +15,10 @@ from codegen.isa.dsp.channels import ChannelsTile, window
 from codegen.isa.dsp.depthwise import STRIDES, DepthwiseRow, depthwise_row
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.dots import dot
+from codegen.isa.dsp.isa import with_dsp
 from codegen.isa.dsp.paired_tile import paired_row
-from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.dsp.strategies.depthwise_blocks import BlockRow, block_row
-from codegen.isa.dsp.window_sums import RECORD_BYTES, records
+from codegen.isa.dsp.window import RECORD_BYTES, records
 from codegen.isa.plain.fitted_scale import store_fitted
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE

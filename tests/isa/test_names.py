@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from instruction_tiles import REQUANT, TILES, variations
 
+from codegen.isa.dsp.isa import with_dsp
 from codegen.isa.dsp.paired_tile import paired_row
-from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.dsp.strategies.depthwise_blocks import block_row
 from codegen.isa.plain.requantise import store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE

@@ -10,7 +10,7 @@ from model_checks import DSP, OPTIONS, case_checks, only_stage, require_the_refe
 from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
 
 from aot.ops.conv2d import Conv2d
-from codegen.isa.dsp.strategies.paired_rows import saves_cycles
+from codegen.isa.dsp.strategies.paired_weights import saves_cycles
 from codegen.kernels.paired_rows import (
     PixelTiles,
     blocks_of,

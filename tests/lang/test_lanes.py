@@ -135,7 +135,7 @@ def test_products_of_bytes_are_refused_where_words_have_none():
 
 
 def test_only_nests_that_the_core_has_lanes_for_are_searched_with_them():
-    from codegen.isa.dsp.lanes import LANES
+    from codegen.isa.dsp.isa import LANES
 
     nest = nest_of(pool().proc, LANES)
     assert nest is not None

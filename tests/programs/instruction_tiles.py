@@ -11,8 +11,8 @@ from codegen.isa.dsp import depthwise as dsp_depthwise
 from codegen.isa.dsp.channels import ChannelsTile, window
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.dots import dot
+from codegen.isa.dsp.isa import with_dsp
 from codegen.isa.dsp.paired_tile import paired_row
-from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.dsp.strategies.depthwise_blocks import BlockRow, block_row
 from codegen.isa.helium import depthwise as mve_depthwise
 from codegen.isa.helium import dots as mve

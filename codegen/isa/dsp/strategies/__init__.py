@@ -9,9 +9,9 @@ from types import MappingProxyType
 STRATEGIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "winograd": ("conv2d", "conv2d+add"),
-        "conv2d": ("conv2d", "conv2d+add"),
-        "dense": ("dense",),
-        "hybrid_dense": ("hybrid_dense",),
+        "dot_product.CONV2D": ("conv2d", "conv2d+add"),
+        "dot_product.DENSE": ("dense",),
+        "dot_product.HYBRID_DENSE": ("hybrid_dense",),
         "depthwise_blocks": ("depthwise_conv2d",),
         "depthwise_planes": ("depthwise_conv2d",),
         "depthwise_channels": ("depthwise_conv2d",),

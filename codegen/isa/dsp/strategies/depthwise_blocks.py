@@ -12,9 +12,9 @@ from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.depthwise import STRIDES
 from codegen.isa.dsp.needs import ANY_WORDS
-from codegen.isa.dsp.window import KERNEL
-from codegen.isa.dsp.window_sums import (
+from codegen.isa.dsp.window import (
     ADDEND_PLACE,
+    KERNEL,
     MOST_OUTPUTS,
     READ_AHEAD,
     RECORD_BYTES,

@@ -1,4 +1,4 @@
-"""Dot products by SMLAD: groups of four products, tiles of up to 3 pixels by 2 channels in registers."""
+"""conv2d and dense layers by SMLAD: groups of four products, tiles of up to 3 pixels by 2 channels."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ from collections.abc import Mapping
 from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.isa.dsp.dot_tile import LDRD_OFFSET_LIMIT, UNROLLS, SmladDotTile
-from codegen.isa.dsp.dots import dot
-from codegen.isa.dsp.needs import UNROLLED_HOT, is_hot
-from codegen.isa.dsp.rows import dot_rows
+from codegen.isa.dsp.dots import dot, dot_rows
+from codegen.isa.dsp.needs import FINDS_WORDS, NEEDS, UNROLLED_HOT, is_hot, row_bytes
+from codegen.isa.dsp.strategies.four_bits import four_bit_dots, four_bit_tail
+from codegen.isa.dsp.strategies.paired_weights import can_pair, paired_rows, paired_vector, saves_cycles
+from codegen.kernels.conv2d import (
+    conv2d_strategy,
+    conv_tail,
+    fitted_conv_tail,
+    has_whole_windows,
+)
+from codegen.kernels.dense import dense_strategy, dense_tail, fitted_dense_tail
 from codegen.kernels.dot_product import (
     MOST_PIXELS,
+    DotMethod,
     DotProblem,
     ScheduledDot,
     Tile,
@@ -21,8 +30,13 @@ from codegen.kernels.dot_product import (
     task_of,
     tiled,
 )
+from codegen.kernels.four_bit_weights import WindowOfPairs
+from codegen.kernels.hybrid_dense import hybrid_strategy
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
+from codegen.kernels.paired_rows import in_order_of_windows
+from codegen.kernels.paired_weights import enlarged_tail
+from codegen.kernels.strategy import INTEGERS, NOT_FOR_SIZE, Condition, sums_of_32_bits
 from codegen.loops.affine import variable
 from codegen.loops.ir import Proc
 from codegen.loops.pack import Packing, pack
@@ -159,3 +173,75 @@ def _groups_outermost(proc: Proc) -> Proc:
         for inner in ("r", "t", "group"):
             proc = reorder(proc, outer, inner)
     return proc
+
+
+def _conv2d_method(site: Site) -> DotMethod:
+    """Returns the first possible method: by weights of four bits, by pairs of them, then by single ones.
+
+    The first two compute factors of the pixels in scratch, from whole windows of int8 rows.
+    """
+    w, tail = site.constants[1], conv_tail(site)
+    _, rows, columns, depth = w.shape
+    if site.allow_widened_rows and has_whole_windows(site):
+        four_bits = four_bit_tail(site, tail, WindowOfPairs(rows, columns * depth))
+        if four_bits is not None:
+            return DotMethod(four_bit_dots, four_bits, 1, GROUP)
+        if _pairs_pay(site) and can_pair(site, tail, in_order_of_windows(w)):
+            return DotMethod(paired_rows, enlarged_tail(tail, in_order_of_windows(w)), 1, GROUP)
+    return DotMethod(smlad_dot, fitted_conv_tail(site), row_bytes(site), GROUP, leaves_out_taps=True)
+
+
+def _pairs_pay(site: Site) -> bool:
+    channels, rows, columns, depth = site.constants[1].shape
+    is_for_speed = site.optimize is Optimize.SPEED  # for less RAM, 16-bit rows fit more often
+    return is_for_speed and saves_cycles(site.outputs[0].shape[2], channels, rows, columns * depth)
+
+
+def _may_widen(site: Site) -> bool:
+    return site.allow_widened_rows
+
+
+CONV2D = conv2d_strategy(
+    "smlad",
+    _conv2d_method,
+    NEEDS,
+    (INTEGERS, FINDS_WORDS, sums_of_32_bits(conv_tail)),
+    adds_in_store=(
+        # The addend's row must be live together with the rows that are read.
+        Condition("layers whose rows may be widened", _may_widen),
+        NOT_FOR_SIZE,
+    ),
+)
+
+
+_LEAST_CHANNELS = 4  # that share the factors of the input
+_LEAST_MACS = 1024  # smaller layers gain too little for the code
+
+
+def _dense_method(site: Site) -> DotMethod:
+    """Returns the first possible method: a vector by weights of four bits, by pairs, then by single ones."""
+    w, tail = site.constants[1], dense_tail(site)
+    if w.shape[1] == site.input(0).shape[-1]:
+        four_bits = four_bit_tail(site, tail, WindowOfPairs(1, w.shape[1]))
+        if four_bits is not None:
+            return DotMethod(four_bit_dots, four_bits, 1, GROUP)
+        is_large = w.shape[0] >= _LEAST_CHANNELS and w.size >= _LEAST_MACS
+        if is_large and can_pair(site, tail, w):
+            return DotMethod(paired_vector, enlarged_tail(tail, w), 1, GROUP)
+    return _by_single_weights(site)
+
+
+def _by_single_weights(site: Site) -> DotMethod:
+    return DotMethod(smlad_dot, fitted_dense_tail(site), row_bytes(site), GROUP)
+
+
+DENSE = dense_strategy(
+    "smlad",
+    _dense_method,
+    NEEDS,
+    (INTEGERS, FINDS_WORDS, sums_of_32_bits(dense_tail)),
+    method_by_rows=_by_single_weights,  # sums in memory are not enlarged
+)
+
+
+HYBRID_DENSE = hybrid_strategy("smlad", smlad_dot, GROUP, NEEDS)

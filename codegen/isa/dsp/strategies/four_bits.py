@@ -6,7 +6,7 @@ from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.isa.dsp.four_bit_tile import FourBitTile, four_bit_dot, widened
 from codegen.isa.dsp.needs import UNROLLED_HOT, is_hot
-from codegen.isa.dsp.strategies.paired_rows import scratch_limit
+from codegen.isa.dsp.strategies.paired_weights import scratch_limit
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, task_of
 from codegen.kernels.four_bit_weights import (
     CHANNELS,
