@@ -25,10 +25,10 @@ from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dot_row_fours import DotRowFours, dot_row_fours
 from codegen.isa.helium.dots import READ_AHEAD, HeliumDotTile, dot
+from codegen.isa.helium.elements import sum_row
 from codegen.isa.helium.four_bits import WeightForm
-from codegen.isa.helium.pool import add_pixels
 from codegen.isa.helium.requantise import RequantTile, load_channels, requantise_tile
-from codegen.isa.helium.sum import sum_row
+from codegen.isa.helium.strategies.average_pool2d import add_pixels
 from codegen.isa.helium.window import copy_windows
 from codegen.isa.plain.arithmetic import StoredResult, sum_int8
 from codegen.isa.plain.requantise import Requant

@@ -23,11 +23,10 @@ from aot.ops.unary import Logistic, Tanh
 from aot.passes.pipeline import run_meaning
 from aot.target import Feature
 from codegen.isa.helium.dot_blocks import BlockSums
+from codegen.isa.helium.elements import OPERATIONS, float_row
 from codegen.isa.helium.f32 import FOURS, FloatResults
 from codegen.isa.helium.f32_curves import CURVES, SIGMOID, TANH, curve_row, float_units
-from codegen.isa.helium.f32_depthwise import MOST_PIXELS, FloatDepthwise, float_taps
-from codegen.isa.helium.f32_dots import FloatTile, float_dots
-from codegen.isa.helium.f32_rows import OPERATIONS, float_row
+from codegen.isa.helium.f32_sums import MOST_PIXELS, FloatDepthwise, FloatTile, float_dots, float_taps
 from codegen.isa.helium.hybrid import ScaledBlocks, largest_of, scaled_blocks, steps_of
 from codegen.kernels.kernel import PassedOver
 from codegen.loops.affine import variable

@@ -21,8 +21,7 @@ from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dot_row_fours import DotRowFours, dot_row_fours
 from codegen.isa.helium.f32 import FloatResults
-from codegen.isa.helium.f32_depthwise import FloatDepthwise, float_taps
-from codegen.isa.helium.f32_dots import FloatTile, float_dots
+from codegen.isa.helium.f32_sums import FloatDepthwise, FloatTile, float_dots, float_taps
 from codegen.isa.helium.requantise import RequantTile, requantise_tile
 from codegen.isa.plain.fitted_scale import store_fitted
 from codegen.isa.plain.requantise import Requant, store_quantised

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot.ir.types import DType
-from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.isa.helium import INCLUDES, NEEDS
 from codegen.isa.helium.requantise import NARROW_HALVES, NARROW_WORDS, narrowed, rounded, shift_of, suffix
 from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import variable

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from aot.ir.types import DType
 from aot.wording import counted
 from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium import ANY_WORDS, INCLUDES, NEEDS
 from codegen.isa.helium.depthwise_row import DepthwiseLines
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm, weight_of
-from codegen.isa.helium.needs import ANY_WORDS, INCLUDES, NEEDS
 from codegen.isa.helium.requantise import (
     NARROW_HALVES,
     NARROW_WORDS,

@@ -17,11 +17,11 @@ from aot.ir.types import DType
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, predicate, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium import ANY_WORDS, INCLUDES
 from codegen.isa.helium.depthwise import PIXEL, InterleavedRows, by_channel, depthwise_rows, output_sums
-from codegen.isa.helium.lane_ends import stored_channels, to_bytes, to_halves
-from codegen.isa.helium.needs import ANY_WORDS, INCLUDES
 from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import WORDS, halves_moved, scaled, to_ones, turned
+from codegen.isa.helium.row_lines import stored_channels, to_bytes, to_halves
 from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

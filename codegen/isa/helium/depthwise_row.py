@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, stays
 from codegen.isa.asm_order import in_order
-from codegen.isa.helium.lane_ends import stored_channels, to_bytes, to_halves
 from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import WORDS, halves_moved, scaled
+from codegen.isa.helium.row_lines import stored_channels, to_bytes, to_halves
 from codegen.isa.plain.requantise import Requant
 
 SHIFT, PLACES = 0, 16  # bytes from `ends`: vectors on the stack

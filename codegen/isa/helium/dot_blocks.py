@@ -14,10 +14,9 @@ from aot.ir.types import DType
 from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium import INCLUDES, NEEDS
 from codegen.isa.helium.dots import LANES, HeliumDotTile, dot, four_bit_window
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm
-from codegen.isa.helium.lane_ends import of_channels, stored_channels, to_bytes, to_halves
-from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import (
     WORDS,
@@ -26,6 +25,7 @@ from codegen.isa.helium.requantise import (
     requantise_tile,
     suffix,
 )
+from codegen.isa.helium.row_lines import of_channels, stored_channels, to_bytes, to_halves
 from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

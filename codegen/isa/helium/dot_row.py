@@ -21,9 +21,9 @@ from aot.ir.types import DType
 from codegen.isa.asm_line import AsmLine, operand, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium import INCLUDES, NEEDS
 from codegen.isa.helium.dots import LANES, HeliumDotTile, dot, four_bit_window
 from codegen.isa.helium.four_bits import WeightForm
-from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import (
     WORDS,
@@ -34,8 +34,7 @@ from codegen.isa.helium.requantise import (
     shift_of,
     suffix,
 )
-from codegen.isa.helium.row_ends import RowEnds
-from codegen.isa.helium.row_sums import CHANNELS, PIXELS, SUMS, RowSums
+from codegen.isa.helium.row_lines import CHANNELS, PIXELS, SUMS, RowEnds, RowSums
 from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import (

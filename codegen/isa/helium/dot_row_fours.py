@@ -18,12 +18,11 @@ from functools import lru_cache
 from aot.ir.types import DType
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, stays
 from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium import INCLUDES, NEEDS
 from codegen.isa.helium.dot_row import DotRow, ordered, pinned, row_meaning, stored_places, tile_by_tile
 from codegen.isa.helium.dots import LANES
-from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.requantise import WORDS, to_ones, turned
-from codegen.isa.helium.row_ends import RowEnds
-from codegen.isa.helium.row_sums import PIXELS, SUMS, RowSums
+from codegen.isa.helium.row_lines import PIXELS, SUMS, RowEnds, RowSums
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Buffer,

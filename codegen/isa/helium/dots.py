@@ -16,8 +16,8 @@ from aot.wording import counted
 from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, predicate, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium import INCLUDES, NEEDS
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm, weight_of
-from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.pipeline import HELIUM
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from aot.ops.activation import Activation
 from aot.target import Feature
-from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.isa.helium import INCLUDES, NEEDS
 from codegen.isa.plain.f32 import literal
 from codegen.kernels.f32_tiles import WEIGHTS, TileResults
 from codegen.loops.ir import (

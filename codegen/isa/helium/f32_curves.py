@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from aot.ir.types import DType
+from codegen.isa.helium import INCLUDES
 from codegen.isa.helium.f32 import AT_LEAST, AT_MOST, FLOAT_NEEDS
 from codegen.isa.helium.fours import Fours
-from codegen.isa.helium.needs import INCLUDES
 from codegen.isa.names import mangle
 from codegen.isa.plain.f32 import FUSED, literal
 from codegen.kernels.approximate import EXP_TERMS, LN2, LN2_REST, NEAR, PER_LN2, ROUNDS, TANH_TERMS

@@ -8,11 +8,11 @@ from functools import lru_cache
 from aot.ir.types import DType
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
 from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium import INCLUDES
 from codegen.isa.helium.dot_blocks import FREE, SUMS, BlockSums, summed_blocks
 from codegen.isa.helium.dots import LANES, dot
 from codegen.isa.helium.f32 import FLOAT_NEEDS
 from codegen.isa.helium.fours import Fours
-from codegen.isa.helium.needs import INCLUDES
 from codegen.isa.helium.requantise import VECTOR_OF, WORDS
 from codegen.isa.plain.dynamic_range import DISTANCE, IN_OWN_STEPS, SCALED_SUM, SYMMETRIC_LIMITS
 from codegen.loops.affine import variable

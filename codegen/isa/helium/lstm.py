@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from aot.ir.types import DType
 from aot.ops.requant import quant_of
+from codegen.isa.helium import INCLUDES, NEEDS
 from codegen.isa.helium.fours import Fours
-from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.requantise import NARROW_WORDS
 from codegen.isa.names import mangle
 from codegen.isa.plain.curves_16 import ENTRIES

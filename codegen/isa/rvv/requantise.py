@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from codegen.isa.names import in_name
 from codegen.isa.plain.requantise import Requant
-from codegen.isa.rvv.needs import INCLUDES, NEEDS
+from codegen.isa.rvv import INCLUDES, NEEDS
 from codegen.loops.ir import Instruction
 
 # Vector register groups for the sums of a block of channels, and their type suffixes in C.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from codegen.isa.plain.requantise import Requant, exact_store
-from codegen.isa.rvv.needs import INCLUDES, NEEDS
+from codegen.isa.rvv import INCLUDES, NEEDS
 from codegen.isa.rvv.requantise import CONSTANTS, Groups, as_bytes, constants, suffix
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

@@ -1,4 +1,4 @@
-"""The strategies of Helium, each `STRATEGY` of a module here; the best for an op comes first."""
+"""The strategies of Helium, in the modules here; the best for an op comes first."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from types import MappingProxyType
 # Module -> its ops.
 STRATEGIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "sum": ("add", "sub"),
-        "f32_rows": ("add", "sub", "mul"),
-        "f32_curves": ("logistic", "tanh"),
+        "elements.SUM": ("add", "sub"),
+        "elements.F32": ("add", "sub", "mul"),
+        "elements.F32_CURVES": ("logistic", "tanh"),
         "average_pool2d": ("average_pool2d",),
-        "conv2d": ("conv2d", "conv2d+add"),
-        "f32_conv2d": ("conv2d",),
-        "dense": ("dense",),
-        "f32_dense": ("dense",),
+        "dot_product.CONV2D": ("conv2d", "conv2d+add"),
+        "f32.CONV2D": ("conv2d",),
+        "dot_product.DENSE": ("dense",),
+        "f32.DENSE": ("dense",),
         "hybrid_dense": ("hybrid_dense",),
         "attention": ("cached_attention",),
         "depthwise_planes": ("depthwise_conv2d",),
         "depthwise_channels": ("depthwise_conv2d",),
-        "f32_depthwise": ("depthwise_conv2d",),
-        "f32_recurrent": ("recurrent",),
-        "integer_lstm": ("recurrent",),
+        "f32.DEPTHWISE": ("depthwise_conv2d",),
+        "recurrent.F32": ("recurrent",),
+        "recurrent.INTEGERS": ("recurrent",),
     }
 )

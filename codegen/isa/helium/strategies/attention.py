@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import log
 
 from codegen.formats import RowFormat
+from codegen.isa.helium import INCLUDES
 from codegen.isa.helium.f32 import FLOAT_NEEDS, FOURS
-from codegen.isa.helium.needs import INCLUDES
 from codegen.isa.plain.f32 import literal
 from codegen.kernels.approximate import EXP_TERMS, LEAST_RESULT, LN2, LN2_REST, PER_LN2, ROUNDS
 from codegen.kernels.kernel import Kernel, Site

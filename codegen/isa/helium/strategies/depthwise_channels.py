@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from aot.target import Optimize
 from codegen.formats import RowFormat
+from codegen.isa.helium import NEEDS
 from codegen.isa.helium.channels import LANES, MOST, DepthwiseChannels, depthwise_channels
-from codegen.isa.helium.needs import NEEDS
 from codegen.isa.plain.requantise import exact_store
 from codegen.kernels.depthwise_conv2d import (
     ONE_FILTER_EACH,

@@ -16,6 +16,7 @@ from aot.ir.types import Array, DType
 from aot.ops.op import required
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest
+from codegen.isa.helium import ANY_WORDS
 from codegen.isa.helium.depthwise import (
     CHUNK,
     COLUMNS,
@@ -28,7 +29,6 @@ from codegen.isa.helium.depthwise import (
 )
 from codegen.isa.helium.depthwise_fours import depthwise_fours
 from codegen.isa.helium.four_bits import DIGITS, WeightForm, form_of, in_bytes
-from codegen.isa.helium.needs import ANY_WORDS
 from codegen.isa.helium.requantise import in_vector, load_channels
 from codegen.isa.plain.requantise import exact_store
 from codegen.kernels.depthwise_conv2d import (

@@ -18,6 +18,7 @@ from itertools import product
 from aot.ir.types import DType
 from aot.ops.op import required
 from aot.target import Optimize
+from codegen.isa.helium import NEEDS
 from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dot_row_fours import DotRowFours, dot_row_fours
@@ -38,9 +39,12 @@ from codegen.isa.helium.strategies.four_bits import (
 )
 from codegen.isa.helium.window import LONGEST, MOST_ROWS, copy_windows
 from codegen.isa.plain.requantise import Requant, exact_store
-from codegen.kernels.dot_product import DotProblem, ScheduledDot, in_blocks
+from codegen.kernels.conv2d import conv2d_strategy, conv_tail
+from codegen.kernels.dense import dense_strategy, dense_tail
+from codegen.kernels.dot_product import DotProblem, ScheduledDot, in_blocks, in_stored_rows
 from codegen.kernels.kernel import Site
 from codegen.kernels.requantised import channel_constants
+from codegen.kernels.strategy import ADDS_NOTHING, BYTES_AS_WEIGHTS
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
@@ -320,3 +324,11 @@ def _split_depth(proc: Proc, p: DotProblem) -> Proc:
     if whole and rest:
         return split(partition(proc, "k", whole, "k", "k_rest"), "k", lanes, "step", "lane")
     return split(proc, "k", lanes, "step", "lane") if whole else proc
+
+
+CONV2D = conv2d_strategy(
+    "helium", in_stored_rows(helium_dot, conv_tail), NEEDS, (BYTES_AS_WEIGHTS, ADDS_NOTHING)
+)
+
+
+DENSE = dense_strategy("helium", in_stored_rows(helium_dot, dense_tail), NEEDS, (BYTES_AS_WEIGHTS,))

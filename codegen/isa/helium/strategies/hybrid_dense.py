@@ -6,10 +6,10 @@ from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
 from aot.ops.hybrid_dense import HybridDense
 from aot.target import Feature, Optimize
+from codegen.isa.helium import NEEDS
 from codegen.isa.helium.dot_blocks import MOST_STEPS, BlockSums
 from codegen.isa.helium.dots import LANES
 from codegen.isa.helium.hybrid import ScaledBlocks, largest_of, scaled_blocks, steps_of
-from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.requantise import WORDS
 from codegen.isa.helium.strategies.dot_product import helium_dot
 from codegen.kernels.dot_product import DotScheduler

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from codegen.formats import RowFormat
 from codegen.isa.plain.requantise import exact_store
-from codegen.isa.rvv.needs import NEEDS
+from codegen.isa.rvv import NEEDS
 from codegen.isa.rvv.requantise import MOST_CHANNELS
 from codegen.isa.rvv.row_block import RowBlock, depthwise_channels
 from codegen.kernels.depthwise_conv2d import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.isa.plain.requantise import exact_store
-from codegen.isa.rvv.needs import NEEDS
+from codegen.isa.rvv import NEEDS
 from codegen.isa.rvv.requantise import MOST_CHANNELS
 from codegen.isa.rvv.row_block import RowBlock, dot_channels
 from codegen.kernels.conv2d import conv2d_strategy, conv_tail

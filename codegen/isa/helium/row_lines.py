@@ -1,6 +1,7 @@
-"""Helium, the sums of a row's tile as assembly: one or two pixels by four channels.
+"""Helium, lines of assembly that tiles share: sums of a row's tile, to vectors, to bytes, and to memory.
 
-The last load of each tap advances its pointer to the next tile; the weights' pointer is reset.
+A tile of a row is one or two pixels by four channels. The last load of each tap advances its pointer to the
+next tile; the weights' pointer is reset. The four sums of a pixel are a vector, one channel per lane.
 """
 
 from __future__ import annotations
@@ -11,6 +12,60 @@ from dataclasses import dataclass
 from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, predicate
 from codegen.isa.helium.dots import LANES, HeliumDotTile
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm
+from codegen.isa.helium.requantise import RequantTile, halves_moved, scaled
+from codegen.isa.plain.requantise import Requant
+
+_STORE_REACH = 127  # bytes
+
+
+def in_eight_lanes(vector: str, number: int) -> AsmLine:
+    """Sets 16-bit lanes to a number."""
+    text = f"vmov.i16 {vector}, #{number}" if number >= 0 else f"vmvn.i16 {vector}, #{~number}"
+    return AsmLine("vmov", text, (vector,))
+
+
+def stored_channels(vector: str, y: str, step: int) -> Iterator[AsmLine]:
+    """Stores the lowest byte of each lane, and advances the pointer to the next pixel."""
+    if step <= _STORE_REACH:
+        yield AsmLine("vstrb.32", f"vstrb.32 {vector}, [{y}], #{step}", (y,), (y, vector))
+    else:
+        yield AsmLine("vstrb.32", f"vstrb.32 {vector}, [{y}]", (), (y, vector))
+        yield computes("add", y, y, end=f"#{step}")
+
+
+def of_channels(form: WeightForm, sums: Sequence[str]) -> Iterator[AsmLine]:
+    """Computes the channels' sums from those with bytes of two weights; joined ones stay enlarged by 16."""
+    for high, low in zip(sums[::DIGITS], sums[1::DIGITS], strict=True):
+        if form is WeightForm.JOINED:
+            yield computes("sub", high, high, low, end=f"asr #{SHIFT}")
+        elif form is WeightForm.NIBBLES:
+            yield computes("asr", low, low, end=f"#{SHIFT}")
+
+
+def to_halves(vector: str, r: Requant) -> Iterator[AsmLine]:
+    """Saturates 32-bit lanes to 16 bits in even positions, if they need it."""
+    if not r.scaled_fits_16_bits:
+        yield AsmLine("vqmovnb.s32", f"vqmovnb.s32 {vector}, {vector}", (vector,), (vector,))
+
+
+def to_bytes(vector: str, r: Requant, free: str, zero: str = "") -> Iterator[AsmLine]:
+    """Turns 16-bit sums into results in the lowest byte of each lane.
+
+    `free` is a vector for numbers; the zero point is in the general register `zero`, if there is one.
+    """
+    bounds = (
+        ("vqadd.s16", r.zero_point, r.zero_point != 0),
+        ("vmax.s16", r.low, r.low > -128),
+        ("vmin.s16", r.high, r.high < 127),
+    )
+    for name, number, is_needed in bounds:
+        if is_needed and zero and name == "vqadd.s16":
+            yield computes(name, vector, vector, zero)
+        elif is_needed:
+            yield in_eight_lanes(free, number)
+            yield computes(name, vector, vector, free)
+    yield AsmLine("vqmovnb.s16", f"vqmovnb.s16 {vector}, {vector}", (vector,), (vector,))
+
 
 PIXELS, CHANNELS = 2, 4
 # By pixel and channel: all even registers, including LR.
@@ -132,3 +187,67 @@ class _Products:
     ends_tap: bool
     is_rest: bool
     is_first: bool
+
+
+PLACES, LONE_PLACES = 0, 16  # bytes from `ends`: offsets of the stored bytes of two pixels, and of one
+_FREE = VECTORS[1]  # once both pixels are in the first one
+
+
+@dataclass(frozen=True, slots=True)
+class RowEnds:
+    """The ends of `pixels` neighbors."""
+
+    tile: RequantTile
+    requant: Requant
+    pixels: int
+    form: WeightForm = WeightForm.BYTES
+    constants: tuple[str, str, str] = ("%q[start]", "%q[scale]", "%q[shift]")
+
+    @property
+    def is_scattered(self) -> bool:
+        return self.tile.channel_step != 1
+
+    def into_vectors(self) -> Iterator[AsmLine]:
+        yield from (line for sums in SUMS[: self.pixels] for line in of_channels(self.form, sums))
+        for v, (a, b, c, d) in zip(self._vectors, SUMS, strict=False):
+            yield AsmLine("vmov", f"vmov {v}[2], {v}[0], {a}, {c}", (v,), (a, c))
+            yield AsmLine("vmov", f"vmov {v}[3], {v}[1], {b}, {d}", (v,), (v, b, d))
+
+    def lines(self) -> list[AsmLine]:
+        return [*self._rounded(), *self._narrowed(), *self._stored()]
+
+    @property
+    def _vectors(self) -> tuple[str, ...]:
+        return VECTORS[: self.pixels]
+
+    def _rounded(self) -> Iterator[AsmLine]:
+        start, scale, shift = self.constants
+        for v in self._vectors:
+            if self.form is WeightForm.JOINED:
+                yield computes("vshr.s32", v, v, end=f"#{SHIFT}")
+            yield computes("vadd.i32", v, v, start)
+            yield from scaled(self.requant, v, scale)
+        for v in self._vectors:
+            yield from halves_moved(self.requant, v, scale, shift, WEIGHTS)
+            yield computes("vrshl.s32", v, v, shift)
+
+    def _narrowed(self) -> Iterator[AsmLine]:
+        """Adds the zero point and saturates twice. Two pixels are in the halves of each lane."""
+        r, v = self.requant, VECTORS[0]
+        yield from to_halves(v, r)
+        if self.pixels == PIXELS:
+            yield AsmLine("vqmovnt.s32", f"vqmovnt.s32 {v}, {VECTORS[1]}", (v,), VECTORS)
+        yield from to_bytes(v, r, _FREE)
+
+    def _stored(self) -> Iterator[AsmLine]:
+        (v, *others), step, y = self._vectors, self.tile.pixel_step, operand("y")
+        if self.is_scattered:
+            places, name = (PLACES, "vstrb.16") if others else (LONE_PLACES, "vstrb.32")
+            yield loads("vldrw.32", (_FREE,), Address(operand("ends"), places))
+            yield AsmLine(name, f"{name} {v}, [{y}, {_FREE}]", (), (y, v, _FREE))
+            yield computes("add", y, y, end=f"#{step * self.pixels}")
+            return
+        for second in others:
+            yield computes("vshr.u32", second, v, end="#16")
+        for each in (v, *others):
+            yield from stored_channels(each, y, step)

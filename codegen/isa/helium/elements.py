@@ -1,4 +1,4 @@
-"""Helium: the sum or difference of two int8 rows in different scales, eight elements at a time.
+"""Helium: elements of two rows: the sum or difference of int8 rows in different scales; arithmetic of floats.
 
 A difference to the zero point can be shifted left by four in sixteen bits; VSHLL shifts by the other sixteen.
 An operand whose multiplier is a power of two, like that of the one with the larger scale, is only shifted.
@@ -7,18 +7,35 @@ If halves go to even or odd, all multipliers are powers of two, and a sum is rou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from aot.ir.types import DType
+from aot.ops.activation import Activation
 from aot.ops.binary_rescale import AddParameters
 from aot.ops.rounding import PARITY, RequantRounding
-from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.isa.helium import INCLUDES, NEEDS
+from codegen.isa.helium.f32 import FLOAT_NEEDS, FOURS, clamped, clamps, limits_declared, loaded
 from codegen.isa.helium.requantise import NARROW_HALVES, NARROW_WORDS, narrowed
 from codegen.isa.plain.arithmetic import Multiplier, StoredResult, line_of
+from codegen.isa.plain.f32 import clamp_f32
 from codegen.isa.plain.linear_sum import SumLine
 from codegen.isa.plain.requantise import Requant
 from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Buffer, For, Instruction, Role, ScalarFunction, Store, at, load
+from codegen.loops.ir import (
+    Apply,
+    Binary,
+    Buffer,
+    Expr,
+    For,
+    Instruction,
+    Role,
+    ScalarFunction,
+    Store,
+    at,
+    load,
+)
 
 LANES = 8
 _WIDENED = 16  # bits that VSHLL shifts
@@ -190,3 +207,53 @@ def _times(value: str, multiplier: Multiplier) -> list[str]:
             f"        {value} = vrshlq_n_s32({value}, {shift});",
         ]
     return lines
+
+
+# Op -> the operator of a nest, the intrinsic, and a name.
+OPERATIONS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        "add": ("+", "vaddq_f32", "sums"),
+        "sub": ("-", "vsubq_f32", "differences"),
+        "mul": ("*", "vmulq_f32", "products"),
+    }
+)
+
+
+def float_row(op: str, count: int, activation: Activation) -> Instruction:
+    """y[i] = clamped(a[i] op b[i])."""
+    operator, intrinsic, what = OPERATIONS[op]
+    a, b = (Buffer(n, DType.F32, 0, Role.INPUT) for n in "ab")
+    y, i = Buffer("y", DType.F32, 0, Role.OUTPUT), variable("i")
+    made: Expr = Binary(operator, load(a, i), load(b, i))
+    made = made if activation is Activation.NONE else Apply(clamp_f32(activation), (made,))
+    name = f"real_{what}_of_{count}_{activation.value}"
+    whole, rest = divmod(count, FOURS)
+
+    def one(lanes: int) -> list[str]:
+        masked, mask = ("", "") if lanes == FOURS else ("_p", f", vctp32q({lanes})")
+        value = clamped(f"{intrinsic}({loaded('a', lanes)}, {loaded('b', lanes)})", activation)
+        return [f"vstrwq{masked}_f32(y, {value}{mask});"]
+
+    loop = [
+        f"for (int32_t i = 0; i < {whole}; ++i) {{",
+        *(f"    {line}" for line in (*one(FOURS), *(f"{p} += {FOURS};" for p in "aby"))),
+        "}",
+    ]
+    body = [*limits_declared(activation), *(loop if whole else []), *(one(rest) if rest else [])]
+    lines = [
+        f"/* The {what} of two rows of {count}, four at a time. */",
+        f"static inline void {name}(float *y, const float *a, const float *b)",
+        "{",
+        *(f"    {line}" for line in body),
+        "}",
+    ]
+    return Instruction(
+        name=name,
+        params=(y, a, b),
+        body=(For("i", count, (Store(at(y, i), made),)),),
+        call=f"{name}({{y}}, {{a}}, {{b}});",
+        definition="\n".join(lines) + "\n",
+        includes=INCLUDES,
+        calls=clamps(activation),
+        needs=FLOAT_NEEDS,
+    )

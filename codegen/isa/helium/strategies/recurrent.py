@@ -1,4 +1,4 @@
-"""LSTM layers of integers on Helium: dot products for all gates, then the units in vectors."""
+"""Recurrent layers on Helium: dot products for all gates, then the units in vectors; integers and floats."""
 
 from __future__ import annotations
 
@@ -8,23 +8,29 @@ from dataclasses import replace
 import numpy as np
 
 from aot.ir.types import Array, DType
+from aot.ops.recurrent import Cell
 from aot.ops.requant import reduced_multiplier
 from aot.ops.rounding import RequantRounding
 from codegen.formats import RowFormat
+from codegen.isa.helium import NEEDS
+from codegen.isa.helium.f32 import FLOAT_NEEDS
+from codegen.isa.helium.f32_curves import float_units
 from codegen.isa.helium.lstm import lstm_units
-from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.strategies.dot_product import helium_dot
+from codegen.isa.helium.strategies.f32 import with_dots
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.kernels.dot_product import DotProblem
+from codegen.kernels.f32_tiles import FITS
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.recurrent import IntegerLstmStep, requests, unscheduled_steps
+from codegen.kernels.recurrent_sums import SUMS_FIRST, StepOfSums, tiled_steps
 from codegen.kernels.requantised import Requantised
 from codegen.kernels.strategy import NOT_FOR_SIZE, Condition, RowFormats, Strategy
 from codegen.loops.affine import to_affine, variable
 from codegen.loops.ir import Buffer, BufferPlace, Invoke, Role, Stmt, at, map_places
 
 
-class _StepOfVectors(IntegerLstmStep):
+class _IntegerStep(IntegerLstmStep):
     """A step that computes the hidden values' parts of all gates before the first curve."""
 
     def __init__(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> None:
@@ -90,18 +96,18 @@ class _StepOfVectors(IntegerLstmStep):
         return (*dots, Invoke(lstm_units(self), places), self.replaced)
 
 
-def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    return replace(unscheduled_steps(site, _StepOfVectors(site, inputs, output)), strategy="helium")
+def _lower_integers(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    return replace(unscheduled_steps(site, _IntegerStep(site, inputs, output)), strategy="helium")
 
 
 def _is_integer(site: Site) -> bool:
     return site.input(0).dtype is DType.I16 and 1 in site.constants
 
 
-STRATEGY = Strategy(
+INTEGERS = Strategy(
     "helium",
     requests,
-    _lower,
+    _lower_integers,
     NEEDS,
     (Condition("integers with constant weights", _is_integer), NOT_FOR_SIZE),
     takes=(
@@ -110,3 +116,37 @@ STRATEGY = Strategy(
         ),
     ),
 )
+
+
+class _StepOfVectors(StepOfSums):
+    """A step that computes the units in vectors, too."""
+
+    @property
+    def body(self) -> tuple[Stmt, ...]:
+        start = to_affine(0)
+        cells = at(self.state, self._own(start) + self.size)
+        places = (at(self.y, self._made(start)), at(self.sums), cells)
+        units = Invoke(float_units(self.units, self.op.gives_cell, self.op.cell_clip), places)
+        return (self.dots, units, self.replaced)
+
+
+def _has_usual_curves(step: StepOfSums) -> bool:
+    """Returns True if vectors compute the units."""
+    op, usual = step.op, ("sigmoid", "tanh", "tanh")
+    is_plain = not (op.clip or op.input_forget or "p" in step.read)
+    return (
+        op.cell is Cell.LSTM
+        and is_plain
+        and all(op.activation(n)[0] == name for n, name in enumerate(usual))
+        and step.output.c_step == 1
+    )
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    step = StepOfSums(site, inputs, output)
+    if _has_usual_curves(step):
+        step = _StepOfVectors(site, inputs, output)
+    return tiled_steps(with_dots, site, step)
+
+
+F32 = Strategy("helium-f32", requests, _lower, FLOAT_NEEDS, (SUMS_FIRST, *FITS))

@@ -1,19 +1,23 @@
-"""Sums and differences on Helium: int8 rows, eight results at a time."""
+"""Elements of rows on Helium: sums and differences of int8; arithmetic and curves of floats."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from aot.ops.binary import BinaryOp
 from aot.ops.binary_rescale import add_parameters
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
-from codegen.isa.helium.needs import NEEDS
-from codegen.isa.helium.sum import fits_row, sum_row
+from codegen.isa.helium import NEEDS
+from codegen.isa.helium.elements import fits_row, float_row, sum_row
+from codegen.isa.helium.f32 import FLOAT_NEEDS
+from codegen.isa.helium.f32_curves import CURVES, curve_row
 from codegen.kernels.binary import KERNELS, is_int8, result_of, rounding_of_sum, sum_of
 from codegen.kernels.elements import element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.strategy import Condition, RowFormats, Strategy
+from codegen.kernels.row_nests import applied, is_dense, requests_anything
+from codegen.kernels.strategy import F32_INPUTS, Condition, RowFormats, Strategy
 from codegen.loops.ir import Instruction
 from codegen.loops.schedule import fuse
 from codegen.loops.tensorize import tensorize
@@ -51,7 +55,7 @@ def _are_dense(rows: RowFormats) -> bool:
     )
 
 
-STRATEGY = Strategy(
+SUM = Strategy(
     "helium",
     element_requests,
     _lower,
@@ -63,4 +67,60 @@ STRATEGY = Strategy(
         Condition("operands of the result's rows", goes_by_rows),
     ),
     (Condition("rows of bytes without gaps", _are_dense),),
+)
+
+
+def _lower_floats(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op = site.node.op
+    assert isinstance(op, BinaryOp)
+    (plain,) = KERNELS[op.name].strategies
+    kernel = plain.lower(site, inputs, output)
+    row = float_row(op.name, output.width * output.channels, op.activation)
+    proc = tensorize(fuse(kernel.proc, "column", "c", "i"), "i", [row])
+    return replace(kernel, proc=proc, strategy="helium-f32", why="4 at a time")
+
+
+def _are_alike(rows: RowFormats) -> bool:
+    """Returns True for two rows and a result of the same size without gaps."""
+    size = rows.output.width, rows.output.channels
+    return all(is_dense(f) and (f.width, f.channels) == size for f in (*rows.inputs, rows.output))
+
+
+F32 = Strategy(
+    "helium-f32",
+    element_requests,
+    _lower_floats,
+    FLOAT_NEEDS,
+    (
+        F32_INPUTS,
+        Condition("two operands that come with the run", lambda site: len(element_requests(site)) == 2),
+        Condition("operands of the result's rows", goes_by_rows),
+    ),
+    (Condition("rows of one size without gaps", _are_alike),),
+)
+
+
+def _lower_curves(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op = site.node.op.name
+    kernel = applied(site, CURVES[op], inputs[0], output, f"of {op}")
+    row = curve_row(op, output.width * output.channels)
+    return replace(
+        kernel,
+        proc=tensorize(kernel.proc, "i", [row]),
+        strategy="helium-f32",
+        why="4 at a time, by polynomials",
+    )
+
+
+def _have_no_gaps(rows: RowFormats) -> bool:
+    return is_dense(rows.inputs[0]) and is_dense(rows.output)
+
+
+F32_CURVES = Strategy(
+    "helium-f32",
+    requests_anything,
+    _lower_curves,
+    FLOAT_NEEDS,
+    (F32_INPUTS,),
+    (Condition("rows without gaps", _have_no_gaps),),
 )
