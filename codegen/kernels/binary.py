@@ -31,7 +31,7 @@ from codegen.isa.plain.binary_rescale import (
     sum_function,
 )
 from codegen.isa.plain.f32 import clamp_f32
-from codegen.isa.plain.plain import expression_function, unsigned, wrapped
+from codegen.isa.plain.scalar_math import expression_function, unsigned, wrapped
 from codegen.kernels.elements import Prepared, as_stored, element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table

@@ -10,7 +10,7 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.combine import MEANINGS, Combination, Combine
 from codegen.formats import RowFormat
-from codegen.isa.plain.plain import expression_function, unsigned
+from codegen.isa.plain.scalar_math import expression_function, unsigned
 from codegen.kernels.elements import applying, element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table

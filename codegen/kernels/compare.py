@@ -10,7 +10,7 @@ from aot.ops.binary_rescale import compare_parameters
 from aot.ops.compare import HOLDS, Compare, Relation, is_rescaled
 from aot.ops.requant import quant_of
 from codegen.isa.plain.binary_rescale import comparison_function
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.elements import element_op
 from codegen.kernels.kernel import Site
 from codegen.loops.ir import ScalarFunction

@@ -12,7 +12,7 @@ from aot.ir.types import DType, TensorType
 from aot.ops.convert import Convert, real_limits
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import literal
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.elements import applying, element_kernel, element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.strategy import OpKernel, Strategy

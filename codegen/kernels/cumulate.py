@@ -13,8 +13,7 @@ from aot.ops.cumulate import Cumulate, first_sum
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from codegen.formats import RowFormat
 from codegen.isa.names import mangle
-from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrapped
-from codegen.isa.plain.scalar_math import CLAMP, parenthesised
+from codegen.isa.plain.scalar_math import CLAMP, TIMES, expression_function, parenthesised, unsigned, wrapped
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import flat_kernel, flat_requests, operand, result
 from codegen.kernels.strategy import OpKernel, Strategy

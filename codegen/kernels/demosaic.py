@@ -10,7 +10,7 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.demosaic import Demosaic, PixelPlace
 from codegen.formats import RowFormat, storage_dtype
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.row_nests import requests_anything
 from codegen.kernels.strategy import OpKernel, Strategy

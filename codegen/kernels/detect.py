@@ -11,7 +11,7 @@ from aot.ir.types import DType
 from aot.ops.detect import CORNERS, Detect
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import literal
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.non_max_suppression import fit_beside, word_of
 from codegen.kernels.row_nests import flat_kernel, flat_requests, operand, result

@@ -13,7 +13,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.fft import Fft, factors, spectrum_twiddles, twiddles
 from codegen.formats import RowFormat
-from codegen.isa.plain.fixed_complex import ComplexFunctions
+from codegen.isa.plain.signal import ComplexFunctions
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import AxisVector, last_axis_kernel, last_axis_requests
 from codegen.kernels.strategy import OpKernel, Strategy

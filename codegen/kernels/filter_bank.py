@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from codegen.formats import RowFormat
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import AxisVector, last_axis_kernel, last_axis_requests, operand
 from codegen.kernels.strategy import OpKernel, Strategy

@@ -24,7 +24,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.requant import INT32_MAX
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.dot_product import DotProblem, ends_of
 from codegen.kernels.paired_rows import PixelTiles, blocks_of, pixel_tiles
 from codegen.kernels.requantised import Requantised, fitted_tail, scale_constants

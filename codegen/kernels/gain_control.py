@@ -15,7 +15,7 @@ from aot.ops.gain_control import (
     place_of,
 )
 from codegen.formats import RowFormat, RowRequest, storage_dtype
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.isa.plain.signal import BIT_LENGTH
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.row_nests import every_pixel, flat_kernel, flat_requests, operand, pixel_element, result

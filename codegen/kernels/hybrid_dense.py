@@ -13,7 +13,7 @@ from aot.ops.dense import weight_scales
 from aot.ops.hybrid_dense import HybridDense
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest
-from codegen.isa.plain.dynamic_range import (
+from codegen.isa.plain.f32 import (
     DISTANCE,
     IN_OWN_STEPS,
     INVERSE_OF_REACH,
@@ -23,8 +23,8 @@ from codegen.isa.plain.dynamic_range import (
     STEP_OF_REACH,
     SYMMETRIC_LIMITS,
     ZERO_OF_RANGE,
+    clamp_f32,
 )
-from codegen.isa.plain.f32 import clamp_f32
 from codegen.kernels.dot_product import DotProblem, DotScheduler
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.strategy import Condition, OpKernel, Strategy

@@ -12,8 +12,7 @@ from aot.ops.l2_norm import LEAST_NORM, OUTPUT_BITS, L2Norm
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import f32_function, literal
-from codegen.isa.plain.plain import TIMES, expression_function
-from codegen.isa.plain.scalar_math import CLAMP
+from codegen.isa.plain.scalar_math import CLAMP, TIMES, expression_function
 from codegen.isa.plain.signal import ROOT_MULT, ROOT_SHIFT
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import K, requests_anything, summed, vector_kernel

@@ -9,8 +9,7 @@ from aot.ir.types import DType
 from aot.ops.softmax import softmax_parameters
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import f32_function
-from codegen.isa.plain.log_softmax import LOGARITHM, least_of, log_share
-from codegen.isa.plain.softmax import exp_for_sum
+from codegen.isa.plain.softmax import LOGARITHM, exp_for_sum, least_of, log_share
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import K, requests_anything, vector_kernel
 from codegen.kernels.strategy import OpKernel, Strategy

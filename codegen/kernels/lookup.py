@@ -9,7 +9,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.table import table_of
 from codegen.formats import RowFormat, storage_dtype
-from codegen.isa.plain.rescale import flipped_byte
+from codegen.isa.plain.scalar import flipped_byte
 from codegen.kernels.kernel import Kernel, Site, row_fits
 from codegen.kernels.row_nests import every_pixel, pixel_element, requests_anything
 from codegen.kernels.strategy import OpKernel, Strategy

@@ -9,7 +9,7 @@ from aot.ops.mean import COLUMNS, ROWS, Mean, mean_parameters
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat, geometry, storage_dtype
 from codegen.isa.plain.f32 import f32_function, literal
-from codegen.isa.plain.mean import stored_mean
+from codegen.isa.plain.scalar import stored_mean
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.row_nests import every_pixel, grown, pixel_element, requests_anything, summed_window
 from codegen.kernels.strategy import OpKernel, Strategy

@@ -16,7 +16,7 @@ from aot.ops.detect import CORNERS, overlap
 from aot.ops.non_max_suppression import PLACE, NonMaxSuppression, sides
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import literal
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import flat_kernel, flat_requests, operand, result
 from codegen.kernels.strategy import OpKernel, Strategy

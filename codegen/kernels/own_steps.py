@@ -10,14 +10,14 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.dynamic_range import half_away
 from aot.ops.own_steps import MeasuredRange, RangeFact, fact_of
-from codegen.isa.plain.dynamic_range import (
+from codegen.isa.plain.f32 import (
     INVERSE_OF_REACH,
     INVERSE_OF_STEP,
     STEP_OF_RANGE,
     STEP_OF_REACH,
     ZERO_OF_RANGE,
 )
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.elements import element_op
 from codegen.kernels.kernel import Site
 from codegen.kernels.strategy import OpKernel

@@ -22,8 +22,8 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.requant import INT32_MAX
 from codegen.isa.plain.fitted_scale import most_offset
-from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.requantise import StoreQuantised
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.dot_product import DotProblem
 from codegen.kernels.requantised import Requantised, channel_constants, fitted_tail
 from codegen.loops.affine import Affine, variable

@@ -12,7 +12,7 @@ from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING, Pool2d, pad, patches
 from codegen.formats import RowFormat, RowRequest, geometry
 from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.row_nests import every_pixel, grown, pixel_element, requests_anything, summed_window
 from codegen.kernels.strategy import OpKernel, Strategy

@@ -9,7 +9,7 @@ from aot.ops.quantize import Quantize
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import f32_of, quantise_f32
-from codegen.isa.plain.rescale import requantise
+from codegen.isa.plain.scalar import requantise
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.row_nests import applied, requests_anything

@@ -14,9 +14,7 @@ from aot.ir.types import Array, DType
 from aot.ops.resize import FRACTION_BITS, Resize
 from aot.target import Optimize
 from codegen.formats import RowFormat, RowRequest, storage_dtype
-from codegen.isa.plain.plain import expression_function
-from codegen.isa.plain.scalar_math import ScalarMath
-from codegen.isa.plain.shares import rounded, rounded_share
+from codegen.isa.plain.scalar_math import ScalarMath, expression_function, rounded, rounded_share
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.row_nests import flat_kernel, flat_requests, operand, result
 from codegen.kernels.strategy import OpKernel, Strategy

@@ -19,7 +19,7 @@ from aot.target import Feature
 from codegen.formats import RowFormat
 from codegen.isa.names import mangle
 from codegen.isa.plain.f32 import FUSED, f32_function, literal
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.approximate import EXP
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import (

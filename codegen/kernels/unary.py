@@ -16,8 +16,7 @@ from codegen.formats import RowFormat
 from codegen.isa.names import mangle
 from codegen.isa.plain.curves_16 import sigmoid_of, tanh_of
 from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
-from codegen.isa.plain.plain import TIMES, expression_function
-from codegen.isa.plain.scalar_math import CLAMP, parenthesised
+from codegen.isa.plain.scalar_math import CLAMP, TIMES, expression_function, parenthesised
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.row_nests import applied, requests_anything

@@ -14,8 +14,7 @@ from codegen.formats import RowFormat
 from codegen.isa.names import mangle
 from codegen.isa.plain.curves_16 import line_function
 from codegen.isa.plain.f32 import literal
-from codegen.isa.plain.plain import TIMES, expression_function, unsigned
-from codegen.isa.plain.scalar_math import CLAMP, parenthesised
+from codegen.isa.plain.scalar_math import CLAMP, TIMES, expression_function, parenthesised, unsigned
 from codegen.isa.plain.signal import INVERSE_ROOT
 from codegen.kernels.elements import applying, element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aot.ir.types import DType
 from aot.ops.unpack_rgb565 import UnpackRgb565
 from codegen.formats import RowFormat
-from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import expression_function
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.row_nests import AxisVector, last_axis_kernel, last_axis_requests
 from codegen.kernels.strategy import OpKernel, Strategy

@@ -21,9 +21,8 @@ from codegen.isa.dsp.isa import with_dsp
 from codegen.isa.plain import arithmetic, scalar, softmax
 from codegen.isa.plain.f32 import quantise_f32
 from codegen.isa.plain.fitted_scale import SumRange, fitted, store_fitted
-from codegen.isa.plain.mean import stored_mean
 from codegen.isa.plain.requantise import Requant, store_quantised
-from codegen.isa.plain.rescale import requantise
+from codegen.isa.plain.scalar import requantise, stored_mean
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath
 from codegen.loops.ir import ScalarFunction
 

@@ -9,7 +9,7 @@ from aot.ops.activation import Activation
 from aot.ops.binary import Add, Sub
 from aot.ops.binary_rescale import add_parameters
 from aot.ops.requant import quant_of
-from codegen.isa.plain.linear_sum import SumLine, line_of_sum
+from codegen.isa.plain.scalar_math import SumLine, line_of_sum
 
 BYTES = np.arange(-128, 128, dtype=np.int8)
 A, B = BYTES.repeat(256), np.tile(BYTES, 256)

@@ -17,9 +17,7 @@ from aot.ops.resize import FRACTION_BITS
 from codegen.isa.dsp.needs import ANY_WORDS, NEEDS
 from codegen.isa.dsp.strategies import STRATEGIES
 from codegen.isa.isa import Isa, listed_strategies
-from codegen.isa.plain.linear_sum import SumLine
-from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, FunctionLines, ScalarMath
-from codegen.isa.plain.shares import rounded
+from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, FunctionLines, ScalarMath, SumLine, rounded
 from codegen.kernels.kernel import Kernel
 from codegen.lang.instruction import instruction
 from codegen.loops.ir import (

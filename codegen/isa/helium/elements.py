@@ -20,8 +20,8 @@ from codegen.isa.helium.f32 import FLOAT_NEEDS, FOURS, clamped, clamps, limits_d
 from codegen.isa.helium.requantise import NARROW_HALVES, NARROW_WORDS, narrowed
 from codegen.isa.plain.arithmetic import Multiplier, StoredResult, line_of
 from codegen.isa.plain.f32 import clamp_f32
-from codegen.isa.plain.linear_sum import SumLine
 from codegen.isa.plain.requantise import Requant
+from codegen.isa.plain.scalar_math import SumLine
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,

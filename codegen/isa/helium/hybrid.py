@@ -14,7 +14,7 @@ from codegen.isa.helium.dots import LANES, dot
 from codegen.isa.helium.f32 import FLOAT_NEEDS
 from codegen.isa.helium.fours import Fours
 from codegen.isa.helium.requantise import VECTOR_OF, WORDS
-from codegen.isa.plain.dynamic_range import DISTANCE, IN_OWN_STEPS, SCALED_SUM, SYMMETRIC_LIMITS
+from codegen.isa.plain.f32 import DISTANCE, IN_OWN_STEPS, SCALED_SUM, SYMMETRIC_LIMITS
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,

@@ -12,10 +12,17 @@ from aot.ops.binary_rescale import AddParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import PARITY, RequantRounding
 from codegen.isa.names import mangle
-from codegen.isa.plain.linear_sum import SumLine, line_of_sum
 from codegen.isa.plain.requantise import before_shift, rounded_product
 from codegen.isa.plain.scalar import DIVIDE_BY_POT
-from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, FunctionLines, ScalarMath, parenthesised
+from codegen.isa.plain.scalar_math import (
+    CLAMP,
+    PORTABLE,
+    FunctionLines,
+    ScalarMath,
+    SumLine,
+    line_of_sum,
+    parenthesised,
+)
 from codegen.loops.ir import ScalarFunction
 
 

@@ -20,9 +20,8 @@ from codegen.isa.plain.arithmetic import (
     sum_meaning,
     times,
 )
-from codegen.isa.plain.plain import TIMES
 from codegen.isa.plain.requantise import rounded_product
-from codegen.isa.plain.scalar_math import CLAMP, parenthesised
+from codegen.isa.plain.scalar_math import CLAMP, TIMES, parenthesised
 from codegen.loops.ir import ScalarFunction
 
 ZeroPoints = tuple[int, int]

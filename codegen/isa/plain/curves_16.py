@@ -22,8 +22,7 @@ from aot.ops.curves_16 import (
 )
 from aot.ops.requant import Ints
 from codegen.isa.names import mangle
-from codegen.isa.plain.plain import TIMES, Multiplier, expression_function
-from codegen.isa.plain.scalar_math import CLAMP
+from codegen.isa.plain.scalar_math import CLAMP, TIMES, Multiplier, expression_function
 from codegen.loops.ir import ScalarFunction
 
 # Linear interpolation between the 513 points of a 16-bit curve, in C.

@@ -24,8 +24,7 @@ from aot.ir.types import DType
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import PARITY, RequantRounding
 from codegen.isa.names import in_name
-from codegen.isa.plain.plain import expression_function
-from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath, parenthesised
+from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath, expression_function, parenthesised
 from codegen.loops.ir import ScalarFunction
 
 _IN_LANES = (RequantRounding.DOUBLE, RequantRounding.SINGLE)

@@ -1,19 +1,177 @@
-"""The scalar functions of requantization and int8 sums, for which some cores have instructions.
+"""Scalar functions in C: single expressions, and those for which some cores have instructions.
 
-All other code uses these few functions and does not depend on the core.
+All other code uses the few functions of `ScalarMath` and does not depend on the core.
+
+`linear_sum` is a sum of two int8 values as one line: (a * first + b * second + start) >> shift, clamped. The
+reference rounds each operand and the result. There are only 65,536 pairs of values, so a search at compile
+time finds integers with which the line equals the reference for every pair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from aot.ir.types import DType
+from aot.ops.binary_rescale import AddParameters
+from aot.ops.requant import Ints, multiply_by_quantized_multiplier
+from aot.ops.resize import FRACTION_BITS
 from aot.target import Feature
-from codegen.isa.plain.linear_sum import SumLine
-from codegen.isa.plain.plain import expression_function
-from codegen.isa.plain.shares import rounded_share
 from codegen.loops.ir import Instruction, ScalarFunction
+
+Multiplier = tuple[int, int]  # (mult, shift)
+_PARAMETERS = "abcdefgh"
+
+TIMES = ScalarFunction(
+    "times",
+    DType.I32,
+    """\
+/* v * mult / 2^31 * 2^shift, rounded after each division as the reference does. */
+static inline int32_t times(int32_t v, int32_t mult, int32_t shift)
+{
+    const int32_t shifted = shift > 0 ? (int32_t)((uint32_t)v << shift) : v;
+    const int64_t high = ((int64_t)shifted * mult + (INT32_C(1) << 30)) >> 31;
+    if (shift >= 0) {
+        return (int32_t)high;
+    }
+    return (int32_t)((high + (((int64_t)1 << -shift) >> 1) + (high >> 63)) >> -shift);
+}
+""",
+    lambda v, mult, shift: int(multiply_by_quantized_multiplier(np.int64(v), mult, shift)),
+)
+
+
+def expression_function(
+    name: str,
+    result: DType,
+    parameters: Sequence[DType] | Mapping[str, DType],
+    expression: str,
+    compute: Callable[..., Any],
+    comment: str = "",
+    includes: tuple[str, ...] = (),
+    calls: tuple[ScalarFunction, ...] = (),
+) -> ScalarFunction:
+    """Returns a function of a C expression that has the result's type. Unnamed parameters are a, b, ..."""
+    if not isinstance(parameters, Mapping):
+        parameters = dict(zip(_PARAMETERS, parameters, strict=False))
+    listed = ", ".join(f"{dtype.c_name} {parameter}" for parameter, dtype in parameters.items())
+    head = f"/* {comment} */\n" if comment else ""
+    definition = f"""\
+{head}static inline {result.c_name} {name}({listed})
+{{
+    return {expression};
+}}
+"""
+    return ScalarFunction(name, result, definition, compute, includes, calls)
+
+
+def wrapped(value: int, dtype: DType) -> int:
+    """Wraps a number to the type."""
+    bits = dtype.bytes * 8
+    kept = value & ((1 << bits) - 1)
+    signed = dtype.limits[0] < 0
+    return kept - (1 << bits) if signed and kept >> (bits - 1) else kept
+
+
+def unsigned(dtype: DType) -> str:
+    """Returns the unsigned C type in which integers of that type may wrap."""
+    return "uint64_t" if dtype.bytes == 8 else "uint32_t"
+
+
+def rounded_share(wide: DType) -> ScalarFunction:
+    """f(sum) -> the element, rounded half away from zero, in integers of that type."""
+    half = 1 << (2 * FRACTION_BITS - 1)
+    text = f"(a + {half} + (a >> {8 * wide.bytes - 1})) >> {2 * FRACTION_BITS}"
+    says = f"a / {2 * half}, half away from zero: a sign is -1."
+    return expression_function(f"rounded_share_{wide.value}", wide, (wide,), text, rounded, says)
+
+
+def rounded(total: int) -> int:
+    """Returns the value that the functions compute."""
+    magnitude = (abs(total) + (1 << (2 * FRACTION_BITS - 1))) >> (2 * FRACTION_BITS)
+    return magnitude if total > 0 else -magnitude
+
+
+_BYTES: npt.NDArray[np.int64] = np.arange(-128, 128, dtype=np.int64)
+_LIMIT = 1 << 31
+_REACH = 4  # factors to try on either side of the nearest ones
+_FINENESSES = 3  # shifts to try
+_SHIFTS = range(24, 1, -1)  # finest first; all are possible with two narrowing shifts on Helium
+
+
+@dataclass(frozen=True, slots=True)
+class SumLine:
+    first: int
+    second: int
+    start: int
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The least and greatest results that a line may have for every pair of operands."""
+
+    least: Ints  # bound of (line >> shift)
+    most: Ints
+
+
+@lru_cache(maxsize=256)
+def line_of_sum(
+    sign: str, p: AddParameters, zero_points: tuple[int, int], zero_point: int, limits: tuple[int, int]
+) -> SumLine | None:
+    """Searches for a line that equals the stored a + b or a - b, clamped to limits; None if there is none."""
+    slopes = _slopes(sign, p)
+    wanted = _wanted(sign, p, zero_points, zero_point, limits)
+    reach = 128 * (abs(slopes[0]) + abs(slopes[1]))
+    fitting = [shift for shift in _SHIFTS if reach * (1 << shift) < _LIMIT]
+    for shift in fitting[:_FINENESSES]:
+        found = _fitting_line(slopes, shift, wanted, limits)
+        if found is not None:
+            return found
+    return None
+
+
+def _slopes(sign: str, p: AddParameters) -> tuple[float, float]:
+    first, second, out = (mult / 2.0**31 * 2.0**shift for mult, shift in (p.first, p.second, p.out))
+    steps = out * (1 << p.left_shift)
+    return first * steps, second * steps * (1 if sign == "+" else -1)
+
+
+def _wanted(
+    sign: str, p: AddParameters, zero_points: tuple[int, int], zero_point: int, limits: tuple[int, int]
+) -> _Wanted:
+    a, b = (
+        multiply_by_quantized_multiplier((_BYTES - zero) << p.left_shift, *multiplier)
+        for zero, multiplier in zip(zero_points, (p.first, p.second), strict=True)
+    )
+    total = a[:, None] + (b if sign == "+" else -b)[None, :]
+    stored = np.clip(multiply_by_quantized_multiplier(total, *p.out) + zero_point, *limits)
+    beyond = 1 << 20  # clamped results are unbounded on one side
+    least = np.where(stored > limits[0], stored, -beyond)
+    return _Wanted(least, np.where(stored < limits[1], stored, beyond))
+
+
+def _fitting_line(
+    slopes: tuple[float, float], shift: int, wanted: _Wanted, limits: tuple[int, int]
+) -> SumLine | None:
+    near = [round(slope * (1 << shift)) for slope in slopes]
+    steps = range(-_REACH, _REACH + 1)
+    for one, other in sorted(product(steps, steps), key=lambda s: abs(s[0]) + abs(s[1])):
+        first, second = near[0] + one, near[1] + other
+        without = (_BYTES * first)[:, None] + (_BYTES * second)[None, :]
+        low = int(((wanted.least << shift) - without).max())
+        high = int((((wanted.most + 1) << shift) - 1 - without).min())
+        start = (low + high) // 2
+        if low <= high and int(np.abs(without).max()) + abs(start) < _LIMIT:
+            return SumLine(first, second, start, shift)
+    return None
+
 
 CLAMP = expression_function(
     "clamp",

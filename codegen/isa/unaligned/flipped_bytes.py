@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aot.ir.types import DType
-from codegen.isa.plain.rescale import flipped_byte
+from codegen.isa.plain.scalar import flipped_byte
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Buffer, For, Instruction, Role, ScalarFunction, Store, at, load
 
