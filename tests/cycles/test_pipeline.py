@@ -5,7 +5,7 @@ import pytest
 
 from aot.ops.rounding import RequantRounding
 from boards.cores import CorePipeline, core_names, load_core
-from codegen.isa.asm_line import AsmLine
+from codegen.isa.asm import AsmLine
 from codegen.isa.helium.dot_row import DotRow, _asm_lines
 from codegen.isa.helium.dots import HeliumDotTile
 from codegen.isa.helium.requantise import RequantTile

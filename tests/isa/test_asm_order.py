@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from itertools import product
 
 from aot.ir.types import DType
-from codegen.isa import asm_order
-from codegen.isa.asm_line import AsmLine
-from codegen.isa.asm_order import Pipeline, Unit
+from codegen.isa import asm
+from codegen.isa.asm import AsmLine, Pipeline, Unit
 from codegen.isa.dsp import dot_tile, winograd
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.needs import IN_PAIRS
@@ -34,7 +33,7 @@ def read(text: str) -> AsmLine:
 
 
 def in_order(written: list[str], *pipelines: Pipeline) -> list[str]:
-    return [line.text for line in asm_order.in_order([read(text) for text in written], *pipelines)]
+    return [line.text for line in asm.in_order([read(text) for text in written], *pipelines)]
 
 
 def test_products_begin_between_loads():

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
+from codegen.isa.asm import FEW_REGISTERS
 from codegen.isa.dsp.needs import needs_of
-from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Buffer, For, Instruction, Role, at, load
 

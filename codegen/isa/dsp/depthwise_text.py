@@ -14,9 +14,9 @@ from functools import cache
 import numpy as np
 
 from aot.ir.types import Array
+from codegen.isa.asm import FEW_REGISTERS
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.window import WindowBlock, window_row
-from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Buffer, Expr, Instruction, ScalarFunction, load
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from aot.wording import counted
-from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
-from codegen.isa.asm_order import in_order
+from codegen.isa.asm import Address, AsmLine, computes, in_order, loads, operand
 from codegen.isa.dsp.needs import IN_PAIRS
 
 LDRD_OFFSET_LIMIT = 1020  # bytes, the largest immediate

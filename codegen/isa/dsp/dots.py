@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from aot.ir.types import DType
+from codegen.isa.asm import FEW_REGISTERS
 from codegen.isa.dsp.dot_tile import (
     SmladDotTile,
     dot_text,
@@ -25,7 +26,6 @@ from codegen.isa.dsp.dot_tile import (
     text_in_c,
 )
 from codegen.isa.dsp.needs import needs_of
-from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Buffer, For, Instruction, Role, ScalarFunction, Stmt, at, load
 

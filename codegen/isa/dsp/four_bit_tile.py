@@ -12,10 +12,10 @@ from functools import lru_cache
 
 from aot.ir.types import DType
 from aot.wording import counted
+from codegen.isa.asm import FEW_REGISTERS
 from codegen.isa.dsp.needs import NEEDS, needs_of
 from codegen.isa.dsp.paired_vector import macro
 from codegen.isa.dsp.winograd import TWO_HALVES
-from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.kernels.four_bit_weights import (
     CHANNELS,
     GROUP,

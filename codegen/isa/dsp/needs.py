@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aot.ir.types import DType
 from aot.target import Feature
-from codegen.isa.asm_order import Pipeline, Unit
+from codegen.isa.asm import Pipeline, Unit
 from codegen.kernels.kernel import Site
 from codegen.kernels.strategy import Condition
 

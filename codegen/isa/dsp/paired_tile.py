@@ -15,11 +15,11 @@ from functools import lru_cache
 
 from aot.ir.types import DType
 from aot.wording import counted
+from codegen.isa.asm import END_OF_BLOCK, FEW_REGISTERS
 from codegen.isa.dsp.dot_tile import unroll_text
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.paired_vector import macro
 from codegen.isa.dsp.winograd import TWO_HALVES
-from codegen.isa.few_registers import END_OF_BLOCK, FEW_REGISTERS
 from codegen.kernels.paired_rows import FACTORS as FACTORS_EACH
 from codegen.kernels.paired_rows import ResultRow, results_nest
 from codegen.kernels.paired_weights import HALVES

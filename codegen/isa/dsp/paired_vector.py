@@ -8,10 +8,10 @@ from functools import lru_cache
 
 from aot.ir.types import DType
 from aot.wording import counted
+from codegen.isa.asm import FEW_REGISTERS
 from codegen.isa.dsp.dot_tile import UNROLLS, unroll_text
 from codegen.isa.dsp.needs import NEEDS, needs_of
 from codegen.isa.dsp.winograd import TWO_HALVES
-from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.kernels.paired_rows import FACTORS as FACTORS_EACH
 from codegen.kernels.paired_rows import factors_nest, rests_nest
 from codegen.kernels.paired_weights import GROUP, HALVES, products_nest

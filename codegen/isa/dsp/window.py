@@ -22,8 +22,8 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.wording import counted
+from codegen.isa.asm import FEW_REGISTERS
 from codegen.isa.dsp.needs import ANY_WORDS
-from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Buffer, Choose, Const, Expr, Index, Instruction, ScalarFunction, less, load
 

@@ -11,10 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from aot.ir.types import DType
-from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
-from codegen.isa.asm_order import in_order
+from codegen.isa.asm import FEW_REGISTERS, Address, AsmLine, computes, in_order, loads, operand
 from codegen.isa.dsp.needs import IN_PAIRS, NEEDS
-from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.kernels.winograd import PAIR, POSITIONS, RECORD, TILES, V_OF_PAIR, input_nest, products_nest
 from codegen.loops.ir import Buffer, Instruction, Role, ScalarFunction
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from aot.wording import counted
-from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.asm import FEW_REGISTERS
 from codegen.isa.helium import ANY_WORDS, INCLUDES, NEEDS
 from codegen.isa.helium.depthwise_row import DepthwiseLines
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm, weight_of

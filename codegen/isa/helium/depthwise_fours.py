@@ -14,9 +14,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
-from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, predicate, stays
-from codegen.isa.asm_order import in_order
-from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.asm import (
+    FEW_REGISTERS,
+    Address,
+    AsmLine,
+    computes,
+    in_order,
+    loads,
+    operand,
+    predicate,
+    stays,
+)
 from codegen.isa.helium import ANY_WORDS, INCLUDES
 from codegen.isa.helium.depthwise import PIXEL, InterleavedRows, by_channel, depthwise_rows, output_sums
 from codegen.isa.helium.pipeline import WITH_ENDS

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, stays
-from codegen.isa.asm_order import in_order
+from codegen.isa.asm import Address, AsmLine, computes, in_order, loads, operand, stays
 from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import WORDS, halves_moved, scaled
 from codegen.isa.helium.row_lines import stored_channels, to_bytes, to_halves

@@ -11,9 +11,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from aot.ir.types import DType
-from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, stays
-from codegen.isa.asm_order import in_order
-from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.asm import (
+    FEW_REGISTERS,
+    Address,
+    AsmLine,
+    adds_to,
+    computes,
+    in_order,
+    loads,
+    operand,
+    stays,
+)
 from codegen.isa.helium import INCLUDES, NEEDS
 from codegen.isa.helium.dots import LANES, HeliumDotTile, dot, four_bit_window
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm

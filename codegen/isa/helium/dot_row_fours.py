@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from aot.ir.types import DType
-from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, stays
-from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.asm import FEW_REGISTERS, Address, AsmLine, computes, loads, operand, stays
 from codegen.isa.helium import INCLUDES, NEEDS
 from codegen.isa.helium.dot_row import DotRow, ordered, pinned, row_meaning, stored_places, tile_by_tile
 from codegen.isa.helium.dots import LANES

@@ -13,9 +13,18 @@ from functools import lru_cache
 
 from aot.ir.types import DType
 from aot.wording import counted
-from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, predicate, stays
-from codegen.isa.asm_order import in_order
-from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.asm import (
+    FEW_REGISTERS,
+    Address,
+    AsmLine,
+    adds_to,
+    computes,
+    in_order,
+    loads,
+    operand,
+    predicate,
+    stays,
+)
 from codegen.isa.helium import INCLUDES, NEEDS
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm, weight_of
 from codegen.isa.helium.pipeline import HELIUM

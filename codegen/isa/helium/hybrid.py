@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from aot.ir.types import DType
-from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
-from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.asm import FEW_REGISTERS, Address, AsmLine, computes, loads, operand
 from codegen.isa.helium import INCLUDES
 from codegen.isa.helium.dot_blocks import FREE, SUMS, BlockSums, summed_blocks
 from codegen.isa.helium.dots import LANES, dot

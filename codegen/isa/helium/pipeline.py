@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.isa.asm_order import Pipeline, Unit
+from codegen.isa.asm import Pipeline, Unit
 
 _CORE_RANK = 2  # products first, since they are the most frequent
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
 from aot.ops.rounding import RequantRounding
-from codegen.isa.asm_line import AsmLine, computes
+from codegen.isa.asm import AsmLine, computes
 from codegen.isa.helium import INCLUDES, INT32X4, NEEDS
 from codegen.isa.names import in_name
 from codegen.isa.plain.requantise import Requant, exact_store, type_name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, predicate
+from codegen.isa.asm import Address, AsmLine, adds_to, computes, loads, operand, predicate
 from codegen.isa.helium.dots import LANES, HeliumDotTile
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm
 from codegen.isa.helium.requantise import RequantTile, halves_moved, scaled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aot.ir.types import DType
-from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.asm import FEW_REGISTERS
 from codegen.isa.helium import INCLUDES, NEEDS
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, Store, at, load

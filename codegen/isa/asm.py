@@ -1,9 +1,11 @@
-"""Orders lines of assembly so that the pipeline stalls least.
+"""Inline assembly as data: its lines, their best order for a pipeline, and compilers with few registers.
 
-In each cycle, the ready line of the lowest rank is issued. No ranks are best for all bodies, so there may be
-several pipelines that differ in ranks; the order with the fewest cycles is taken. Registers are not renamed,
-so a line stays after lines whose results it reads, and after lines that read or write its result. Labels and
-jumps keep their places, and other lines do not cross them; predicated lines stay together.
+A line has an instruction, the registers that it writes and reads, and its text. Lines are ordered so that the
+pipeline stalls least. In each cycle, the ready line of the lowest rank is issued. No ranks are best for all
+bodies, so there may be several pipelines that differ in ranks; the order with the fewest cycles is taken.
+Registers are not renamed, so a line stays after lines whose results it reads, and after lines that read or
+write its result. Labels and jumps keep their places, and other lines do not cross them; predicated lines stay
+together.
 """
 
 from __future__ import annotations
@@ -11,7 +13,95 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from codegen.isa.asm_line import AsmLine
+from aot.ir.types import DType
+from codegen.loops.ir import ScalarFunction
+
+FEW_REGISTERS = ScalarFunction(
+    "FEW_REGISTERS",
+    DType.I32,
+    """\
+/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
+   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
+   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
+   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
+#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
+#ifndef FEW_REGISTERS
+#define FEW_REGISTERS
+#endif
+#endif
+#ifndef FEW_REGISTERS
+#pragma GCC optimize("omit-frame-pointer")
+#endif
+""",
+    lambda: 0,
+    # Before the first function: gcc decides then, for the whole file, if R7 is free, and -Og keeps functions.
+    is_of_file=True,
+)
+
+# Follows a tile that uses all registers but one. With -O3, gcc unrolls short loops and moves statements of
+# the next iteration before the tile, and then lacks registers for their values. It moves none across a block
+# boundary.
+END_OF_BLOCK = ['    __asm__ goto("" : : : : done); /* nothing is brought forward past the tile */', "done:;"]
+
+
+@dataclass(frozen=True, slots=True)
+class AsmLine:
+    """One instruction, or a label or predicate between instructions."""
+
+    name: str
+    text: str
+    writes: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    stays: bool = False  # no line is moved across it
+    predicates: int = 0  # number of following lines that it predicates
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A pointer register and an offset. If it `moves`, the access advances the pointer."""
+
+    pointer: str
+    offset: int | None = None
+    moves: bool = False
+
+    @property
+    def text(self) -> str:
+        if self.moves:
+            return f"[{self.pointer}], #{self.offset}"
+        return f"[{self.pointer}]" if self.offset is None else f"[{self.pointer}, #{self.offset}]"
+
+
+def operand(name: str) -> str:
+    """Returns the register of a C operand of the asm statement."""
+    return f"%[{name}]"
+
+
+def loads(name: str, results: tuple[str, ...], address: Address) -> AsmLine:
+    moved = (address.pointer,) if address.moves else ()
+    text = f"{name} {', '.join(results)}, {address.text}"
+    return AsmLine(name, text, (*results, *moved), (address.pointer,))
+
+
+def computes(name: str, result: str, *operands: str, end: str = "") -> AsmLine:
+    """Returns an instruction that writes its first register; `end` is a trailing shift or number."""
+    written = [result, *operands, *([end] if end else [])]
+    return AsmLine(name, f"{name} {', '.join(written)}", (result,), operands)
+
+
+def adds_to(name: str, total: str, *operands: str) -> AsmLine:
+    """Returns an instruction that also reads its first register, such as an accumulation."""
+    return AsmLine(name, f"{name} {', '.join((total, *operands))}", (total,), (total, *operands))
+
+
+def stays(text: str) -> AsmLine:
+    """Returns a label, jump or count, across which no line is moved."""
+    return AsmLine(text.partition(" ")[0], text, stays=True)
+
+
+def predicate(text: str, lines: int) -> AsmLine:
+    """Returns VPST or a similar predicate, with the number of lines that it covers."""
+    return AsmLine(text, text, predicates=lines)
+
 
 _WINDOW = 64  # groups to consider; registers do not permit larger distances
 _TURNS = 3  # of a body, after which each takes as long as the one before
