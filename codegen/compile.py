@@ -15,9 +15,8 @@ from aot.target import Target
 from codegen.c.arenas import arenas_of
 from codegen.c.constants import ConstantCollector, Constants
 from codegen.c.dialect import Dialect, dialect_of
-from codegen.c.emit import SourceParts, c_headers, emit_sources
+from codegen.c.emit import SourceParts, c_headers, emit_sources, layer_code
 from codegen.c.estimate import estimate_code_bytes
-from codegen.c.layer_code import layer_code
 from codegen.c.layers import RunMaker
 from codegen.c.names import CNames, layer_labels, short_identifiers, unique_identifiers
 from codegen.c.observe import observation_of
@@ -185,7 +184,7 @@ def _source_parts(planned: CompiledPlan, names: CNames) -> tuple[SourceParts, tu
     maker = RunMaker(lowered, plan, library, constants, by_pool, names)
     dialect = dialect_of(target, options.dialect is CDialect.STRICT)
     if not dialect.has_attributes:
-        from codegen.c.standard import require_standard
+        from codegen.c.constants import require_standard
 
         require_standard(constants, target)
     layers = layer_infos(graph, lowered, maker.functions, planned.steps)

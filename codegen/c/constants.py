@@ -9,7 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+from aot.errors import InputError
 from aot.ir.types import Array, DType
+from aot.target import Target
 from codegen.c.dialect import Dialect
 from codegen.c.names import layer_labels
 from codegen.c.states import StateInfo
@@ -203,3 +205,31 @@ def _numbers(data: Array) -> list[str]:
     numbers = list(map(to_text, data.tolist()))
     suffix = _SUFFIXES.get(data.dtype.name, "")
     return [_WIDE.get(n, f"{n}{suffix}") for n in numbers] if suffix else numbers
+
+
+# Rejects placements and alignments of constants that standard C cannot express.
+
+
+_HINT = "omit --dialect strict"
+
+
+def require_standard(constants: Constants, target: Target) -> None:
+    """Raises InputError if the constants need language extensions beyond C99."""
+    if target.constant_space:
+        raise InputError(
+            f"--dialect strict: standard C cannot place constants in {target.constant_space}, where "
+            f"{target.core} keeps them",
+            hint=_HINT,
+        )
+    if constants.regions:
+        region = next(iter(constants.regions.values()))
+        raise InputError(
+            f"--dialect strict: standard C cannot place constants in {region}",
+            hint=f"{_HINT}, or --constants",
+        )
+    if constants.aligns:
+        name, bytes_ = next(iter(constants.aligns.items()))
+        raise InputError(
+            f"--dialect strict: standard C cannot align constants to {bytes_} bytes, as {name} needs",
+            hint=f"{_HINT}, or --accelerator",
+        )

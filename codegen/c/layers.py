@@ -16,8 +16,7 @@ from codegen.c.kernel_library import KernelLibrary, SharedKernel
 from codegen.c.layer_call import Operands, layer_call
 from codegen.c.names import CNames, comment_text, layer_functions, numbered, without_position
 from codegen.c.order import LayerCalls, Order, counter_type, run_order, streamed_order
-from codegen.c.row_pointers import ROW, row_in_cycle
-from codegen.c.tensor_rows import ROW_PARAMETER, RUN, TensorRows, pointer_to
+from codegen.c.tensor_rows import ROW, ROW_PARAMETER, RUN, TensorRows, pointer_to, row_in_cycle
 from codegen.c.tree import (
     CastTo,
     Define,

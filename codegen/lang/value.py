@@ -11,10 +11,9 @@ from numbers import Integral, Real
 from typing import Any
 
 from aot.ir.types import DType
-from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
 from codegen.lang.index import Axis, Position, take_values
 from codegen.lang.instruction import facts_of
-from codegen.lang.misuse import misuse
+from codegen.lang.misuse import checks_arguments, checks_arguments_as, misuse
 from codegen.lang.operators import OF_VALUES, WholeOperators, refuse_operators
 from codegen.lang.spans import cast_span, combined, joined, span_of, whole_span
 from codegen.loops.ir import (
