@@ -14,7 +14,7 @@ from aot.errors import ModelError
 from aot.ir.graph import Window
 from aot.ir.types import Array, TensorType
 from aot.wording import counted
-from codegen.c.arenas import Arena, line_bytes
+from codegen.c.arenas import Arena, SavedStates, StateInfo, line_bytes
 from codegen.c.constants import Constants, declaration, definition, lines_of, member
 from codegen.c.dialect import Dialect
 from codegen.c.kernel_library import KernelLibrary, called_helpers, collect_helpers
@@ -24,7 +24,6 @@ from codegen.c.observe import Observation, observation_words
 from codegen.c.order import OrderPart
 from codegen.c.printer import LINE, Printer
 from codegen.c.provenance import Need
-from codegen.c.states import SavedStates, StateInfo
 from codegen.c.tree import Enumerator, Helper
 from codegen.c.tree_walk import headers_of, helpers_of, walk
 from codegen.isa.plain.scalar_math import parenthesised
@@ -35,7 +34,7 @@ from codegen.model import LayerCode, RowsRead, TensorInfo
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from codegen.c.weights import WeightsLayout
+    from codegen.c.constants import WeightsLayout
 
 
 CORES = "solder_cores"  # the files of models with layers on two cores

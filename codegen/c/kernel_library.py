@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from aot.target import Feature
-from codegen.c.kernel_function import KernelFunction, kernel_function
+from codegen.c.kernel_function import HALF, KernelFunction, kernel_function
 from codegen.c.lift import Lifted, lift, shape_key
 from codegen.c.names import layer_labels
-from codegen.c.printer import Printer
-from codegen.c.tree import AnyHelper, FunctionDefinition, Helper
+from codegen.c.printer import Printer, shape_struct
+from codegen.c.tree import (
+    AnyHelper,
+    DefinePointers,
+    DefineShape,
+    DefineTable,
+    Do,
+    Expr,
+    FunctionCall,
+    FunctionDefinition,
+    Helper,
+    Name,
+    Prefix,
+    Stmt,
+    TypedName,
+)
 from codegen.c.tree_walk import helpers_of
 from codegen.formats import RowFormat
 from codegen.isa.names import demangle
 from codegen.kernels.kernel import Kernel
-from codegen.loops.ir import Buffer, Instruction, Proc, ScalarFunction
+from codegen.loops.ir import Buffer, Instruction, Proc, Role, ScalarFunction
 from codegen.lower.stages import LoweredStage
 
 if TYPE_CHECKING:
@@ -322,3 +336,51 @@ def _called(alike: Sequence[KernelFunction], helpers: Helpers) -> list[str]:
 def _layers(users: Users) -> str:
     *most, last = (label for label, _ in users)
     return f"For {', '.join(most)} and {last}." if most else f"For {last}."
+
+
+# The call of a kernel by a layer, with arguments in the order of its parameters.
+
+
+_SHAPE = "shape"
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The C expressions of a kernel's inputs. Its output is a variable with the parameter's name."""
+
+    row: Callable[[Buffer, int], Expr]  # a pointer to a row, by the pointer's number
+    constant: Callable[[str], Expr]  # the array for a parameter
+    tables: Callable[[Buffer], Sequence[DefineTable]]  # needed by the pointers to rows
+
+
+def layer_call(kernel: Kernel, called: SharedKernel, operands: Operands) -> tuple[Stmt, ...]:
+    """Returns the arrays that the call needs, and the call."""
+    before: list[Stmt] = []
+    arguments: list[Expr] = []
+    # The function may belong to another layer, in which a row is a constant or the other way round.
+    mine = {p.name: p for proc in kernel.procs for p in proc.params}
+    for param in (mine[p.name] for p in called.params):
+        if param.role is Role.ROWS:
+            before += operands.tables(param)
+        if param.role is Role.ROWS and param.rows > 1:
+            before.append(_pointers(param, operands))
+        arguments.append(_argument(param, operands))
+    if kernel.in_halves:
+        arguments.append(HALF)
+    if called.numbers:  # the numbers that distinguish layers that share the function
+        before.append(DefineShape(shape_struct(called.name), _SHAPE, tuple(called.numbers.items())))
+        arguments.append(Prefix("&", Name(_SHAPE)))
+    return (*before, Do(FunctionCall(called.name, tuple(arguments))))
+
+
+def _argument(param: Buffer, operands: Operands) -> Expr:
+    if param.role is Role.ROWS and param.rows == 1:
+        return operands.row(param, 0)
+    if param.role in (Role.ROWS, Role.OUTPUT, Role.STATE, Role.SCRATCH):
+        return Name(param.name)
+    return operands.constant(param.name)
+
+
+def _pointers(param: Buffer, operands: Operands) -> Stmt:
+    variable = TypedName(f"const {param.dtype.c_name} *const", param.name, param.rows)
+    return DefinePointers(variable, tuple(operands.row(param, number) for number in range(param.rows)))
