@@ -94,6 +94,14 @@ def test_sums_are_fused_unless_the_core_adds_faster():
     assert "vmul.f32" not in fused
 
 
+@TARGETS
+def test_lstms_have_curves_without_the_library_unless_they_look_at_cells(target):
+    cases = {case.name: case.graph for case in RECURRENT}
+    for name, has_curves in (("recurrent_lstm", True), ("recurrent_lstm_of_two_sequences", False)):
+        text = compiled(cases[name], target, CompileOptions(), "m").sources["m.c"]
+        assert ["_gated_tanh(" in text, "tanhf(" in text] == [has_curves, not has_curves]
+
+
 def test_a_core_that_fuses_as_fast_and_one_by_one_has_no_tiles():
     target = replace(M7, pairs_instructions=False)
     stage = lower_graph(LAYERS[0].graph, target, CompileOptions()).stages[-1]

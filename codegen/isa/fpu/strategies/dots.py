@@ -8,8 +8,10 @@ from functools import partial
 from itertools import product
 
 from codegen.formats import RowFormat
+from codegen.isa.fpu.curves import Curves
 from codegen.isa.fpu.dots import REGISTERS, FloatDots, FusedDots, float_dots
 from codegen.isa.fpu.needs import NEEDS
+from codegen.isa.plain.f32 import APART, FUSED
 from codegen.kernels.f32_sums import requests_padding, requests_vector
 from codegen.kernels.f32_tiles import (
     FITS,
@@ -26,8 +28,10 @@ from codegen.kernels.f32_tiles import (
 )
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.recurrent import requests
-from codegen.kernels.recurrent_sums import SUMS_FIRST, StepOfGates, tiled_steps
+from codegen.kernels.recurrent_sums import SUMS_FIRST, StepOfGates, has_usual_curves, tiled_steps
 from codegen.kernels.strategy import Condition, Strategy
+from codegen.loops.affine import variable
+from codegen.loops.ir import Apply, Stmt, load
 from codegen.loops.schedule import reorder
 
 _MOST_PIXELS = 6
@@ -73,8 +77,24 @@ def _dense(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     return tiled_dense(_dots_of(site), site, inputs, y)
 
 
+class _StepOfCurves(StepOfGates):
+    """A step of an LSTM whose gates are computed without jumps."""
+
+    def loops(self) -> list[tuple[Stmt, ...]]:
+        unit = variable("u")
+        curves = Curves(APART if self.site.target.adds_apart else FUSED)
+        (i, o, f, new), lines = self._sums(("taken", "shown", "kept", "fresh"), range(4), self.hidden)
+        cell = load(self.state, self._own(unit) + self.size)
+        grown = Apply(curves.sigmoid, (f,)) * cell + Apply(curves.product, (i, new))
+        shown = self._result(Apply(curves.product, (o, cell)))
+        return [(*lines, *self._grown(cell, grown), shown, *self._given(cell))]
+
+
 def _steps(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    return tiled_steps(_dots_of(site), site, StepOfGates(site, inputs, output))
+    step = StepOfGates(site, inputs, output)
+    if has_usual_curves(step):
+        step = _StepOfCurves(site, inputs, output)
+    return tiled_steps(_dots_of(site), site, step)
 
 
 GAINS = Condition[Site](

@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.ops.recurrent import Cell
 from aot.ops.requant import quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
 from codegen.formats import RowFormat
@@ -30,7 +29,7 @@ from codegen.kernels.dot_product import DotProblem
 from codegen.kernels.f32_tiles import FITS
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.recurrent import IntegerLstmStep, curved, inside, requests, unscheduled_steps
-from codegen.kernels.recurrent_sums import SUMS_FIRST, StepOfSums, tiled_steps
+from codegen.kernels.recurrent_sums import SUMS_FIRST, StepOfSums, has_usual_curves, tiled_steps
 from codegen.kernels.requantised import Requantised
 from codegen.kernels.strategy import NOT_FOR_SIZE, Condition, RowFormats, Strategy
 from codegen.loops.affine import to_affine, variable
@@ -294,21 +293,9 @@ class _StepOfVectors(StepOfSums):
         return (self.dots, units, self.replaced)
 
 
-def _has_usual_curves(step: StepOfSums) -> bool:
-    """Returns True if vectors compute the units."""
-    op, usual = step.op, ("sigmoid", "tanh", "tanh")
-    is_plain = not (op.clip or op.input_forget or "p" in step.read)
-    return (
-        op.cell is Cell.LSTM
-        and is_plain
-        and all(op.activation(n)[0] == name for n, name in enumerate(usual))
-        and step.output.c_step == 1
-    )
-
-
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     step = StepOfSums(site, inputs, output)
-    if _has_usual_curves(step):
+    if has_usual_curves(step) and step.output.c_step == 1:
         step = _StepOfVectors(site, inputs, output)
     return tiled_steps(with_dots, site, step)
 
