@@ -11,6 +11,7 @@ import pytest
 
 import deploy
 from aot.target import Target
+from boards.cores import load_core
 from platforms import layout
 from platforms.base import BuildChoices, platform_of
 from platforms.board_files import load_board
@@ -109,3 +110,14 @@ def test_a_model_for_an_arm_core_is_refused_for_espressifs_tools(tmp_path, run_d
     with ZipFile(tmp_path / "out.zip") as package:
         (properties,) = (name for name in package.namelist() if name.endswith("library.properties"))
         assert b"architectures=mbed," in package.read(properties)
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("core", ["esp32-c3", "hazard3", "rv32imac"])
+def test_a_sum_with_2048_is_compiled(core, tmp_path, require_tool):
+    """gcc 12 fails at it with the instructions for single bits, which the RP2350 has."""
+    require_tool(COMPILER)
+    file = tmp_path / "sum.c"
+    file.write_text("int sum(int a) { return a + 2048; }\n")
+    flags = cpu_flags(load_core(core).target(), "gcc")
+    subprocess.run([COMPILER, *flags, "-O2", "-c", file, "-o", tmp_path / "sum.o"], check=True)
