@@ -18,9 +18,10 @@ from aot.ops.binary_rescale import add_parameters
 from aot.ops.conv2d import Conv2d
 from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.requant import quant_of
-from aot.target import Feature, Optimize
+from aot.target import Feature
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.arithmetic import StoredResult, sum_int8
+from codegen.kernels.conv_site import conv_op, conv_tail, fitted_conv_tail, has_whole_windows, is_for_speed
 from codegen.kernels.dot_product import (
     Addend,
     DotMethod,
@@ -32,9 +33,8 @@ from codegen.kernels.dot_product import (
 )
 from codegen.kernels.f32_sums import CONV2D
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.packed_rows import packed_rows, packed_saves
-from codegen.kernels.register_tile import Sums
-from codegen.kernels.requantised import Requantised, fitted_tail, requantised
+from codegen.kernels.packed_rows import packed_cost, packed_rows
+from codegen.kernels.register_tile import Sums, widest_cost
 from codegen.kernels.strategy import (
     BYTES,
     Condition,
@@ -44,6 +44,8 @@ from codegen.kernels.strategy import (
     by_dtype,
     sums_of_32_bits,
 )
+from codegen.kernels.winograd_plain import MANY_REGISTERS, PLAIN_CORE, winograd_cost
+from codegen.kernels.winograd_rows import winograd_strategy
 from codegen.loops.ir import Buffer, Role
 
 
@@ -92,35 +94,7 @@ def bias_inside(bias: Array, weights: Array, taps: range, zero_point: int) -> Ar
 
 _LEAST_TILE = (2, 2)
 _PLAIN_DOT = plain_dot(Tile(*_LEAST_TILE))
-_MANY_REGISTERS = 16  # for a tile that packing makes cheaper
-
-
-def conv_op(site: Site) -> Conv2d:
-    """Returns the convolution of a conv2d or conv2d+add site."""
-    op = site.node.op.conv if isinstance(site.node.op, Conv2dAdd) else site.node.op
-    assert isinstance(op, Conv2d)
-    return op
-
-
-def _made(site: Site) -> TensorType:
-    """Returns the type of the convolution's result before the addition."""
-    op, out = site.node.op, site.outputs[0]
-    return op.made(out) if isinstance(op, Conv2dAdd) else out
-
-
-def conv_tail(site: Site) -> Requantised:
-    op = conv_op(site)
-    return requantised(site, op, site.constants[1], _made(site), op.scales_in_single)
-
-
-def fitted_conv_tail(site: Site, step: int = 1) -> Requantised:
-    return fitted_tail(conv_tail(site), site.constants[1], site.input(0).dtype, step)
-
-
-def has_whole_windows(site: Site) -> bool:
-    """Returns True if the values of every window are consecutive in padded rows."""
-    op = conv_op(site)
-    return op.dilation[1] == 1 and not (site.unpadded and op.padding[1] != (0, 0))
+_WORD, _HOST = 4, "host"
 
 
 @dataclass(frozen=True)
@@ -290,16 +264,32 @@ def _summary(op: Conv2d, w: Array, y: TensorType, is_sum: bool) -> str:
     )
 
 
-def _is_for_speed(site: Site) -> bool:
-    return site.allow_widened_rows and site.optimize is Optimize.SPEED
+def _costs(site: Site) -> tuple[int | None, int]:
+    """Returns the costs of the best tiles with packed pixels, where there are any, and without."""
+    w, y, registers = site.constants[1], site.outputs[0].shape, site.target.registers
+    sums = Sums(y[1], y[2], w.shape[0], w[0].size)
+    packed = packed_cost(sums, w, registers) if _has_registers(site) else None
+    return packed, widest_cost(sums, registers, _LEAST_TILE)
+
+
+def _multiplies_words(site: Site) -> bool:
+    """Returns True unless a product takes many instructions, or the compiler makes vectors of plain loops."""
+    return site.target.pointer_bytes >= _WORD and site.target.machine != _HOST
+
+
+def _has_registers(site: Site) -> bool:
+    return site.target.registers >= MANY_REGISTERS
 
 
 def _packs_pixels(site: Site) -> bool:
     """Returns True if packing two pixels needs fewer instructions, and memory suffices."""
-    w = site.constants[1]
-    y = site.outputs[0].shape
-    sums = Sums(y[1], y[2], w.shape[0], w[0].size)
-    return packed_saves(sums, w, site.target.registers, _LEAST_TILE)
+    packed, plain = _costs(site)
+    return packed is not None and packed < plain
+
+
+def _saves_products(site: Site) -> bool:
+    """Returns True if Winograd's convolution needs fewer instructions than the other strategies."""
+    return winograd_cost(site) < min(cost for cost in _costs(site) if cost is not None)
 
 
 def _plain(site: Site) -> DotMethod:
@@ -311,14 +301,25 @@ PACKED = conv2d_strategy(
     "packed",
     in_stored_rows(packed_rows, fitted_conv_tail),
     fits=(
-        Condition("cores with many registers", lambda site: site.target.registers >= _MANY_REGISTERS),
+        Condition("cores with many registers", _has_registers),
         BYTES,
-        Condition("speed, where memory has room for words of pixels", _is_for_speed),
+        Condition("speed, where memory has room for words of pixels", is_for_speed),
         Condition("whole windows, their columns side by side", has_whole_windows),
         Condition("weights that are known", lambda site: not site.for_any_weights),
         sums_of_32_bits(conv_tail),
         Condition("layers where two pixels in a word save instructions", _packs_pixels),
     ),
 )
-_INTEGERS = OpKernel((PACKED, PLAIN), frozenset({DType.I8, DType.I16}))
+WINOGRAD = winograd_strategy(
+    PLAIN_CORE,
+    "fours or eights",
+    "pairs or fours",
+    (
+        Condition("cores with products of 32 bits, one at a time", _multiplies_words),
+        Condition("weights that are known", lambda site: not site.for_any_weights),
+        Condition("one core, whose scratch is not shared", lambda site: site.cores == 1),
+        Condition("layers where fewer products save more than the sums before and after", _saves_products),
+    ),
+)
+_INTEGERS = OpKernel((WINOGRAD, PACKED, PLAIN), frozenset({DType.I8, DType.I16}))
 KERNEL = by_dtype(_INTEGERS, CONV2D)

@@ -162,6 +162,9 @@ def _channel(
 
 _UNROLLED_TAPS = 9  # of a kernel row, or of a column if that is all
 _UNROLLED_SMALL = 3  # for small code
+_MOST_ROWS = 3  # of a kernel that are all unrolled, if that saves enough
+_ROW_INSTRUCTIONS = 4  # saved per kernel row and result: for the loop, and for places relative to a row
+_BYTES_PER_INSTRUCTION = 3  # approximate
 Element = Callable[[Buffer], Expr]  # of the rows, in loops c, column, r and t
 
 
@@ -225,6 +228,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         pixels = min(output.width, register_tile.MOST_PIXELS)
         proc = _in_tiles(proc, pixels)
     proc = _schedule_plain(proc, rows, columns, small)
+    if not small and _saves_rows(site, output.width, pixels):
+        proc = unroll(proc, "r")
     why = f"{pixels} outputs at a time, which read each weight once" if pixels > 1 else "one output at a time"
     made = DepthwiseRows("plain", why, proc, filters_of(site).reshape(-1))
     return depthwise_kernel(site, output, tail, made)
@@ -273,6 +278,18 @@ def _schedule_plain(proc: Proc, rows: int, columns: int, small: bool) -> Proc:
     most = _UNROLLED_SMALL if small else _UNROLLED_TAPS
     proc = unroll(proc, "t") if columns <= most else proc
     return unroll(proc, "r") if columns == 1 and rows <= most else proc
+
+
+def _saves_rows(site: Site, width: int, pixels: int) -> bool:
+    """Returns True if unrolling a kernel's rows, which are short, saves enough instructions for its code."""
+    (rows, columns, channels), height = site.constants[1].shape, site.outputs[0].shape[1]
+    if max(rows, columns) > _MOST_ROWS or columns == 1:
+        return False
+    tiles = [size for size in (pixels, width % pixels) if size]
+    row = sum(2 * size * columns + size + 2 * columns for size in tiles)
+    saved = _ROW_INSTRUCTIONS * rows * height * width * channels
+    code = _BYTES_PER_INSTRUCTION * (rows - 1) * row
+    return bool(saved >= register_tile.INSTRUCTIONS_WORTH_A_BYTE * code)
 
 
 def _lower_nest(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:

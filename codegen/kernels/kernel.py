@@ -68,6 +68,7 @@ class Site:
     spreads: bool = False  # each input row is scattered to its places in the result on arrival
     for_any_weights: bool = False  # the code must not depend on the values of the weights
     half_weights: bool = False  # weights that float16 represents exactly are stored in 16 bits
+    cores: int = 1  # that compute the rows of a layer in parts, unless its kernel has scratch
     in_place: bool = False  # the result is in the memory of the first input, which is not passed
 
     def op_as(self, kind: type[T]) -> T:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from aot.ir.types import DType
 from codegen.kernels import conv2d, dense
+from codegen.kernels.conv_site import fitted_conv_tail
 from codegen.kernels.depthwise_conv2d import NEST as DEPTHWISE_NEST
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, in_stored_rows
 from codegen.kernels.dot_product import nest as dot_nest
@@ -16,8 +17,8 @@ from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.strategy import Strategy, choose_strategy
 from codegen.kernels.table import KERNELS
 from codegen.loops.ir import Proc
+from codegen.loops.lanes import Lanes
 from codegen.loops.sketches import Nest, apply, is_sound, nest_of
-from codegen.loops.tensorize import Lanes
 
 
 def _unscheduled(_site: Site, p: DotProblem) -> ScheduledDot:
@@ -26,8 +27,8 @@ def _unscheduled(_site: Site, p: DotProblem) -> ScheduledDot:
 
 # Op -> the strategy without steps, if the plain strategy has some.
 _NESTS: Mapping[str, Strategy] = {
-    "conv2d": conv2d.conv2d_strategy("nest", in_stored_rows(_unscheduled, conv2d.fitted_conv_tail)),
-    "conv2d+add": conv2d.conv2d_strategy("nest", in_stored_rows(_unscheduled, conv2d.fitted_conv_tail)),
+    "conv2d": conv2d.conv2d_strategy("nest", in_stored_rows(_unscheduled, fitted_conv_tail)),
+    "conv2d+add": conv2d.conv2d_strategy("nest", in_stored_rows(_unscheduled, fitted_conv_tail)),
     "dense": dense.dense_strategy("nest", in_stored_rows(_unscheduled, dense.fitted_dense_tail)),
     "depthwise_conv2d": DEPTHWISE_NEST,
 }

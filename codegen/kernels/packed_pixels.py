@@ -53,7 +53,10 @@ _Sums = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TapOrder:
-    """The taps of each kernel row in order, with a fixed number per iteration; -1 is a zero."""
+    """The taps of each kernel row in order, with a fixed number per iteration; -1 is a zero.
+
+    If the kernel has one row, the last iteration may have fewer instead.
+    """
 
     taps: int
     rows: tuple[tuple[int, ...], ...]
@@ -62,6 +65,16 @@ class TapOrder:
     def length(self) -> int:
         """Returns the taps of a kernel row, with padding zeros."""
         return len(self.rows[0])
+
+    @property
+    def turns(self) -> int:
+        """Returns the whole iterations of the kernel."""
+        return len(self.rows) * self.length // self.taps
+
+    @property
+    def rest(self) -> int:
+        """Returns the taps after whole iterations."""
+        return len(self.rows) * self.length % self.taps
 
     def reordered(self, weights: Array) -> Array:
         """Returns the weights [channel][kernel row]... as [channel][tap]."""
@@ -90,32 +103,40 @@ def tap_order(weights: Array, taps: int) -> TapOrder | None:
 @lru_cache(maxsize=512)
 def _found(data: bytes, shape: tuple[int, int, int], taps: int) -> TapOrder | None:
     sizes = np.abs(np.frombuffer(data, np.int8).reshape(shape).astype(np.int64))
+    if shape[1] == 1 and shape[2] > taps and shape[2] % taps:
+        whole = _of_row(sizes[:, 0], taps, ends_short=True)
+        if whole is not None:
+            return TapOrder(taps, (whole[: shape[2]],))
     found = [_of_row(sizes[:, row], taps) for row in range(shape[1])]
     rows = tuple(each for each in found if each is not None)
     return TapOrder(taps, rows) if len(rows) == len(found) else None
 
 
-def _of_row(sizes: _Sums, taps: int) -> tuple[int, ...] | None:
-    """Returns the order for absolute weights [channel][tap]."""
+def _of_row(sizes: _Sums, taps: int, ends_short: bool = False) -> tuple[int, ...] | None:
+    """Returns the order for absolute weights [channel][tap]; if it `ends_short`, its zeros are the last."""
     turns = -(-sizes.shape[1] // taps)
     if sizes.sum(axis=1).max() > turns * MOST_WEIGHT:
         return None
     length = sizes.shape[1]
     sizes = np.pad(sizes, ((0, 0), (0, turns * taps - length)))
-    members, sums = _largest_first(sizes, turns, taps)
+    last = list(range(length, turns * taps)) if ends_short else []
+    members, sums = _largest_first(sizes, turns, taps, last)
     for _ in range(_MOST_SWAPS):
         if (sums <= MOST_WEIGHT).all():
+            members[-1].sort(key=lambda tap: tap >= length)
             return tuple(tap if tap < length else -1 for turn in members for tap in turn)
-        if not _swap(sizes, members, sums):
+        if not _swap(sizes, members, sums, frozenset(last)):
             return None
     return None
 
 
-def _largest_first(sizes: _Sums, turns: int, taps: int) -> tuple[list[list[int]], _Sums]:
-    """Returns the taps of each iteration, and its weight in each channel."""
+def _largest_first(sizes: _Sums, turns: int, taps: int, last: list[int]) -> tuple[list[list[int]], _Sums]:
+    """Returns the taps of each iteration, and its weight in each channel; `last` are given to the last."""
     sums = np.zeros((len(sizes), turns), np.int64)
-    members: list[list[int]] = [[] for _ in range(turns)]
+    members: list[list[int]] = [*([] for _ in range(turns - 1)), [*last]]
     for tap in np.argsort(-sizes.max(axis=0), kind="stable"):
+        if int(tap) in last:
+            continue
         with_tap = sums + sizes[:, tap : tap + 1]
         cost = _beyond(with_tap) * (1 << 20) + with_tap.max(axis=0)
         cost[[len(turn) == taps for turn in members]] = _FULL
@@ -130,7 +151,7 @@ def _beyond(sums: _Sums) -> _Sums:
     return np.asarray(np.maximum(sums - MOST_WEIGHT, 0).sum(axis=0))
 
 
-def _swap(sizes: _Sums, members: list[list[int]], sums: _Sums) -> bool:
+def _swap(sizes: _Sums, members: list[list[int]], sums: _Sums, fixed: frozenset[int]) -> bool:
     """Swaps a tap of the worst iteration for another's; returns False if no swap helps."""
     beyond = _beyond(sums)
     worst = int(beyond.argmax())
@@ -138,10 +159,12 @@ def _swap(sizes: _Sums, members: list[list[int]], sums: _Sums) -> bool:
     every = np.array(members).reshape(-1)
     best = (0, 0, 0)
     for place, tap in enumerate(members[worst]):
+        if tap in fixed:
+            continue
         moved = sizes[:, every] - sizes[:, tap : tap + 1]
         change = _beyond(sums[:, worst : worst + 1] + moved) + _beyond(sums[:, turn_of] - moved)
         change = change - beyond[worst] - beyond[turn_of]
-        change[turn_of == worst] = 0
+        change[(turn_of == worst) | np.isin(every, list(fixed))] = 0
         other = int(change.argmin())
         best = min(best, (int(change[other]), place, other))
     gain, place, other = best

@@ -17,7 +17,6 @@ from codegen.kernels.register_tile import (
     INSTRUCTIONS_PER_SUM,
     INSTRUCTIONS_WORTH_A_BYTE,
     Sums,
-    widest_cost,
 )
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, load
@@ -39,10 +38,12 @@ class PackedTile:
     channels: int
     taps: int  # per iteration
     turns: int
+    rest: int = 0  # taps after the last iteration
 
     @property
     def name(self) -> str:
-        return f"packed_dot_{self.pixels}x{self.channels}_by_{self.taps}"
+        rest = f"_and_{self.rest}" if self.rest else ""
+        return f"packed_dot_{self.pixels}x{self.channels}_by_{self.taps}{rest}"
 
     @property
     def words(self) -> int:
@@ -54,10 +55,19 @@ class PackedTile:
 
     @property
     def turn_instructions(self) -> int:
-        """Returns the machine instructions of an iteration: loads, products, sums, and three for the loop."""
+        """Returns the machine instructions of an iteration."""
+        return self._instructions(self.taps) + 3
+
+    @property
+    def rest_instructions(self) -> int:
+        """Returns the machine instructions of the taps after the last iteration."""
+        return self._instructions(self.rest) if self.rest else 0
+
+    def _instructions(self, taps: int) -> int:
+        """Returns the machine instructions of some taps: loads, products and sums."""
         alone = self.words - self.pairs
-        loads = self.taps * (self.words + self.channels)
-        return self.channels * (self.pairs * (2 * self.taps + 3) + alone * 2 * self.taps) + loads + 3
+        loads = taps * (self.words + self.channels)
+        return self.channels * (self.pairs * (2 * taps + 3) + alone * 2 * taps) + loads
 
 
 def packed_dot(tile: PackedTile) -> Instruction:
@@ -75,10 +85,10 @@ def packed_dot(tile: PackedTile) -> Instruction:
     return Instruction(
         name=tile.name,
         params=(sums, v, w),
-        body=(For("n", tile.turns * tile.taps, (For("j", tile.channels, adds),)),),
+        body=(For("n", tile.turns * tile.taps + tile.rest, (For("j", tile.channels, adds),)),),
         call=f"{tile.name}({every}, {{v}}, {{w}}, {{turns}});",
         definition=_text(tile),
-        machine_instructions=tile.turn_instructions + 4 * tile.channels * tile.words,
+        machine_instructions=tile.turn_instructions + tile.rest_instructions + 4 * tile.channels * tile.words,
         stack_bytes=_STACKED * tile.pixels * tile.channels,
         numbers=(("turns", tile.turns),),
     )
@@ -91,15 +101,16 @@ def _text(tile: PackedTile) -> str:
         " the word of two pixels is",
         f"   both their products. After {counted(tile.taps, 'tap')} they are added to `all`, as they are, and"
         " the second to `high`. */",
-        f"static inline void {tile.name}(",
+        f"static inline __attribute__((always_inline)) void {tile.name}(",  # a call would pass all sums
         f"    {', '.join(f'int32_t *{name}' for name in sums)},",
         "    const int32_t *v, const int8_t *w, int32_t turns)",
         "{",
         *_begun(tile),
         f"    const int8_t *const end = w + turns * {tile.taps * tile.channels};",
         "    do {",
-        *(f"        {line}" for line in _turn(tile)),
+        *(f"        {line}" for line in _turn(tile, tile.taps)),
         "    } while (w != end);",
+        *(f"    {line}" for line in _rest(tile)),
         *_ended(tile),
         "}",
     ]
@@ -119,17 +130,22 @@ def _lone(tile: PackedTile) -> list[int]:
 
 
 def _begun(tile: PackedTile) -> Iterator[str]:
-    for _, _, name, first, second in _pairs(tile):
-        yield f"    uint32_t all{name} = (uint32_t)*{first} + ((uint32_t)*{second} << 16);"
+    """Yields the first code. `all` starts with what its iterations add too much, 32,768 each."""
+    pairs = list(_pairs(tile))
+    if pairs:
+        turns = "((uint32_t)turns + 1u)" if tile.rest else "(uint32_t)turns"
+        yield f"    const uint32_t added = {turns} << 15;"
+    for _, _, name, first, second in pairs:
+        yield f"    uint32_t all{name} = (uint32_t)*{first} + ((uint32_t)*{second} << 16) - added;"
         yield f"    int32_t high{name} = *{second};"
     yield from (f"    int32_t alone{j} = *sum{j}{tile.pixels - 1};" for j in _lone(tile))
 
 
-def _turn(tile: PackedTile) -> Iterator[str]:
+def _turn(tile: PackedTile, taps: int) -> Iterator[str]:
     names = [f"both{name}" for _, _, name, _, _ in _pairs(tile)]
     if names:
         yield f"int32_t {', '.join(names)};"
-    for tap in range(tile.taps):
+    for tap in range(taps):
         yield "{"
         for q in range(tile.words):
             yield f"    const int32_t x{q} = v[{tap * tile.words + q}];"
@@ -145,18 +161,23 @@ def _turn(tile: PackedTile) -> Iterator[str]:
     for _, _, name, _, _ in _pairs(tile):
         yield f"all{name} += (uint32_t)both{name};"
         yield f"high{name} += both{name} >> 16;"
-    yield f"v += {tile.taps * tile.words};"
-    yield f"w += {tile.taps * tile.channels};"
+    if taps == tile.taps:
+        yield f"v += {taps * tile.words};"
+        yield f"w += {taps * tile.channels};"
+
+
+def _rest(tile: PackedTile) -> Iterator[str]:
+    """Yields the taps after the last iteration, in a block."""
+    if tile.rest:
+        yield "{"
+        yield from (f"    {line}" for line in _turn(tile, tile.rest))
+        yield "}"
 
 
 def _ended(tile: PackedTile) -> Iterator[str]:
-    """Yields the final code. `all` has 32,768 too much per iteration."""
-    pairs = list(_pairs(tile))
-    if pairs:
-        yield "    const uint32_t added = (uint32_t)turns << 15;"
-    for _, _, name, first, second in pairs:
+    for _, _, name, first, second in _pairs(tile):
         yield f"    *{second} = high{name};"
-        yield f"    *{first} = (int32_t)(all{name} - ((uint32_t)high{name} << 16) - added);"
+        yield f"    *{first} = (int32_t)(all{name} - ((uint32_t)high{name} << 16));"
     yield from (f"    *sum{j}{tile.pixels - 1} = alone{j};" for j in _lone(tile))
 
 
@@ -185,7 +206,7 @@ def packed_rows(site: Site, p: DotProblem) -> ScheduledDot:
     proc, packing = pack(proc, "w", ("ob", "ob_tail", "n", "oi"), valid=variable("n"), limit=taps)
     pixels = [tiles.pixels for tiles in packed_tiles(p.pixels, point["pixels"])]
     sizes = [(i, j) for i in pixels for j in (point["channels"], 1)]
-    dots = [packed_dot(PackedTile(*size, order.taps, taps // order.taps)) for size in sizes]
+    dots = [packed_dot(PackedTile(*size, order.taps, order.turns, order.rest)) for size in sizes]
     why = f"{point['pixels']} x {point['channels']} sums per tile, two pixels in a word for {order.taps} taps"
     return ScheduledDot(
         "packed",
@@ -199,10 +220,9 @@ def packed_rows(site: Site, p: DotProblem) -> ScheduledDot:
     )
 
 
-def packed_saves(sums: Sums, weights: Array, registers: int, least: tuple[int, int]) -> bool:
-    """Returns True if the best tile costs less than the best unpacked one, which is at least `least`."""
-    costs = [_cost(sums, weights, point) for point in _points(sums, weights, registers)]
-    return bool(costs) and min(costs) < widest_cost(sums, registers, least)
+def packed_cost(sums: Sums, weights: Array, registers: int) -> int | None:
+    """Returns the cost of the best tile, or None if none is possible."""
+    return min((_cost(sums, weights, point) for point in _points(sums, weights, registers)), default=None)
 
 
 def _space(site: Site, p: DotProblem) -> Space:
@@ -234,7 +254,8 @@ def _registers(pixels: int, channels: int) -> int:
 def _cost(sums: Sums, weights: Array, point: Point) -> int:
     """Returns the approximate instructions of a run, plus the code's cost in instructions."""
     kernel_rows, taps = weights.shape[1], point["taps"]
-    in_row = -(-sums.products // kernel_rows // taps)  # iterations
+    order = tap_order(weights, taps)
+    assert order is not None
     pieces = [
         (many, size)
         for many, size in zip(divmod(sums.channels, point["channels"]), (point["channels"], 1), strict=True)
@@ -242,10 +263,12 @@ def _cost(sums: Sums, weights: Array, point: Point) -> int:
     ]
     run = code = 0
     for tiles in packed_tiles(sums.pixels, point["pixels"]):
-        run += tiles.tiles * kernel_rows * (_ROW + in_row * taps * (_TAP + _WORD * tiles.words))
+        run += tiles.tiles * kernel_rows * (_ROW + order.length * (_TAP + _WORD * tiles.words))
         for many, channels in pieces:
-            tile = PackedTile(tiles.pixels, channels, taps, kernel_rows * in_row)
+            tile = PackedTile(tiles.pixels, channels, taps, order.turns, order.rest)
             ends = channels * (INSTRUCTIONS_PER_SUM * tiles.pixels + _PAIR * tile.pairs)
-            run += tiles.tiles * many * (tile.turns * tile.turn_instructions + _TILE + ends)
-            code += _BYTES_PER_INSTRUCTION * tile.turn_instructions + BYTES_PER_SUM * tiles.pixels * channels
+            one = tile.turns * tile.turn_instructions + tile.rest_instructions
+            run += tiles.tiles * many * (one + _TILE + ends)
+            code += BYTES_PER_SUM * tiles.pixels * channels
+            code += _BYTES_PER_INSTRUCTION * (tile.turn_instructions + tile.rest_instructions)
     return sums.rows * run + INSTRUCTIONS_WORTH_A_BYTE * code

@@ -45,8 +45,12 @@ def widest_tile(sums: Sums, registers: int, least: tuple[int, int]) -> tuple[int
 
 
 def widest_cost(sums: Sums, registers: int, least: tuple[int, int]) -> int:
-    """Returns the cost of that tile: approximate instructions of a run, plus the cost of its code."""
-    return _cost(sums, *widest_tile(sums, registers, least))
+    """Returns the cost of that tile: approximate instructions of a run, plus the cost of its code.
+
+    Cores with few registers use the least.
+    """
+    size = widest_tile(sums, registers, least) if registers else least
+    return _cost(sums, *size)
 
 
 def iterations_written_out(sums: Sums, size: tuple[int, int], length: int) -> int:

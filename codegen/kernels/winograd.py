@@ -9,9 +9,9 @@ integers and the results four times too large, which a shift corrects without re
 such sums. V is x with at most three additions, so it needs ten bits instead of eight. The elements of U need
 twelve.
 
-    for blocks of four tiles along two rows of the result:
-        V of all channels, two channels per word                           (scratch v)
-        for pairs of output channels:
+    for blocks of tiles along two rows of the result:
+        V of all channels                                                  (scratch v)
+        for blocks of output channels:
             sixteen products for each tile and channel, over all channels  (scratch m)
             results of both rows, requantized
 """
@@ -52,12 +52,7 @@ from codegen.loops.tensorize import tensorize
 KERNEL, RESULTS, WINDOW = 3, 2, 4  # rows and columns of the kernel, of a tile's results, of its pixels
 ENLARGED = 4  # factor of sums of products
 IN_EVERY_RESULT = (1, 1)  # the position whose product is added to all four results of a tile
-TILES = 4  # that share each load of weights
-COLUMNS = TILES * RESULTS  # of the result per block
-PAIR = 2  # channels per 32-bit word
 POSITIONS = WINDOW * WINDOW
-RECORD = TILES * PAIR  # sums of a position, for all tiles and two output channels
-V_OF_PAIR = POSITIONS * RECORD  # elements of V for two channels
 
 _B = np.array([[1, 0, 0, 0], [0, 1, -1, 1], [-1, 1, 1, 0], [0, 0, 0, -1]])
 _G_TWICE = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]])
@@ -79,10 +74,40 @@ static inline int32_t quarter(int32_t sum)
 
 
 @dataclass(frozen=True, slots=True)
+class Blocks:
+    """What a core computes together."""
+
+    tiles: int  # that share each load of weights
+    channels: int  # of the result
+    depths: int = 1  # channels of a pixel that share a 32-bit word
+
+    @property
+    def columns(self) -> int:
+        """Returns the columns of the result."""
+        return self.tiles * RESULTS
+
+    @property
+    def record(self) -> int:
+        """Returns the elements of V at one position."""
+        return self.tiles * self.depths
+
+    @property
+    def v_of_word(self) -> int:
+        """Returns the elements of V at all positions."""
+        return POSITIONS * self.record
+
+    @property
+    def sums(self) -> int:
+        """Returns the sums at one position."""
+        return self.tiles * self.channels
+
+
+@dataclass(frozen=True, slots=True)
 class WinogradProblem:
     """The shape of a layer, and the positions of elements in its rows."""
 
     name: str
+    blocks: Blocks
     width: int  # of the result
     depth: int
     channels: int
@@ -98,18 +123,19 @@ class WinogradProblem:
     storing: StoreQuantised
 
     @property
-    def pairs(self) -> int:
-        return self.depth // PAIR
+    def words(self) -> int:
+        """Returns the words of a pixel."""
+        return self.depth // self.blocks.depths
 
 
-def transformed(weights: Array) -> Array:
+def transformed(weights: Array, blocks: Blocks) -> Array:
     """Returns U of weights [channel][row][column][depth], in the order in which the products read it.
 
-    That is [pair of channels][position][pair of depths][channel][depth].
+    That is [block of channels][position][word of depths][channel][depth].
     """
     u = np.einsum("ir,orcd,jc->oijd", _G_TWICE, weights.astype(np.int64), _G_TWICE)
-    channels, depth = weights.shape[0], weights.shape[3]
-    parts = u.reshape(channels // PAIR, PAIR, POSITIONS, depth // PAIR, PAIR)
+    depth = weights.shape[3]
+    parts = u.reshape(-1, blocks.channels, POSITIONS, depth // blocks.depths, blocks.depths)
     return np.ascontiguousarray(parts.transpose(0, 2, 3, 1, 4)).reshape(-1).astype(np.int16)
 
 
@@ -122,31 +148,34 @@ def sums_fit(weights: Array, start: int = 0) -> bool:
 
 def nest(p: WinogradProblem) -> Proc:
     """Returns the loops before instructions are substituted."""
+    its = p.blocks
     x = Buffer("x", p.x_dtype, p.x_elements, Role.ROWS, WINDOW)
     w = Buffer("w", DType.I16, p.channels * POSITIONS * p.depth, Role.CONSTANT)
     y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT, RESULTS)
-    v = Buffer("v", DType.I16, p.pairs * V_OF_PAIR, Role.LOCAL)
-    m = Buffer("m", DType.I32, POSITIONS * RECORD, Role.LOCAL)
-    block, pair, both, o = (variable(name) for name in ("block", "pair", "ob", "oi"))
-    channel = channel_constants(p.storing, p.channels, both * PAIR + o)
-    first = block * (COLUMNS * p.x_step) + pair * PAIR + p.x_first
-    stored = For("oi", PAIR, (*channel.loads, _results(p, channel, m, y)))
-    products = products_nest(m, v, w, p.pairs, both * (POSITIONS * p.depth * PAIR))
+    v = Buffer("v", DType.I16, p.words * its.v_of_word, Role.LOCAL)
+    m = Buffer("m", DType.I32, POSITIONS * its.sums, Role.LOCAL)
+    block, word, outer, o = (variable(name) for name in ("block", "word", "ob", "oi"))
+    channel = channel_constants(p.storing, p.channels, outer * its.channels + o)
+    first = block * (its.columns * p.x_step) + word * its.depths + p.x_first
+    stored = For("oi", its.channels, (*channel.loads, _results(p, channel, m, y)))
+    products = products_nest(its, m, v, w, p.words, outer * (POSITIONS * p.depth * its.channels))
     body = (
         Declare(v),
-        For("pair", p.pairs, (input_nest(v, x, p.x_step, pair * V_OF_PAIR, first),)),
-        For("ob", p.channels // PAIR, (Declare(m), products, stored)),
+        For("word", p.words, (input_nest(its, v, x, p.x_step, word * its.v_of_word, first),)),
+        For("ob", p.channels // its.channels, (Declare(m), products, stored)),
     )
-    return Proc(p.name, (x, y, w, *channel.tables), (For("block", p.width // COLUMNS, body),))
+    return Proc(p.name, (x, y, w, *channel.tables), (For("block", p.width // its.columns, body),))
 
 
 def scheduled(p: WinogradProblem, inputs: Instruction, products: Instruction) -> Proc:
-    """Returns the loops with an instruction for V of two channels, and one for their products."""
+    """Returns the loops with an instruction for V of a word's channels, and one for their products."""
     return tensorize(tensorize(nest(p), "tile", [inputs]), "position", [products])
 
 
-def input_nest(v: Buffer, x: Buffer, x_step: int, v_first: Affine | int, x_first: Affine | int) -> Stmt:
-    """Computes V of two channels of four tiles."""
+def input_nest(
+    blocks: Blocks, v: Buffer, x: Buffer, x_step: int, v_first: Affine | int, x_first: Affine | int
+) -> Stmt:
+    """Computes V of a word's channels in all tiles."""
     tile, k = variable("tile"), variable("k")
 
     def pixel(row: int, column: int) -> Expr:
@@ -156,23 +185,27 @@ def input_nest(v: Buffer, x: Buffer, x_step: int, v_first: Affine | int, x_first
         return _combined(_B[:, row], lambda r: _combined(_B[:, column], lambda c: pixel(r, c)))
 
     stores = tuple(
-        Store(at(v, tile * PAIR + k + (row * WINDOW + column) * RECORD + v_first), element(row, column))
+        Store(
+            at(v, tile * blocks.depths + k + (row * WINDOW + column) * blocks.record + v_first),
+            element(row, column),
+        )
         for row in range(WINDOW)
         for column in range(WINDOW)
     )
-    return For("tile", TILES, (For("k", PAIR, stores),))
+    return For("tile", blocks.tiles, (For("k", blocks.depths, stores),))
 
 
-def products_nest(m: Buffer, v: Buffer, w: Buffer, pairs: int, w_first: Affine | int) -> Stmt:
+def products_nest(blocks: Blocks, m: Buffer, v: Buffer, w: Buffer, words: int, w_first: Affine | int) -> Stmt:
     """m[position][tile][channel] = the sum over all depths of V times U."""
-    position, i, j, pair, k = (variable(name) for name in ("position", "i", "j", "depths", "k"))
-    total = at(m, position * RECORD + i * PAIR + j)
-    element = load(v, pair * V_OF_PAIR + position * RECORD + i * PAIR + k)
-    weight = load(w, (position * pairs + pair) * (PAIR * PAIR) + j * PAIR + k + w_first)
-    adds = Accumulate(total, element * weight)
-    tiles = For("i", TILES, (For("j", PAIR, (For("k", PAIR, (adds,)),)),))
-    zeros = For("i", TILES, (For("j", PAIR, (Store(total, Const(0)),)),))
-    return For("position", POSITIONS, (zeros, For("depths", pairs, (tiles,))))
+    position, i, j, word, k = (variable(name) for name in ("position", "i", "j", "word", "k"))
+    total = at(m, position * blocks.sums + i * blocks.channels + j)
+    element = load(v, word * blocks.v_of_word + position * blocks.record + i * blocks.depths + k)
+    of_word = blocks.channels * blocks.depths
+    weight = load(w, (position * words + word) * of_word + j * blocks.depths + k + w_first)
+    adds = For("k", blocks.depths, (Accumulate(total, element * weight),))
+    tiles = For("i", blocks.tiles, (For("j", blocks.channels, (adds,)),))
+    zeros = For("i", blocks.tiles, (For("j", blocks.channels, (Store(total, Const(0)),)),))
+    return For("position", POSITIONS, (zeros, For("word", words, (tiles,))))
 
 
 def _results(p: WinogradProblem, channel: ChannelConstants, m: Buffer, y: Buffer) -> Stmt:
@@ -181,7 +214,8 @@ def _results(p: WinogradProblem, channel: ChannelConstants, m: Buffer, y: Buffer
     Fitted scales apply to enlarged sums, whose start value is in the one product that all four results
     include.
     """
-    i, o, block, both = (variable(name) for name in ("i", "oi", "block", "ob"))
+    its = p.blocks
+    i, o, block, outer = (variable(name) for name in ("i", "oi", "block", "ob"))
     half = Buffer("half", DType.I32, RESULTS * WINDOW, Role.LOCAL)
     total = Buffer("sum", DType.I32, RESULTS * RESULTS, Role.LOCAL)
     corners = [(row, column) for row in range(RESULTS) for column in range(RESULTS)]
@@ -189,7 +223,7 @@ def _results(p: WinogradProblem, channel: ChannelConstants, m: Buffer, y: Buffer
     assert start is not None
 
     def product(row: int, column: int) -> Expr:
-        made = load(m, i * PAIR + o + (row * WINDOW + column) * RECORD)
+        made = load(m, i * its.channels + o + (row * WINDOW + column) * its.sums)
         return start + made if p.storing.is_fitted and (row, column) == IN_EVERY_RESULT else made
 
     halves = tuple(
@@ -208,11 +242,11 @@ def _results(p: WinogradProblem, channel: ChannelConstants, m: Buffer, y: Buffer
     sums = tuple(Store(at(total, n), result(*corner)) for n, corner in enumerate(corners))
 
     def place(row: int, column: int) -> BufferPlace:
-        pixel = block * COLUMNS + i * RESULTS + column
-        return at(y, pixel * p.y_pixel_step + (both * PAIR + o) * p.y_channel_step + p.y_first, row)
+        pixel, channel = block * its.columns + i * RESULTS + column, outer * its.channels + o
+        return at(y, pixel * p.y_pixel_step + channel * p.y_channel_step + p.y_first, row)
 
     stores = tuple(Store(place(*c), channel.stored(load(total, n))) for n, c in enumerate(corners))
-    return For("i", TILES, (Declare(half), *halves, Declare(total), *sums, *stores))
+    return For("i", its.tiles, (Declare(half), *halves, Declare(total), *sums, *stores))
 
 
 def _swapped(of: Callable[[int, int], Expr], column: int, row: int) -> Expr:

@@ -81,6 +81,7 @@ class Sites:
             spreads=name in decided.spread,
             for_any_weights=self.options.weights_external or self.options.tables,
             half_weights=self.options.half_weights,
+            cores=self.options.cores,
             in_place=node.outputs[0] in self.updates,
         )
 

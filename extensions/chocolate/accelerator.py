@@ -16,7 +16,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.requant import quant_of
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
 from codegen.formats import RowFormat, whole
-from codegen.kernels.conv2d import conv_tail
+from codegen.kernels.conv_site import conv_tail
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.kernel import (
     CFile,

@@ -11,7 +11,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.requant import quant_of
 from aot.target import Feature
-from codegen.kernels.conv2d import conv_op, conv_tail
+from codegen.kernels.conv_site import conv_op, conv_tail
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_conv2d import tail_of
 from codegen.kernels.kernel import Site

@@ -14,7 +14,7 @@ from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
 from aot.target import Feature
-from codegen.kernels.conv2d import conv_op
+from codegen.kernels.conv_site import conv_op
 from codegen.kernels.kernel import Site
 from codegen.kernels.strategy import Condition
 from extensions.cmsis_nn.convolutions import geometry, has_byte_weights

@@ -12,7 +12,7 @@ from aot.ops.average_pool2d import Halves
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
 from codegen.accelerators.emulated import EmulatedDevice
 from codegen.formats import RowFormat, whole
-from codegen.kernels.conv2d import conv_tail
+from codegen.kernels.conv_site import conv_tail
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_conv2d import ONE_FILTER_EACH
 from codegen.kernels.depthwise_conv2d import tail_of as depthwise_tail

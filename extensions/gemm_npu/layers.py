@@ -13,7 +13,7 @@ from aot.ops.binary_rescale import add_parameters
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.requant import quant_of
-from codegen.kernels.conv2d import conv_op, conv_tail
+from codegen.kernels.conv_site import conv_op, conv_tail
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_conv2d import op_of as depthwise_op
 from codegen.kernels.depthwise_conv2d import tail_of as depthwise_tail

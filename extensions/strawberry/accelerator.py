@@ -30,7 +30,7 @@ from codegen.accelerators.accelerator import (
     whole_inputs,
 )
 from codegen.formats import RowFormat
-from codegen.kernels.conv2d import conv_op, conv_tail
+from codegen.kernels.conv_site import conv_op, conv_tail
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, MemoryDemand, Site
 from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, Strategy, sums_of_32_bits
 from codegen.loops.ir import Buffer, Proc, Role

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from aot.ir.types import Array
-from codegen.kernels.conv2d import conv_op, conv_tail
+from codegen.kernels.conv_site import conv_op, conv_tail
 from codegen.kernels.kernel import Site
 
 

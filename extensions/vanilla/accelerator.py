@@ -13,7 +13,7 @@ from aot.ir.types import DType
 from aot.ops.requant import quant_of
 from codegen.accelerators.accelerator import Accelerator
 from codegen.formats import RowFormat, whole
-from codegen.kernels.conv2d import conv_op, conv_tail
+from codegen.kernels.conv_site import conv_op, conv_tail
 from codegen.kernels.kernel import CFile, CFunction, CLibrary, Kernel, Site
 from codegen.kernels.strategy import AS_TFLM_ROUNDS, Condition, RowRequests, Strategy, sums_of_32_bits
 from codegen.loops.ir import Buffer, Proc, Role

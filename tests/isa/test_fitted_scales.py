@@ -113,8 +113,8 @@ def test_results_rounded_away_from_zero_on_both_sides_have_none():
     assert fitted(r, np.array([2**30 + 12345]), np.array([9]), sums, 0) is None
 
 
-@pytest.mark.parametrize("math", sorted(MATHS))
-def test_what_fits_is_one_shift_for_most_layers(math):
+@pytest.mark.parametrize(("math", "shift"), [("dsp", 4), ("portable", 0)])
+def test_what_fits_is_one_shift_for_most_layers(math, shift):
     """Layers with the same shift share their kernels."""
     chosen: ScalarMath = MATHS[math]
     r = Requant(-128, -128, 127, RequantRounding.DOUBLE, (6, 9), True, math=chosen)
@@ -123,4 +123,13 @@ def test_what_fits_is_one_shift_for_most_layers(math):
         found.shift if (found := fitted(r, *drawn(rng, (6, 9), 1), chosen.high_word_half)) else None
         for _ in range(8)
     ]
-    assert shifts == [4] * 8
+    assert shifts == [shift] * 8
+
+
+def test_external_weights_have_the_same_shift_on_all_cores():
+    rounding, zero, (low, high), rights = LAYERS["relu"]
+    r = Requant(zero, low, high, rounding, rights, True, math=PORTABLE)
+    for seed in range(12):
+        found = fitted(r, *drawn(np.random.default_rng(seed), rights, 1, DType.I32), 0)
+        assert found is not None
+        assert found.shift == 4

@@ -16,6 +16,7 @@ from aot.target import MemoryRegion, Target
 from codegen.fit.plan_job import plan_job
 from codegen.fit.transformed_weights import layers_to_compact
 from codegen.fit.variant import CompiledPlan
+from codegen.isa.dsp.winograd import PAIRED
 from codegen.job import ImportedModel, Job
 from codegen.kernels.winograd import sums_fit, transformed
 from codegen.lower.lower import lower_graph
@@ -94,7 +95,7 @@ def test_transformed_weights_are_four_times_the_products_of_g():
     """A kernel with one weight, 1 in the middle, is G's middle column times itself."""
     weights = np.zeros((2, 3, 3, 2), np.int8)
     weights[1, 1, 1, 0] = 1
-    u = transformed(weights).reshape(16, 2, 2)  # position, channel, depth
+    u = transformed(weights, PAIRED).reshape(16, 2, 2)  # position, channel, depth
     assert not u[:, 0].any()
     assert not u[:, :, 1].any()
     assert u[:, 1, 0].reshape(4, 4).tolist() == np.outer([0, 1, -1, 0], [0, 1, -1, 0]).tolist()

@@ -117,3 +117,22 @@ def test_there_is_no_order_for_weights_that_are_too_large_together():
     assert tap_order(full, 2) is not None
     assert tap_order(full, 3) is None
     assert tap_order(np.full((1, 1, 1, 8), -128, np.int8), 2) is None
+
+
+def test_the_last_turn_of_a_kernel_with_one_row_may_be_short():
+    weights = np.random.default_rng(3).integers(-80, 81, (16, 1, 1, 10)).astype(np.int8)
+    order = tap_order(weights, 3)
+    assert order is not None
+    assert (order.length, order.turns, order.rest) == (10, 3, 1)
+    assert sorted(order.rows[0]) == [*range(10)]
+    sizes = np.abs(order.reordered(weights).astype(np.int64))
+    assert sizes[:, :9].reshape(16, 3, 3).sum(axis=2).max() <= MOST_WEIGHT
+
+
+def test_taps_without_room_for_a_short_last_turn_are_spread_with_zeros():
+    """Two in the last turn leave 127 and 127 and 127 together in another."""
+    weights = np.array([127, 127, 127, 127, 127], np.int8).reshape(1, 1, 1, 5)
+    assert tap_order(weights, 3) is None
+    order = tap_order(weights[..., :4], 3)
+    assert order is not None
+    assert (order.length, order.rest) == (6, 0)

@@ -47,6 +47,7 @@ def test_why_better_strategies_were_passed_over_is_kept():
         PassedOver("dsp", "the core has no dsp"),
         PassedOver("fpu", "the core has no fpu"),
         PassedOver("f32", "only for floats"),
+        PassedOver("winograd", "only for rows in pairs and columns in fours or eights"),
         PassedOver("packed", "only for cores with many registers"),
     )
     assert kernel_of("conv2d", "conv", DSP).passed_over == (

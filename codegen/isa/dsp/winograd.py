@@ -13,9 +13,12 @@ from functools import lru_cache
 from aot.ir.types import DType
 from codegen.isa.asm import FEW_REGISTERS, Address, AsmLine, computes, in_order, loads, operand
 from codegen.isa.dsp.needs import IN_PAIRS, NEEDS
-from codegen.kernels.winograd import PAIR, POSITIONS, RECORD, TILES, V_OF_PAIR, input_nest, products_nest
+from codegen.kernels.winograd import POSITIONS, Blocks, input_nest, products_nest
 from codegen.loops.ir import Buffer, Instruction, Role, ScalarFunction
 
+PAIR = 2  # channels per 32-bit word
+TILES = 4
+PAIRED = Blocks(TILES, PAIR, PAIR)
 MOST_STRAIGHT = 16  # unrolled pairs of channels
 
 
@@ -96,7 +99,7 @@ def input_of_pair(x_step: int) -> Instruction:
     return Instruction(
         name=name,
         params=(v, x),
-        body=(input_nest(v, x, x_step, 0, 0),),
+        body=(input_nest(PAIRED, v, x, x_step, 0, 0),),
         call=f"{name}({{v}}, {{x_array}}, {{x_offset}});",
         definition=_INPUT.replace("NAME", name).replace("STEP", str(x_step)),
         includes=("arm_acle.h",),
@@ -147,7 +150,7 @@ def products_of_pair(pairs: int, turn: int, in_pairs: bool = False) -> Instructi
     return Instruction(
         name=name,
         params=(m, v, w),
-        body=(products_nest(m, v, w, pairs, 0),),
+        body=(products_nest(PAIRED, m, v, w, pairs, 0),),
         call=f"{name}({{m}}, {{v}}, {{w}});",
         definition=_products(name, pairs, turn, in_pairs),
         includes=("arm_acle.h",),
@@ -169,7 +172,7 @@ def _step(sets: bool) -> list[AsmLine]:
     lines = [loads("ldrd", (operand("a"), operand("b")), Address(operand("w"), 8, moves=True))]
     lines += [loads("ldr", (operand("p"),), Address(v, 8)), loads("ldr", (operand("q"),), Address(v, 12))]
     lines += _four(2, sets)
-    lines += [loads("ldrd", (operand("p"), operand("q")), Address(v, 2 * V_OF_PAIR, moves=True))]
+    lines += [loads("ldrd", (operand("p"), operand("q")), Address(v, 2 * PAIRED.v_of_word, moves=True))]
     return lines + _four(0, sets)
 
 
@@ -181,11 +184,11 @@ def _turn_in_pairs(turn: int, is_straight: bool) -> list[AsmLine]:
         lines += [loads("ldr", (operand("a"),), Address(w, 8, moves=True))]
         lines += [loads("ldr", (operand("b"),), Address(w, -4))]
         for tile in (2, 0):
-            place = n * 2 * V_OF_PAIR + tile * 4
+            place = n * 2 * PAIRED.v_of_word + tile * 4
             lines += [loads("ldr", (operand("p"),), Address(v, place))]
             lines += [loads("ldr", (operand("q"),), Address(v, place + 4))]
             lines += _four(tile, sets=is_straight and n == 0)
-    moved = [] if is_straight else [computes("add", v, v, end=f"#{turn * 2 * V_OF_PAIR}")]
+    moved = [] if is_straight else [computes("add", v, v, end=f"#{turn * 2 * PAIRED.v_of_word}")]
     return [*in_order(lines, IN_PAIRS), *moved]
 
 
@@ -222,8 +225,8 @@ def _products(name: str, pairs: int, turn: int, in_pairs: bool) -> str:
         *(_straight(uses) if is_straight else _in_turns(uses, pairs)),
         "#endif",
         *(f"        m[{n}] = {s};" for n, s in enumerate(_SUMS)),
-        f"        m += {RECORD};",
-        f"        v += {RECORD};",
+        f"        m += {PAIRED.sums};",
+        f"        v += {PAIRED.record};",
         "    }",
         "}",
     ]
@@ -246,7 +249,7 @@ def _in_c(pairs: int) -> list[str]:
         f"        int32_t {', '.join(f'{s} = 0' for s in _SUMS)};",
         f"        for (int32_t pair = 0; pair < {pairs}; ++pair) {{",
         "            const int32_t a = two_halves(w), b = two_halves(w + 2);",
-        f"            const int16_t *x = v + pair * {V_OF_PAIR};",
+        f"            const int16_t *x = v + pair * {PAIRED.v_of_word};",
         *(f"            const int32_t x{n} = two_halves(x + {n * PAIR});" for n in tiles),
         *(f"            s{n}0 = __smlad(x{n}, a, s{n}0), s{n}1 = __smlad(x{n}, b, s{n}1);" for n in tiles),
         f"            w += {PAIR * PAIR};",

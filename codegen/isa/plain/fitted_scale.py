@@ -83,11 +83,17 @@ def most_offset(step: int) -> int:
 
 def store_fitted(r: Requant, shift: int, addends: DType = DType.I16) -> StoreQuantised:
     """Returns the store function (sum, mult, addend) -> stored value: one product, one addend, one shift."""
-    clamped, clamp = r.math.clamped_shift("{v}", shift, r.low, r.high)
+    limits = r.low, r.high
+    if shift:
+        clamped, clamp = r.math.clamped_shift("{v}", shift, *limits)
+        shifted = f"(sum * scale / 2^32 + rounding) / 2^{shift}"
+    else:
+        clamped, clamp = r.math.clamped("{v}", *limits), r.math.clamp(*limits)
+        shifted = "sum * scale / 2^32 + rounding"
     product = r.math.high_word_add
     name = f"to_{type_name(r)}{clamp_suffix(r)}_shift_{shift}"
     definition = f"""\
-/* (sum * scale / 2^32 + rounding) / 2^{shift}; per-channel constants make it equal the reference. */
+/* {shifted}; per-channel constants make it equal the reference. */
 static inline int32_t {name}(int32_t sum, int32_t scale, int32_t rounding)
 {{
     const int32_t v = {product.name}(sum, scale, rounding);
@@ -107,9 +113,11 @@ def fitted(r: Requant, mult: Ints, right: Ints, sums: SumRange, half: int) -> Fi
     """Returns the constants of each channel, or None if a channel has none.
 
     `half` is the value that the core adds to a product before it extracts the high word: 2^31 if it rounds.
+    Cores that do not round have no shift within another instruction either: known weights try none first.
     """
     most = int(right.min()) - 1 + (sums.step.bit_length() - 1)
-    shifts = [shift for shift in sums.shifts if shift <= most]
+    first = (0,) if not half and sums.addends is DType.I16 else ()
+    shifts = [shift for shift in (*first, *sums.shifts) if shift <= most]
     if r.low == r.high or not shifts:
         return None
     thresholds = _thresholds(r, mult, right, sums)

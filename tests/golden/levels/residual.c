@@ -46,11 +46,11 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* (sum * scale / 2^32 + rounding) / 2^4; per-channel constants make it equal the reference. */
-static inline int32_t to_int8_shift_4(int32_t sum, int32_t scale, int32_t rounding)
+/* sum * scale / 2^32 + rounding; per-channel constants make it equal the reference. */
+static inline int32_t to_int8_shift_0(int32_t sum, int32_t scale, int32_t rounding)
 {
     const int32_t v = high_word_mul_add(sum, scale, rounding);
-    return clamp(v >> 4, -128, 127);
+    return clamp(v, -128, 127);
 }
 
 /* Half a step and the zero point 2, at the scale before the last shift; right >= 1. */
@@ -114,7 +114,7 @@ static KERNEL void conv2d_0_conv2d_3x3_4_to_4_by_8(
                     sum += x[r][column * 4 + k] * w[k + o * 36 + r * 12];
                 }
             }
-            y[column * 4 + o + 4] = (int8_t)to_int8_shift_4(sum, scale, rounding);
+            y[column * 4 + o + 4] = (int8_t)to_int8_shift_0(sum, scale, rounding);
         }
     }
 }

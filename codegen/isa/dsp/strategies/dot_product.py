@@ -11,12 +11,8 @@ from codegen.isa.dsp.dots import dot, dot_rows
 from codegen.isa.dsp.needs import FINDS_WORDS, NEEDS, UNROLLED_HOT, is_hot, row_bytes
 from codegen.isa.dsp.strategies.four_bits import four_bit_dots, four_bit_tail
 from codegen.isa.dsp.strategies.paired_weights import can_pair, paired_rows, paired_vector, saves_cycles
-from codegen.kernels.conv2d import (
-    conv2d_strategy,
-    conv_tail,
-    fitted_conv_tail,
-    has_whole_windows,
-)
+from codegen.kernels.conv2d import conv2d_strategy
+from codegen.kernels.conv_site import conv_tail, fitted_conv_tail, has_whole_windows
 from codegen.kernels.dense import dense_strategy, dense_tail, fitted_dense_tail
 from codegen.kernels.dot_product import (
     MOST_PIXELS,

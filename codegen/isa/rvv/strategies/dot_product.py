@@ -8,7 +8,8 @@ from codegen.isa.plain.requantise import exact_store
 from codegen.isa.rvv import NEEDS
 from codegen.isa.rvv.requantise import MOST_CHANNELS
 from codegen.isa.rvv.row_block import RowBlock, dot_channels
-from codegen.kernels.conv2d import conv2d_strategy, conv_tail
+from codegen.kernels.conv2d import conv2d_strategy
+from codegen.kernels.conv_site import conv_tail
 from codegen.kernels.dense import dense_strategy, dense_tail
 from codegen.kernels.dot_product import (
     DotProblem,

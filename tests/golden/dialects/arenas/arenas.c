@@ -47,11 +47,11 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* (sum * scale / 2^32 + rounding) / 2^4; per-channel constants make it equal the reference. */
-static inline int32_t to_int8_shift_4(int32_t sum, int32_t scale, int32_t rounding)
+/* sum * scale / 2^32 + rounding; per-channel constants make it equal the reference. */
+static inline int32_t to_int8_shift_0(int32_t sum, int32_t scale, int32_t rounding)
 {
     const int32_t v = high_word_mul_add(sum, scale, rounding);
-    return clamp(v >> 4, -128, 127);
+    return clamp(v, -128, 127);
 }
 
 /* Half a step and the zero point 2, at the scale before the last shift; right >= 1. */
@@ -118,10 +118,10 @@ static KERNEL void conv2d_3x3_4_to_4_by_8(
                     sum3 += x[r][k + xb * 8 + 4] * w[k + ob * 72 + r * 12 + 36];
                 }
             }
-            y[ob * 2 + xb * 8 + 4] = (int8_t)to_int8_shift_4(sum0, scale0, rounding0);
-            y[ob * 2 + xb * 8 + 5] = (int8_t)to_int8_shift_4(sum1, scale1, rounding1);
-            y[ob * 2 + xb * 8 + 8] = (int8_t)to_int8_shift_4(sum2, scale0, rounding0);
-            y[ob * 2 + xb * 8 + 9] = (int8_t)to_int8_shift_4(sum3, scale1, rounding1);
+            y[ob * 2 + xb * 8 + 4] = (int8_t)to_int8_shift_0(sum0, scale0, rounding0);
+            y[ob * 2 + xb * 8 + 5] = (int8_t)to_int8_shift_0(sum1, scale1, rounding1);
+            y[ob * 2 + xb * 8 + 8] = (int8_t)to_int8_shift_0(sum2, scale0, rounding0);
+            y[ob * 2 + xb * 8 + 9] = (int8_t)to_int8_shift_0(sum3, scale1, rounding1);
         }
     }
 }

@@ -14,15 +14,15 @@ CONSTANT const int8_t arenas_conv2d_0_w[144] = {
 };
 
 CONSTANT const int32_t arenas_conv2d_0_bias[4] = {
-    441, 9889, -2024, -1318,
+    82629, 36338, -6111, -43586,
 };
 
 CONSTANT const int32_t arenas_conv2d_0_mult[4] = {
-    56961036, 121302888, 130309816, 126609488,
+    3560065, 7581431, 8144363, 7913093,
 };
 
 CONSTANT const int16_t arenas_conv2d_0_addend[4] = {
-    -2046, -2277, -2028, -1982,
+    -196, -189, -119, -46,
 };
 
 CONSTANT const int8_t arenas_conv2d_1_w[144] = {

@@ -48,11 +48,11 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* (sum * scale / 2^32 + rounding) / 2^4; per-channel constants make it equal the reference. */
-static inline int32_t to_int8_m20_127_shift_4(int32_t sum, int32_t scale, int32_t rounding)
+/* sum * scale / 2^32 + rounding; per-channel constants make it equal the reference. */
+static inline int32_t to_int8_m20_127_shift_0(int32_t sum, int32_t scale, int32_t rounding)
 {
     const int32_t v = high_word_mul_add(sum, scale, rounding);
-    return clamp(v >> 4, -20, 127);
+    return clamp(v, -20, 127);
 }
 
 static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
@@ -92,10 +92,10 @@ static KERNEL void conv2d_3x3_3_to_4_by_9(
                     sum3 += x[r][k + xb * 6 + 3] * w[k + ob * 54 + r * 9 + 27];
                 }
             }
-            y[ob * 2 + xb * 8] = (int8_t)to_int8_m20_127_shift_4(sum0, scale0, rounding0);
-            y[ob * 2 + xb * 8 + 1] = (int8_t)to_int8_m20_127_shift_4(sum1, scale1, rounding1);
-            y[ob * 2 + xb * 8 + 4] = (int8_t)to_int8_m20_127_shift_4(sum2, scale0, rounding0);
-            y[ob * 2 + xb * 8 + 5] = (int8_t)to_int8_m20_127_shift_4(sum3, scale1, rounding1);
+            y[ob * 2 + xb * 8] = (int8_t)to_int8_m20_127_shift_0(sum0, scale0, rounding0);
+            y[ob * 2 + xb * 8 + 1] = (int8_t)to_int8_m20_127_shift_0(sum1, scale1, rounding1);
+            y[ob * 2 + xb * 8 + 4] = (int8_t)to_int8_m20_127_shift_0(sum2, scale0, rounding0);
+            y[ob * 2 + xb * 8 + 5] = (int8_t)to_int8_m20_127_shift_0(sum3, scale1, rounding1);
         }
         {
             int32_t sum0 = start0, sum1 = start1;
@@ -105,8 +105,8 @@ static KERNEL void conv2d_3x3_3_to_4_by_9(
                     sum1 += x[r][k + 24] * w[k + ob * 54 + r * 9 + 27];
                 }
             }
-            y[ob * 2 + 32] = (int8_t)to_int8_m20_127_shift_4(sum0, scale0, rounding0);
-            y[ob * 2 + 33] = (int8_t)to_int8_m20_127_shift_4(sum1, scale1, rounding1);
+            y[ob * 2 + 32] = (int8_t)to_int8_m20_127_shift_0(sum0, scale0, rounding0);
+            y[ob * 2 + 33] = (int8_t)to_int8_m20_127_shift_0(sum1, scale1, rounding1);
         }
     }
 }

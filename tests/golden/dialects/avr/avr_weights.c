@@ -13,13 +13,13 @@ CONSTANT const __flash int8_t avr_conv2d_0_w[108] = {
 };
 
 CONSTANT const __flash int32_t avr_conv2d_0_bias[4] = {
-    716, -5098, 653, 721,
+    23456, -26840, -19314, -1961,
 };
 
 CONSTANT const __flash int32_t avr_conv2d_0_mult[4] = {
-    176407207, 177195567, 179181087, 126511555,
+    11025450, 11074723, 11198818, 7906972,
 };
 
 CONSTANT const __flash int16_t avr_conv2d_0_addend[4] = {
-    -330, -225, -337, -303,
+    -79, 42, 31, -14,
 };

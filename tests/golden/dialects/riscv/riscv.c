@@ -47,20 +47,21 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* (sum * scale / 2^32 + rounding) / 2^4; per-channel constants make it equal the reference. */
-static inline int32_t to_int8_shift_4(int32_t sum, int32_t scale, int32_t rounding)
+/* sum * scale / 2^32 + rounding; per-channel constants make it equal the reference. */
+static inline int32_t to_int8_shift_0(int32_t sum, int32_t scale, int32_t rounding)
 {
     const int32_t v = high_word_mul_add(sum, scale, rounding);
-    return clamp(v >> 4, -128, 127);
+    return clamp(v, -128, 127);
 }
 
 /* Sums of 2 pixels and 1 channel: a product with the word of two pixels is
    both their products. After 2 taps they are added to `all`, as they are, and the second to `high`. */
-static inline void packed_dot_2x1_by_2(
+static inline __attribute__((always_inline)) void packed_dot_2x1_by_2(
     int32_t *sum00, int32_t *sum01,
     const int32_t *v, const int8_t *w, int32_t turns)
 {
-    uint32_t all00 = (uint32_t)*sum00 + ((uint32_t)*sum01 << 16);
+    const uint32_t added = (uint32_t)turns << 15;
+    uint32_t all00 = (uint32_t)*sum00 + ((uint32_t)*sum01 << 16) - added;
     int32_t high00 = *sum01;
     const int8_t *const end = w + turns * 2;
     do {
@@ -80,9 +81,8 @@ static inline void packed_dot_2x1_by_2(
         v += 2;
         w += 2;
     } while (w != end);
-    const uint32_t added = (uint32_t)turns << 15;
     *sum01 = high00;
-    *sum00 = (int32_t)(all00 - ((uint32_t)high00 << 16) - added);
+    *sum00 = (int32_t)(all00 - ((uint32_t)high00 << 16));
 }
 
 /* sum / 16, half away from zero. */
@@ -234,8 +234,8 @@ static KERNEL void conv2d_3x3_1_to_6_by_4(
             const int32_t rounding = addend[ob];
             int32_t sum0 = start, sum1 = start;
             packed_dot_2x1_by_2(&sum0, &sum1, v, w + ob * 12, 6);
-            y[ob + xb * 12] = (int8_t)to_int8_shift_4(sum0, scale, rounding);
-            y[ob + xb * 12 + 6] = (int8_t)to_int8_shift_4(sum1, scale, rounding);
+            y[ob + xb * 12] = (int8_t)to_int8_shift_0(sum0, scale, rounding);
+            y[ob + xb * 12 + 6] = (int8_t)to_int8_shift_0(sum1, scale, rounding);
         }
     }
 }

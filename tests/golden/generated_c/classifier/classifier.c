@@ -47,11 +47,11 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* (sum * scale / 2^32 + rounding) / 2^4; per-channel constants make it equal the reference. */
-static inline int32_t to_int8_shift_4(int32_t sum, int32_t scale, int32_t rounding)
+/* sum * scale / 2^32 + rounding; per-channel constants make it equal the reference. */
+static inline int32_t to_int8_shift_0(int32_t sum, int32_t scale, int32_t rounding)
 {
     const int32_t v = high_word_mul_add(sum, scale, rounding);
-    return clamp(v >> 4, -128, 127);
+    return clamp(v, -128, 127);
 }
 
 /* sum / 16, half away from zero. */
@@ -203,10 +203,10 @@ static KERNEL void conv2d_3x3_1_to_6_by_4(
                     sum3 += x[r][k + xb * 4 + 2] * w[k + ob * 18 + r * 3 + 9];
                 }
             }
-            y[ob * 2 + xb * 12] = (int8_t)to_int8_shift_4(sum0, scale0, rounding0);
-            y[ob * 2 + xb * 12 + 1] = (int8_t)to_int8_shift_4(sum1, scale1, rounding1);
-            y[ob * 2 + xb * 12 + 6] = (int8_t)to_int8_shift_4(sum2, scale0, rounding0);
-            y[ob * 2 + xb * 12 + 7] = (int8_t)to_int8_shift_4(sum3, scale1, rounding1);
+            y[ob * 2 + xb * 12] = (int8_t)to_int8_shift_0(sum0, scale0, rounding0);
+            y[ob * 2 + xb * 12 + 1] = (int8_t)to_int8_shift_0(sum1, scale1, rounding1);
+            y[ob * 2 + xb * 12 + 6] = (int8_t)to_int8_shift_0(sum2, scale0, rounding0);
+            y[ob * 2 + xb * 12 + 7] = (int8_t)to_int8_shift_0(sum3, scale1, rounding1);
         }
     }
 }

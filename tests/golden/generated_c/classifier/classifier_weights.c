@@ -10,15 +10,15 @@ CONSTANT const int8_t classifier_conv2d_0_w[54] = {
 };
 
 CONSTANT const int32_t classifier_conv2d_0_bias[6] = {
-    28183, 57502, -9665, 59076, 44737, 66558,
+    28183, 34248, -8683, 60243, 32404, 68103,
 };
 
 CONSTANT const int32_t classifier_conv2d_0_mult[6] = {
-    163481487, 207785288, 183697204, 242903872, 130593761, 105636936,
+    10217593, 12986580, 11481075, 15181492, 8162110, 6602309,
 };
 
 CONSTANT const int16_t classifier_conv2d_0_addend[6] = {
-    -2048, -2421, -2038, -2158, -1991, -2074,
+    -128, -81, -130, -139, -101, -132,
 };
 
 CONSTANT const int8_t classifier_dense_3_w[30] = {
