@@ -193,7 +193,7 @@ STRATEGY = Strategy("new", _PLAIN.requests, _lower, NEEDS)
 def test_a_strategy_is_one_file_and_one_line(tree):
     table = {
         "codegen/isa/dsp/strategies/__init__.py": (
-            '        "dense": ("dense",),',
+            '        "dot_product.DENSE": ("dense",),',
             '        "max_pool2d": ("max_pool2d",),',
         )
     }
