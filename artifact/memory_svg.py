@@ -10,8 +10,7 @@ from itertools import accumulate, groupby, pairwise
 from math import cos, pi, sin
 
 from artifact.facts import ModelFacts
-from artifact.memory_map import BufferLife, MemoryMap
-from artifact.memory_text import rows_text, shortened
+from artifact.memory_map import BufferLife, MemoryMap, rows_text, shortened
 
 _COLOURS = (
     "#4477aa", "#ee8866", "#228833", "#aa3377", "#ccbb44", "#44bb99",

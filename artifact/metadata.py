@@ -13,8 +13,7 @@ from typing import Any
 from aot.errors import ArchiveError
 from aot.ir.types import TensorType
 from aot.plan.model import Kind
-from artifact.fact_json import decode, encode, print_json, schema_of
-from artifact.facts import ModelFacts
+from artifact.facts import ModelFacts, decode, encode, print_json, schema_of
 from artifact.memory_map import MemoryMap
 from codegen.model import TensorInfo
 from codegen.option_entry import Option, WrittenWhen

@@ -12,17 +12,15 @@ from aot.plan.model import Kind, Plan
 from aot.plan.wholes import whole_tensor_bound
 from aot.positions import index_limits, position_limits
 from aot.target import Target
-from codegen.c.arenas import arenas_of
+from codegen.c.arenas import arenas_of, state_infos
 from codegen.c.constants import ConstantCollector, Constants
 from codegen.c.dialect import Dialect, dialect_of
-from codegen.c.emit import SourceParts, c_headers, emit_sources
+from codegen.c.emit import SourceParts, c_headers, emit_sources, layer_code
 from codegen.c.estimate import estimate_code_bytes
-from codegen.c.layer_code import layer_code
 from codegen.c.layers import RunMaker
 from codegen.c.names import CNames, layer_labels, short_identifiers, unique_identifiers
 from codegen.c.observe import observation_of
 from codegen.c.provenance import made_by, needs
-from codegen.c.states import state_infos
 from codegen.checking import check_plan
 from codegen.fit.layer_cycles import RunCycles, cycle_table
 from codegen.fit.memory_use import kept_limits
@@ -44,7 +42,7 @@ from codegen.options import CDialect, CompileOptions
 from codegen.version import VERSION
 
 if TYPE_CHECKING:
-    from codegen.c.weights import WeightsLayout
+    from codegen.c.constants import WeightsLayout
 
 _ALIGN = 4
 _NAMELESS = "model"
@@ -132,7 +130,7 @@ class CompiledModel:
 def compile_job(job: Job) -> CompiledModel:
     """Compiles a job. Raises ModelError if the model is not supported, FitError if it does not fit."""
     if job.options.weights_external:
-        from codegen.c.weights import require_possible
+        from codegen.c.constants import require_possible
 
         require_possible(job.options, job.target.constant_space)
     if job.options.tables:
@@ -185,14 +183,14 @@ def _source_parts(planned: CompiledPlan, names: CNames) -> tuple[SourceParts, tu
     maker = RunMaker(lowered, plan, library, constants, by_pool, names)
     dialect = dialect_of(target, options.dialect is CDialect.STRICT)
     if not dialect.has_attributes:
-        from codegen.c.standard import require_standard
+        from codegen.c.constants import require_standard
 
         require_standard(constants, target)
     layers = layer_infos(graph, lowered, maker.functions, planned.steps)
     run = maker.make()
     weights = None
     if external:
-        from codegen.c.weights import layout_of
+        from codegen.c.constants import layout_of
 
         weights = layout_of(constants)
     stream_rows = run.stream.rows if run.stream is not None else 0
@@ -239,7 +237,7 @@ def _with_table(planned: CompiledPlan, parts: SourceParts) -> tuple[SourceParts,
 
 def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
     """Returns the weights with the hash of the code that fits them, without the user's names and versions."""
-    from codegen.c.weights import structure_of
+    from codegen.c.constants import structure_of
 
     names = {tensor: f"t{number}" for number, tensor in enumerate(planned.lowered.tensors)}
     labels = [f"l{number}" for number in range(len(planned.lowered.stages))]

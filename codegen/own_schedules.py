@@ -36,7 +36,7 @@ def schedules_outside(op_name: str, given: Sequence[UserSchedules]) -> tuple[Str
     """Returns the user's schedules of an op, followed by those of installed packages."""
     installed: Sequence[UserSchedules] = ()
     if loaded(SCHEDULES):
-        from codegen.lang.schedule_files import installed_schedules
+        from codegen.lang.layer_schedule import installed_schedules
 
         installed = tuple(installed_schedules())
     return tuple(schedule for own in (*given, *installed) for schedule in own.by_op.get(op_name, ()))
@@ -48,7 +48,7 @@ def _each(given: object) -> Sequence[object]:
 
 def _read_one(given: Any) -> UserSchedules:
     # Imported late: only user schedules need the language.
-    from codegen.lang.schedule_files import as_own, read_schedules
+    from codegen.lang.layer_schedule import as_own, read_schedules
 
     if isinstance(given, str | os.PathLike):
         return read_schedules(given)

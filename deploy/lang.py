@@ -27,13 +27,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from codegen.lang.instruction import instruction
+from codegen.lang.instruction import instruction, named_in, parse, print_instruction, print_proc
 from codegen.lang.quantized import quantized
 from codegen.lang.schedule import Schedule
 from codegen.lang.template import TemplateKnobs as Knobs
 from codegen.lang.tensor import compute, placeholder, reduce_axis
 from codegen.lang.tensor_proc import proc, schedule
-from codegen.lang.text import named_in, parse, print_instruction, print_proc
 from codegen.lang.value import (
     cast,
     clamp,

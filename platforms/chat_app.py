@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -68,6 +68,8 @@ class Pieces:
     bytes: tuple[
         int, ...
     ]  # the token of each byte that has no piece; empty: the unknown token stands for all
+    rules: tuple[int, ...]  # a double array of texts that are replaced first; may be empty
+    results: tuple[int, ...]  # bytes of what they are replaced by, each with a zero at its end
     adds_space: bool  # in front of a text
     removes_spaces: bool  # around a text, and all but one between its words
 
@@ -90,7 +92,9 @@ class Pieces:
             "hidden_spaces": _ALL_SPACES if self.removes_spaces else int(self.adds_space),
             "of_byte": list(self.bytes),
             "size": len(known),
-            "tables": (("sorted", "token_t", known, "0"), own),
+            "tables": (("sorted", "token_t", known, "0"), own, *self._rule_tables()),
+            "has_rules": bool(self.rules),
+            "rule_units": len(self.rules),
             "unknown": self.unknown,
             "unknown_score": literal(float(np.float32(levels[-1]) - _UNKNOWN_PENALTY)),
             "longest": max(_MOST_CHARACTER_BYTES, *(len(self.texts[token]) for token in known)),
@@ -98,6 +102,11 @@ class Pieces:
             "adds_space": self.adds_space,
             "removes_spaces": self.removes_spaces,
         }
+
+    def _rule_tables(self) -> Iterator[tuple[str, str, Sequence[Any], str]]:
+        if self.rules:
+            yield "rules", "uint32_t", [f"0x{unit:X}u" for unit in self.rules], "0"
+            yield "results", "uint8_t", self.results, "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +129,7 @@ def chat_app_files(chat: ChatModel, words: Mapping[str, Any]) -> dict[str, str]:
         **{
             **words,
             "kind": chat.vocabulary.words()["kind"],
+            "has_rules": chat.vocabulary.words().get("has_rules", False),
             "tokens": len(chat.vocabulary.texts),
             "positions": chat.positions,
             "token": _c_words(chat.token),

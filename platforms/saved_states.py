@@ -1,4 +1,4 @@
-"""Saved states on the host: their header (codegen/c/states.py defines it), and whether they fit a model."""
+"""Saved states on the host: their header (codegen/c/arenas.py defines it), and whether they fit a model."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 
 from aot.frontend.builder import AddedNodes
-from aot.fronts.any_length import add_spectrum
+from aot.fronts.audio_nodes import add_spectrum
 from aot.fronts.model_input import ModelInput
 from aot.fronts.spectrum import Matrix
 from aot.ir.types import Array, DType, Quant, TensorType

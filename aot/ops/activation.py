@@ -1,4 +1,4 @@
-"""Fused activations: a clamp, in floats or in the output's integers."""
+"""Activations, which are clamps at the end of a layer, and the stored result of an exact sum."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import math
 from enum import Enum
 
 import numpy as np
+import numpy.typing as npt
 
 from aot.ir.types import Array, DType, TensorType
-from aot.ops.requant import Ints, quant_of
+from aot.ops.requant import Ints, Multipliers, multiply_by_quantized_multiplier, quant_of
+from aot.ops.rounding import RequantRounding
 
 
 class Activation(Enum):
@@ -77,3 +79,38 @@ def _stored(real: float, out_type: TensorType) -> int:
     quant = quant_of(out_type)
     steps = float(np.float32(real) / np.float32(quant.scale))
     return quant.zero_point + int(math.copysign(math.floor(abs(steps) + 0.5), steps))
+
+
+# Turns an exact sum of products into the stored result: bias, requantization, activation.
+
+
+# Sums of products of integers up to 16 bits stay below 2**53 for any layer that fits in memory, so
+# double-precision BLAS is exact. For float32 models it is the most precise reference available.
+FloatArray = npt.NDArray[np.float64]
+
+
+def centred(x: Array, x_type: TensorType) -> FloatArray:
+    """Returns the input as float64: integers minus their zero point, in units of the scale."""
+    floats = x.astype(np.float64)
+    return floats - quant_of(x_type).zero_point if x_type.dtype.is_integer else floats
+
+
+def with_bias(sums: FloatArray, bias: Array | None) -> FloatArray:
+    return sums if bias is None else sums + bias.astype(np.float64)
+
+
+def finish_integers(
+    sums: FloatArray,
+    multipliers: Multipliers,
+    out_type: TensorType,
+    activation: Activation,
+    rounding: RequantRounding,
+) -> Array:
+    """Returns the stored results of accumulators whose last axis is the output channel."""
+    mult, shift = (m.astype(np.int64) for m in multipliers)
+    scaled = multiply_by_quantized_multiplier(sums.astype(np.int64), mult, shift, rounding)
+    return clamp_integers(scaled + quant_of(out_type).zero_point, activation, out_type)
+
+
+def finish_reals(sums: FloatArray, activation: Activation) -> Array:
+    return clamp_reals(sums, activation)

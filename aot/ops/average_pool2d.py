@@ -10,8 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
-from aot.ops.accumulate import FloatArray
-from aot.ops.activation import clamp_integers, clamp_reals
+from aot.ops.activation import FloatArray, clamp_integers, clamp_reals
 from aot.ops.op import Arrays, Types, required
 from aot.ops.requant import Ints
 from aot.ops.spatial import Pool2d, pad, patches

@@ -10,10 +10,9 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.accumulate import Multipliers, centred, finish_integers
-from aot.ops.activation import Activation
+from aot.ops.activation import Activation, centred, finish_integers
 from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
-from aot.ops.requant import conv_requant
+from aot.ops.requant import Multipliers, conv_requant
 from aot.ops.rounding import RequantRounding
 
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.accumulate import FloatArray, centred, finish_integers, finish_reals, with_bias
-from aot.ops.activation import Activation
+from aot.ops.activation import Activation, FloatArray, centred, finish_integers, finish_reals, with_bias
 from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding

@@ -17,8 +17,8 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_reals
 from aot.ops.dense import ROWS_ARE_AS_LONG, weight_scales
-from aot.ops.dynamic_range import dynamic_range, steps_from_zero
 from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
+from aot.ops.own_steps import dynamic_range, steps_from_zero
 
 Singles = npt.NDArray[np.float32]
 MOST_STEPS = 255 * 128  # of a product

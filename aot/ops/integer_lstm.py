@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.ir.types import DType, Quant, TensorType
-from aot.ops.accumulate import Multipliers
 from aot.ops.curves_16 import sigmoid_16, tanh_16
 from aot.ops.requant import (
     Ints,
+    Multipliers,
     conv_requant,
     multiply_by_quantized_multiplier,
     quant_of,

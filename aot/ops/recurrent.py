@@ -11,7 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.accumulate import FloatArray
+from aot.ops.activation import FloatArray
 from aot.ops.integer_lstm import integer_step, lstm_parameters, scales_misfit
 from aot.ops.op import Arrays, Constraint, Cost, Op, Types, required
 from aot.ops.requant import quant_of

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
+from aot.errors import InputError
 from aot.ir.types import Array, DType
+from aot.target import Target
+from codegen.c.arenas import StateInfo
 from codegen.c.dialect import Dialect
 from codegen.c.names import layer_labels
-from codegen.c.states import StateInfo
 from codegen.isa.plain.f32 import literals
 from codegen.job import NOTHING_DEFINED
 from codegen.kernels.kernel import WORD
 from codegen.loops.constant_reads import place_tables
 from codegen.lower.stages import LoweredStage
+from codegen.options import CDialect, CompileOptions
 
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
 _SUFFIXES = {"int64": "LL", "uint32": "u", "uint64": "ULL"}
@@ -203,3 +208,117 @@ def _numbers(data: Array) -> list[str]:
     numbers = list(map(to_text, data.tolist()))
     suffix = _SUFFIXES.get(data.dtype.name, "")
     return [_WIDE.get(n, f"{n}{suffix}") for n in numbers] if suffix else numbers
+
+
+# Rejects placements and alignments of constants that standard C cannot express.
+
+
+_HINT = "omit --dialect strict"
+
+
+def require_standard(constants: Constants, target: Target) -> None:
+    """Raises InputError if the constants need language extensions beyond C99."""
+    if target.constant_space:
+        raise InputError(
+            f"--dialect strict: standard C cannot place constants in {target.constant_space}, where "
+            f"{target.core} keeps them",
+            hint=_HINT,
+        )
+    if constants.regions:
+        region = next(iter(constants.regions.values()))
+        raise InputError(
+            f"--dialect strict: standard C cannot place constants in {region}",
+            hint=f"{_HINT}, or --constants",
+        )
+    if constants.aligns:
+        name, bytes_ = next(iter(constants.aligns.items()))
+        raise InputError(
+            f"--dialect strict: standard C cannot align constants to {bytes_} bytes, as {name} needs",
+            hint=f"{_HINT}, or --accelerator",
+        )
+
+
+# Weights at an address that the program chooses: one struct with the same layout on every compiler.
+#
+# The structure is a hash of all C code of a model except these bytes and comments, independent of the user's
+# names. Code accepts the weights of any training with the same structure.
+
+
+_DIGITS = 22
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Member:
+    """An array of the struct."""
+
+    name: str
+    array: Array
+    align: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class WeightsLayout:
+    members: tuple[Member, ...]
+
+    @property
+    def align(self) -> int:
+        return max(member.align for member in self.members)
+
+    @property
+    def size(self) -> int:
+        last = self.members[-1]
+        return _up(last.offset + last.array.nbytes, self.align)
+
+    @property
+    def packed(self) -> bytes:
+        data = bytearray(self.size)
+        for each in self.members:
+            elements = each.array.astype(each.array.dtype.newbyteorder("<")).tobytes()
+            data[each.offset : each.offset + len(elements)] = elements
+        return bytes(data)
+
+
+def layout_of(constants: Constants) -> WeightsLayout:
+    """Returns the offsets of all external weights. Raises InputError if the model has none."""
+    members = tuple(_placed(constants))
+    if not members:
+        raise InputError("the model has no weights that could be external", hint="omit --weights external")
+    return WeightsLayout(members)
+
+
+def _placed(constants: Constants) -> Iterator[Member]:
+    end = 0
+    for name, array in constants.arrays.items():
+        if name in constants.external:
+            align = max(constants.aligns.get(name, WORD), array.itemsize)
+            place = _up(end, align)
+            yield Member(name, array, align, place)
+            end = place + array.nbytes
+
+
+def _up(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple
+
+
+def structure_of(sources: Mapping[str, str], model: str) -> str:
+    """Returns the hash of generated C code except for its comments and the weights of `model`."""
+    digest = hashlib.sha256()
+    for name, text in sorted(sources.items()):
+        if name != f"{model}_weights.c":
+            digest.update(f"{name}\0{_COMMENT.sub('', text)}\0".encode())
+    return digest.hexdigest()[:_DIGITS]
+
+
+def require_possible(options: CompileOptions, constant_space: str) -> None:
+    """Raises InputError if weights cannot be external."""
+    for is_so, what in (
+        (bool(constant_space), f"constants of this core must be in {constant_space or 'flash'}"),
+        (options.dialect is CDialect.STRICT, "standard C cannot align them"),
+        (bool(options.constants), "--constants already places them"),
+        (options.place, "--place moves some of them to RAM"),
+        (bool(options.accelerators), "accelerators use their own weight formats"),
+    ):
+        if is_so:
+            raise InputError(f"--weights external is not possible: {what}", hint="omit --weights external")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -14,28 +14,27 @@ from aot.errors import ModelError
 from aot.ir.graph import Window
 from aot.ir.types import Array, TensorType
 from aot.wording import counted
-from codegen.c.arenas import Arena, line_bytes
+from codegen.c.arenas import Arena, SavedStates, StateInfo, line_bytes
 from codegen.c.constants import Constants, declaration, definition, lines_of, member
 from codegen.c.dialect import Dialect
-from codegen.c.helper_library import collect_helpers
-from codegen.c.kernel_library import KernelLibrary
+from codegen.c.kernel_library import KernelLibrary, called_helpers, collect_helpers
 from codegen.c.layers import RunCode
 from codegen.c.names import PUSH_ROW, PUSH_ROWS, RESET, RESTORE, RUN, SAVE, comment_text, string_text
 from codegen.c.observe import Observation, observation_words
 from codegen.c.order import OrderPart
 from codegen.c.printer import LINE, Printer
 from codegen.c.provenance import Need
-from codegen.c.states import SavedStates, StateInfo
 from codegen.c.tree import Enumerator, Helper
 from codegen.c.tree_walk import headers_of, helpers_of, walk
 from codegen.isa.plain.scalar_math import parenthesised
 from codegen.kernels.kernel import WORD
-from codegen.model import TensorInfo
+from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, Reading
+from codegen.model import LayerCode, RowsRead, TensorInfo
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from codegen.c.weights import WeightsLayout
+    from codegen.c.constants import WeightsLayout
 
 
 CORES = "solder_cores"  # the files of models with layers on two cores
@@ -368,3 +367,37 @@ def _null_checks(parts: SourceParts) -> str:
     pointers += [] if is_streamed else [f"in->{t.c_name}" for t in parts.inputs]
     pointers += [f"out->{t.c_name}" for t in parts.outputs]
     return " || ".join(f"{pointer} == NULL" for pointer in pointers)
+
+
+# The code of one layer: its loops as procs, and the C functions generated from them.
+
+
+def layer_code(
+    index: int, lowered: Lowered, library: KernelLibrary, run: RunCode, dialect: Dialect
+) -> LayerCode:
+    called = {call.name for call in library.calls[index]}
+    kernels = [kernel.function for kernel in library.kernels if kernel.function.name in called]
+    helpers = collect_helpers(helper for kernel in kernels for helper in called_helpers(kernel))
+    printer = Printer(dialect, library.helpers.names)
+    layer = run.layers[index]
+    half = [run.halves[index]] if index in run.halves else []
+    stage = lowered.stages[index]
+    params = (param.name for param in stage.kernel.row_params)
+    reads = zip(params, stage.reads, strict=True)
+    return LayerCode(
+        stage.kernel,
+        stage.steps,
+        {name: _rows_read(stage, reading, lowered) for name, reading in reads},
+        replace(helpers, names=library.helpers.names).texts(printer),
+        tuple(printer.function(kernel) for kernel in kernels),
+        "\n\n".join(printer.function(function) for function in (*half, layer)),
+        (*(kernel.name for kernel in kernels), layer.name),
+    )
+
+
+def _rows_read(stage: LoweredStage, reading: Reading, lowered: Lowered) -> RowsRead:
+    if reading.tensor == STREAMED_ROW:  # the caller's row, in the format in which the stage stores it
+        return RowsRead(stage.result.type, stage.result.format.row_elements, reading.fill)
+    tensor = lowered.tensors[reading.tensor]
+    rows = tensor.rows if stage.kernel.whole else 1
+    return RowsRead(tensor.type, rows * (reading.view or tensor.format).row_elements, reading.fill)

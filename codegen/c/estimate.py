@@ -7,7 +7,6 @@ for all. `deploy build` and `deploy bench` measure the exact size of a build.
 from __future__ import annotations
 
 from aot.target import Target
-from codegen.c.c_types import has_floats
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
 from codegen.c.part_sizes import (
@@ -20,6 +19,7 @@ from codegen.c.part_sizes import (
     library_calls,
     uses_float,
 )
+from codegen.c.stack_size import has_floats
 from codegen.c.tensor_rows import ROW_PARAMETER
 from codegen.c.tree import DefinePointers, FunctionCall, FunctionDefinition, If, Name
 from codegen.c.tree_walk import walk

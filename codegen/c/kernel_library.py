@@ -3,26 +3,113 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from aot.target import Feature
-from codegen.c.helper_library import Helpers, collect_helpers
-from codegen.c.kernel_function import KernelFunction, kernel_function
+from codegen.c.kernel_function import HALF, KernelFunction, kernel_function
 from codegen.c.lift import Lifted, lift, shape_key
 from codegen.c.names import layer_labels
-from codegen.c.tree import AnyHelper, FunctionDefinition
+from codegen.c.printer import Printer, shape_struct
+from codegen.c.tree import (
+    AnyHelper,
+    DefinePointers,
+    DefineShape,
+    DefineTable,
+    Do,
+    Expr,
+    FunctionCall,
+    FunctionDefinition,
+    Helper,
+    Name,
+    Prefix,
+    Stmt,
+    TypedName,
+)
 from codegen.c.tree_walk import helpers_of
 from codegen.formats import RowFormat
+from codegen.isa.names import demangle
 from codegen.kernels.kernel import Kernel
-from codegen.loops.ir import Buffer, Instruction, Proc
+from codegen.loops.ir import Buffer, Instruction, Proc, Role, ScalarFunction
 from codegen.lower.stages import LoweredStage
 
 if TYPE_CHECKING:
     from codegen.kernels.kernel import CFunction, CLibrary
+
+
+# The helpers of a file: each once, before its first user, with a readable name.
+#
+# A function that is specialized for numbers has their checksum in its name (`mangle`), so that it can be
+# generated independently of other functions. In a file, a reader needs the operation and which of several
+# variants it is, so the checksum becomes a counter.
+
+
+@dataclass(frozen=True, slots=True)
+class Helpers:
+    every: tuple[AnyHelper, ...]  # each before its first user
+    names: Mapping[str, str]  # names in this file, if they differ
+    needs: frozenset[Feature]  # of the core, over all uses; alignment depends on the caller
+
+    @property
+    def includes(self) -> tuple[str, ...]:
+        return tuple(sorted({name for helper in self.every for name in helper.includes}))
+
+    def texts(self, printer: Printer) -> tuple[str, ...]:
+        """Returns the definitions."""
+        return tuple(dict.fromkeys(_definition(helper, printer) for helper in self.every))
+
+    def unnamed_texts(self) -> tuple[str, ...]:
+        """Returns the definitions with the original names, sorted by these."""
+        return tuple(helper.definition for helper in sorted(self.every, key=lambda helper: helper.name))
+
+
+def collect_helpers(called: Iterable[AnyHelper], taken: Set[str] = frozenset()) -> Helpers:
+    """Returns these helpers and all their callees; `taken` are names of other functions in the file."""
+    found: dict[str, AnyHelper] = {}
+    needs: set[Feature] = set()
+
+    for helper in called:
+        _add(helper, found, needs)
+    every = sorted(found.values(), key=lambda helper: not _is_of_file(helper))
+    return Helpers(tuple(every), plain_names(found, taken), frozenset(needs))
+
+
+def _is_of_file(helper: AnyHelper) -> bool:
+    return isinstance(helper, ScalarFunction) and helper.is_of_file
+
+
+def _add(helper: AnyHelper, found: dict[str, AnyHelper], needs: set[Feature]) -> None:
+    for called in helper.calls:
+        _add(called, found, needs)
+    known = found.setdefault(helper.name, helper)
+    assert known.definition == helper.definition, f"two functions are named {helper.name}"
+    if not isinstance(helper, Helper):
+        needs.update(helper.needs)
+
+
+def plain_names(names: Iterable[str], taken: Set[str]) -> Mapping[str, str]:
+    """Maps each name with a checksum to the name without it, numbered if that is taken."""
+    names = tuple(names)
+    plain = {name: demangle(name) for name in names}
+    used = {*taken, *(name for name in names if plain[name] == name)}
+    found: dict[str, str] = {}
+    for name, base in plain.items():
+        if base == name:
+            continue
+        free, count = base, 2
+        while free in used:
+            free, count = f"{base}_{count}", count + 1
+        used.add(free)
+        found[name] = free
+    return found
+
+
+def _definition(helper: AnyHelper, printer: Printer) -> str:
+    """Returns the definition. It mentions only itself and the functions in its `calls`."""
+    return printer.helper_text(helper.definition, (helper.name, *(called.name for called in helper.calls)))
 
 
 Users = Sequence[tuple[str, RowFormat]]  # layers that call a function, and the row formats that they write
@@ -249,3 +336,51 @@ def _called(alike: Sequence[KernelFunction], helpers: Helpers) -> list[str]:
 def _layers(users: Users) -> str:
     *most, last = (label for label, _ in users)
     return f"For {', '.join(most)} and {last}." if most else f"For {last}."
+
+
+# The call of a kernel by a layer, with arguments in the order of its parameters.
+
+
+_SHAPE = "shape"
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The C expressions of a kernel's inputs. Its output is a variable with the parameter's name."""
+
+    row: Callable[[Buffer, int], Expr]  # a pointer to a row, by the pointer's number
+    constant: Callable[[str], Expr]  # the array for a parameter
+    tables: Callable[[Buffer], Sequence[DefineTable]]  # needed by the pointers to rows
+
+
+def layer_call(kernel: Kernel, called: SharedKernel, operands: Operands) -> tuple[Stmt, ...]:
+    """Returns the arrays that the call needs, and the call."""
+    before: list[Stmt] = []
+    arguments: list[Expr] = []
+    # The function may belong to another layer, in which a row is a constant or the other way round.
+    mine = {p.name: p for proc in kernel.procs for p in proc.params}
+    for param in (mine[p.name] for p in called.params):
+        if param.role is Role.ROWS:
+            before += operands.tables(param)
+        if param.role is Role.ROWS and param.rows > 1:
+            before.append(_pointers(param, operands))
+        arguments.append(_argument(param, operands))
+    if kernel.in_halves:
+        arguments.append(HALF)
+    if called.numbers:  # the numbers that distinguish layers that share the function
+        before.append(DefineShape(shape_struct(called.name), _SHAPE, tuple(called.numbers.items())))
+        arguments.append(Prefix("&", Name(_SHAPE)))
+    return (*before, Do(FunctionCall(called.name, tuple(arguments))))
+
+
+def _argument(param: Buffer, operands: Operands) -> Expr:
+    if param.role is Role.ROWS and param.rows == 1:
+        return operands.row(param, 0)
+    if param.role in (Role.ROWS, Role.OUTPUT, Role.STATE, Role.SCRATCH):
+        return Name(param.name)
+    return operands.constant(param.name)
+
+
+def _pointers(param: Buffer, operands: Operands) -> Stmt:
+    variable = TypedName(f"const {param.dtype.c_name} *const", param.name, param.rows)
+    return DefinePointers(variable, tuple(operands.row(param, number) for number in range(param.rows)))

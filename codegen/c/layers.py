@@ -12,12 +12,10 @@ from codegen.c.arenas import Arena
 from codegen.c.constants import Constants
 from codegen.c.fills import filled_padding, filled_row
 from codegen.c.kernel_function import HALF_PARAMETER
-from codegen.c.kernel_library import KernelLibrary, SharedKernel
-from codegen.c.layer_call import Operands, layer_call
+from codegen.c.kernel_library import KernelLibrary, Operands, SharedKernel, layer_call
 from codegen.c.names import CNames, comment_text, layer_functions, numbered, without_position
 from codegen.c.order import LayerCalls, Order, counter_type, run_order, streamed_order
-from codegen.c.row_pointers import ROW, row_in_cycle
-from codegen.c.tensor_rows import ROW_PARAMETER, RUN, TensorRows, pointer_to
+from codegen.c.tensor_rows import ROW, ROW_PARAMETER, RUN, TensorRows, pointer_to, row_in_cycle
 from codegen.c.tree import (
     CastTo,
     Define,

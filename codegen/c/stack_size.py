@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from aot.ir.graph import Graph
 from aot.target import Feature, Optimize, Target
-from codegen.c.c_types import ValueKind, has_floats, kind_of
-from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_function import HALF_PARAMETER, KernelFunction
-from codegen.c.kernel_library import KernelLibrary
+from codegen.c.kernel_library import KernelLibrary, collect_helpers
 from codegen.c.order import counter_type, is_loop, ordered_parts
 from codegen.c.part_sizes import ANGLES, INTERRUPTS, StackBytes, core_kind, library_calls, library_stack_bytes
 from codegen.c.tree import (
@@ -38,6 +37,33 @@ from codegen.c.tree import (
 from codegen.c.tree_walk import Node, helpers_of, walk
 from codegen.isa.table import isas
 from codegen.loops.ir import Instruction, Role
+
+# Kinds of values by C type, as far as registers and float functions depend on them.
+
+
+_FLOATS = ("float", "const float")  # prefixes of float types, including pointers and vectors
+
+
+class ValueKind(Enum):
+    """The kind of register that holds a value."""
+
+    WHOLE = "integers and pointers"
+    REAL = "floats"
+    VECTOR = "vectors"
+
+
+def kind_of(c_type: str) -> ValueKind:
+    if "*" in c_type:
+        return ValueKind.WHOLE
+    if "x" in c_type:  # as in int32x4_t
+        return ValueKind.VECTOR
+    return ValueKind.REAL if c_type.startswith(_FLOATS) else ValueKind.WHOLE
+
+
+def has_floats(node: Node) -> bool:
+    """Returns True if the tree contains a float or a pointer to floats."""
+    return any(getattr(part, "c_type", "").startswith(_FLOATS) for part in walk(node))
+
 
 # Counts the values that are live at once in a function, which its compiler needs registers for.
 #

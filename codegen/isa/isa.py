@@ -12,7 +12,7 @@ from codegen.formats import RowFormat
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.strategy import RowRequests, Strategy
-from codegen.loops.lanes import Lanes
+from codegen.loops.tensorize import Lanes
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from codegen.isa.plain.scalar_math import PORTABLE, ScalarMath
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.strategy import Strategy
 from codegen.kernels.table import KERNELS
-from codegen.loops.lanes import Lanes
+from codegen.loops.tensorize import Lanes
 
 
 def isas() -> tuple[Isa, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.ops.table import table_of
+from aot.ops.lookup import table_of
 from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.plain.scalar import flipped_byte
 from codegen.kernels.kernel import Kernel, Site, row_fits

@@ -17,8 +17,8 @@ from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.strategy import Strategy, choose_strategy
 from codegen.kernels.table import KERNELS
 from codegen.loops.ir import Proc
-from codegen.loops.lanes import Lanes
 from codegen.loops.sketches import Nest, apply, is_sound, nest_of
+from codegen.loops.tensorize import Lanes
 
 
 def _unscheduled(_site: Site, p: DotProblem) -> ScheduledDot:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.dynamic_range import half_away
-from aot.ops.own_steps import MeasuredRange, RangeFact, fact_of
+from aot.ops.own_steps import MeasuredRange, RangeFact, fact_of, half_away
 from codegen.isa.plain.f32 import (
     INVERSE_OF_REACH,
     INVERSE_OF_STEP,

@@ -96,7 +96,8 @@ class RecurrentStep:
     """The buffers of a recurrent layer, and the loops of a step for sequence n."""
 
     def __init__(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> None:
-        self.op, self.x_format, self.output = _recurrent(site), inputs[0], output
+        self.site, self.op = site, _recurrent(site)
+        self.x_format, self.output = inputs[0], output
         self.units, self.count = self.op.units(site.input(0)), site.input(0).shape[2]
         self.dtype = site.outputs[0].dtype  # of the state and the result
         self.read = {
@@ -159,13 +160,20 @@ class RecurrentStep:
         after = [
             Store(i.place, self._activated(0, self._seen(0, i, cell))),
             Store(f.place, forget),
-            Store(cell.place, grown),
-            *([Store(cell.place, _within(cell, self.op.cell_clip))] if self.op.cell_clip > 0 else []),
+            *self._grown(cell, grown),
             Store(o.place, self._activated(0, self._seen(1, o, cell))),
             self._result(o * self._activated(2, cell, is_clipped=False)),
         ]
-        also = (Store(at(self.y, self._made(u + self.units)), cell),) if self.op.gives_cell else ()
-        return [(*lines, *after, *also)]
+        return [(*lines, *after, *self._given(cell))]
+
+    def _grown(self, cell: Load, value: Expr) -> tuple[Stmt, ...]:
+        """Returns the statements that replace a cell."""
+        clipped = (Store(cell.place, _within(cell, self.op.cell_clip)),) if self.op.cell_clip > 0 else ()
+        return (Store(cell.place, value), *clipped)
+
+    def _given(self, cell: Load) -> tuple[Stmt, ...]:
+        place = at(self.y, self._made(variable("u") + self.units))
+        return (Store(place, cell),) if self.op.gives_cell else ()
 
     def gru(self) -> list[tuple[Stmt, ...]]:
         """Returns the loops of a GRU. All hidden values are reset before the sums of the new values begin."""

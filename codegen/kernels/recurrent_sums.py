@@ -36,6 +36,13 @@ def _sums_first(site: Site) -> bool:
 SUMS_FIRST = Condition("cells whose sums need nothing of the same step, with constant weights", _sums_first)
 
 
+def has_usual_curves(step: RecurrentStep) -> bool:
+    """Returns True for an LSTM whose gates are sigmoids of their sums, times the tanh of a value."""
+    op, usual = step.op, ("sigmoid", "tanh", "tanh")
+    is_plain = not (op.clip or op.input_forget or "p" in step.read)
+    return op.cell is Cell.LSTM and is_plain and all(op.activation(n)[0] == f for n, f in enumerate(usual))
+
+
 class StepOfGates(RecurrentStep):
     """A step that computes the sums of a unit's gates together: they need no memory beyond the stack."""
 

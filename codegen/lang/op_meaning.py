@@ -6,7 +6,7 @@ from aot.ir.graph import Graph, Node
 from aot.target import Target
 from codegen.formats import dense_format
 from codegen.kernels.nests import unscheduled
-from codegen.lang.asked_formats import asked_formats
+from codegen.lang.layer_schedule import asked_formats
 from codegen.loops.ir import Proc
 from codegen.lower.decisions import Decisions
 from codegen.lower.sites import Sites

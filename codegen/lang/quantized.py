@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from aot.ir.types import DType
-from codegen.lang.argument_checks import checks_arguments
-from codegen.lang.misuse import misuse
+from codegen.lang.misuse import checks_arguments, misuse
 from codegen.lang.value import ElementValue, dtype_of
 from codegen.loops.ir import Apply, Const
 

@@ -4,32 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from aot.ir.types import Array
-from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
-from codegen.lang.isa_lanes import isas_with_lanes
-from codegen.lang.misuse import NamedParts, misuse
+from codegen.lang.misuse import NamedParts, checks_arguments, checks_arguments_as, misuse
 from codegen.lang.outcome import outcome
 from codegen.lang.padding import padded
-from codegen.lang.step import ScheduleStep
 from codegen.loops import schedule as primitives
 from codegen.loops.affine import Affine
-from codegen.loops.axes import statements
+from codegen.loops.axes import in_order, statements
 from codegen.loops.cache import cache_read, cache_write
 from codegen.loops.compute_at import compute_at, compute_inline
 from codegen.loops.ir import Accumulate, Declare, For, Instruction, Proc, Role, Store, walk
-from codegen.loops.lanes import Lanes, vectorize
-from codegen.loops.nest_order import in_order
 from codegen.loops.pack import Packing, pack
 from codegen.loops.reverse_compute_at import reverse_compute_at
 from codegen.loops.share import share
 from codegen.loops.sketches import Steps
-from codegen.loops.tensorize import tensorize
+from codegen.loops.tensorize import Lanes, tensorize, vectorize
 from codegen.loops.text import print_proc
+
+# The instruction sets with vector lanes.
+
+
+def isas_with_lanes() -> Mapping[str, Lanes]:
+    """Returns the lanes of each instruction set that has any, by name."""
+    from codegen.isa.table import isas  # imported late: only users of lanes need the instruction sets
+
+    return {each.name: each.lanes for each in isas() if each.lanes is not None}
+
+
+# A recorded step of a schedule, which can be printed and replayed.
+
+
+@dataclass(frozen=True)
+class ScheduleStep:
+    """One method call with its arguments."""
+
+    name: str
+    arguments: tuple[Any, ...]
+    words: tuple[tuple[str, Any], ...] = ()  # keyword arguments
+
+    def __str__(self) -> str:
+        said = [
+            *map(_describe, self.arguments),
+            *(f"{name}={_describe(value)}" for name, value in self.words),
+        ]
+        return f"s.{self.name}({', '.join(said)})"
+
+
+def _describe(argument: object) -> str:
+    return argument.name if isinstance(argument, Instruction) else repr(argument)
 
 
 class Schedule:

@@ -11,10 +11,8 @@ from itertools import permutations
 from aot.errors import InputError
 from aot.wording import counted
 from codegen.kernels.knobs import Knob, Point, Space
-from codegen.lang.argument_checks import checks_arguments
-from codegen.lang.isa_lanes import isas_with_lanes
-from codegen.lang.misuse import misuse
-from codegen.lang.schedule import Schedule
+from codegen.lang.misuse import checks_arguments, misuse
+from codegen.lang.schedule import Schedule, isas_with_lanes
 
 _TEMPLATE_PARAMETERS = 2  # the schedule and its knobs
 _MOST_ORDERED = 5  # loops, with 120 orders

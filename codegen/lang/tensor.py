@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from aot.ir.types import DType, dense_strides
-from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.index import Axis, Position, to_position
-from codegen.lang.misuse import misuse
+from codegen.lang.misuse import checks_arguments, misuse
 from codegen.lang.operators import OF_TENSORS, WholeOperators, refuse_operators
 from codegen.lang.quantized import QuantizedType, read_as, require_rounding, rounded_to
-from codegen.lang.spans import span_of
-from codegen.lang.value import ElementValue, Operand, dtype_of, require_name, to_value
+from codegen.lang.value import ElementValue, Operand, dtype_of, require_name, span_of, to_value
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Buffer,

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from aot.ir.types import dense_strides
-from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.index import Position
-from codegen.lang.misuse import misuse
+from codegen.lang.misuse import checks_arguments, misuse
 from codegen.lang.schedule import Schedule
 from codegen.lang.tensor import TensorExpression
 from codegen.lang.value import GrowingLocal, require_name

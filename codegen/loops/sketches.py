@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from codegen.loops.ir import Accumulate, Body, Declare, For, Invoke, Proc, Role, Stmt, Store, loads_of, walk
-from codegen.loops.lanes import Lanes, lanes_name, vectorize
 from codegen.loops.schedule import ScheduleError, privatize, reorder, split, unroll, unroll_by
 from codegen.loops.share import overlaps, share
+from codegen.loops.tensorize import Lanes, lanes_name, vectorize
 
 Step = tuple[str, tuple[object, ...]]
 Steps = tuple[Step, ...]

@@ -19,7 +19,7 @@ from codegen.loops.ir import ScalarFunction
 
 # Estimates the code bytes of statements on a Cortex-M4, for the flash prefetch cache.
 #
-# Every statement counts, because unrolled loops are compared with each other. `function_size.py` estimates
+# Every statement counts, because unrolled loops are compared with each other. `part_sizes.py` estimates
 # whole functions.
 
 _BYTES_PER_INSTRUCTION = 4.0

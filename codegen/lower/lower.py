@@ -1,6 +1,6 @@
 """Lowers a graph to stages: a tensor for every value, a kernel for every node, copies if formats differ.
 
-A reshape needs no stage: its output is its input's memory with other rows. `tensor_choice.py` chooses the
+A reshape needs no stage: its output is its input's memory with other rows. `tensors.py` chooses the
 tensor of each value. If a reader cannot use its format, a relayout stage copies the value first.
 """
 

@@ -9,8 +9,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from codegen.c.helper_library import collect_helpers
-from codegen.c.kernel_library import SharedKernel
+from codegen.c.kernel_library import SharedKernel, collect_helpers
 from codegen.c.lift import with_numbers
 from codegen.c.printer import Printer, shape_struct
 from codegen.c.tree import ArrayLength, FunctionDefinition

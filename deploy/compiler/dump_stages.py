@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from aot.errors import OutputError
-from artifact.memory_text import draw_memory
+from artifact.memory_map import draw_memory
 from deploy.compiler.compile_model import Compiled
 from deploy.inspection.inspect_page import layers_table
 from deploy.inspection.layer_view import LayerView, views_of

@@ -20,9 +20,8 @@ from boards.board import Board
 from codegen.c.names import is_c_name, model_identifier
 from codegen.isa.table import headers
 from codegen.job import ImportedModel
-from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
 from codegen.lang.loops_op import UserKernel, compilable, op_of
-from codegen.lang.misuse import misuse
+from codegen.lang.misuse import checks_arguments, checks_arguments_as, misuse
 from codegen.lang.schedule import Schedule
 from codegen.loops.axes import goes_beyond
 from codegen.loops.defined import undefined

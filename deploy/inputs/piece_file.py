@@ -31,6 +31,7 @@ _MODEL_TYPE, _SPACE_AFTER_WORDS, _BYTE_FALLBACK, _UNKNOWN_TEXT, _BEGIN, _END = 3
 _RULES, _ADDS_SPACE, _REMOVES_SPACES, _ESCAPES_SPACES = 2, 3, 4, 5
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
+_UNIT, _LEAF = 4, 1 << 31  # of the array of rules: bytes, and the bit of those that have a result
 _TEXT_KINDS = (_NORMAL, _USER_DEFINED)  # of the pieces that text can become
 _BONUS_LOST = 0.1  # of the score of a user-defined piece: the best score for each byte, less this
 _UNIGRAM, _BPE = 1, 2
@@ -75,7 +76,8 @@ class _File:
     pieces: tuple[_Piece, ...]
     trainer: _Settings
     normalizer: _Settings
-    has_rules: bool  # tables that change characters before or after
+    rules: bytes  # that change characters first; may be empty
+    changes_answers: bool  # has rules that change characters of decoded text
 
 
 def read_pieces(data: bytes, path: Path) -> Pieces:
@@ -116,12 +118,16 @@ def _file(data: bytes) -> _File:
     if not pieces or _TRAINER not in parts or _NORMALIZER not in parts:
         raise _BrokenError(f"it has {len(pieces)} pieces, and {len(parts)} of 2 parts with settings")
     _require_sound(pieces)
-    rules = (parts[part].get(_RULES) for part in (_NORMALIZER, _DENORMALIZER) if part in parts)
+    before, after = (
+        data[found.begin : found.end] if (found := parts.get(part, {}).get(_RULES)) is not None else b""
+        for part in (_NORMALIZER, _DENORMALIZER)
+    )
     return _File(
         tuple(pieces),
         _Settings(data, parts[_TRAINER]),
         _Settings(data, parts[_NORMALIZER]),
-        any(each is not None and each.end > each.begin for each in rules),
+        before,
+        bool(after),
     )
 
 
@@ -195,7 +201,9 @@ def _unsupported(file: _File) -> list[str]:
     model_type = file.trainer.number(_MODEL_TYPE, _UNIGRAM)
     faults = {
         f"model type {_UNSUPPORTED_TYPES.get(model_type, model_type)}": model_type not in (_UNIGRAM, _BPE),
-        "rules that change characters": file.has_rules,
+        "rules that change characters of answers": file.changes_answers,
+        f"rules that change characters, and {kinds[_USER_DEFINED]} user-defined pieces": bool(file.rules)
+        and kinds[_USER_DEFINED],
         "spaces after words": file.trainer.number(_SPACE_AFTER_WORDS, 0),
         "spaces that are not escaped": not file.normalizer.number(_ESCAPES_SPACES, 1),
         "pieces with plain spaces": any(" " in each.text for each in file.pieces if each.kind in _TEXT_KINDS),
@@ -217,6 +225,7 @@ def _tables(file: _File) -> Pieces:
     fallback = bool(file.trainer.number(_BYTE_FALLBACK, 0))
     if fallback and (len(of_byte) < 256 or _SPACE not in tokens):
         raise _BrokenError(f"{len(of_byte)} of 256 bytes have pieces, or a space has none")
+    rules, results = _rules(file.rules)
     return Pieces(
         texts=tuple(_bytes_of(each, of_byte, file.trainer) for each in file.pieces),
         begin=begin,
@@ -226,9 +235,29 @@ def _tables(file: _File) -> Pieces:
         whole=_whole(file),
         joins=file.trainer.number(_MODEL_TYPE, _UNIGRAM) == _BPE,
         bytes=tuple(tokens[text] for text in of_byte) if fallback else (),
+        rules=rules,
+        results=tuple(results),
         adds_space=bool(file.normalizer.number(_ADDS_SPACE, 1)),
         removes_spaces=bool(file.normalizer.number(_REMOVES_SPACES, 1)),
     )
+
+
+def _rules(data: bytes) -> tuple[tuple[int, ...], bytes]:
+    """Returns the double array of rules, whose leaves are places in the results, and the results."""
+    if not data:
+        return (), b""
+    size = int.from_bytes(data[:_UNIT], "little")
+    if size % _UNIT or not 0 < size < len(data) - _UNIT or data[-1]:
+        raise _BrokenError(f"its rules have {len(data):,} bytes, an array of {size:,} among them")
+    units, results = struct.unpack_from(f"<{size // _UNIT}I", data, _UNIT), data[_UNIT + size :]
+    try:
+        results.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _BrokenError("results of its rules are not UTF-8") from None
+    leaves = (unit & ~_LEAF for unit in units if unit & _LEAF)
+    if wrong := next((at for at in leaves if at >= len(results) or results[at] & 0xC0 == 0x80), None):
+        raise _BrokenError(f"no result of its rules begins at {wrong:,}")
+    return units, results
 
 
 def _whole(file: _File) -> dict[int, float]:

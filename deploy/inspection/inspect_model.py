@@ -13,7 +13,7 @@ from aot.passes.pipeline import PassStep
 from aot.target import Feature, Target
 from artifact.archive import is_archive
 from artifact.facts import facts_of
-from artifact.memory_text import draw_memory
+from artifact.memory_map import draw_memory
 from artifact.report import Report, make_report
 from artifact.whole_file import write_whole
 from boards.cores import load_core

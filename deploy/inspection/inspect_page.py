@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aot.ir.types import TensorType
 from artifact.facts import ModelFacts
-from artifact.memory_text import rows_text, shortened
+from artifact.memory_map import rows_text, shortened
 from artifact.report import LayerRow, Report
 from codegen.fit.layer_cycles import RunCycles
 from codegen.fit.memory_use import MemoryUse

@@ -24,8 +24,7 @@ from aot.frontend.onnx.written import (
 )
 from aot.ir.types import Array
 from artifact.whole_file import write_whole
-from codegen.lang.argument_checks import checks_arguments
-from codegen.lang.misuse import misuse
+from codegen.lang.misuse import checks_arguments, misuse
 from codegen.lang.operators import WholeOperators, refuse_operators
 from deploy.devices.build_cache import cached
 from deploy.python_api.model import Model, load

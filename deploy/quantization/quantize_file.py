@@ -17,7 +17,7 @@ from aot.ir.graph import State
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from aot.wording import counted
-from artifact.memory_text import shortened
+from artifact.memory_map import shortened
 from artifact.whole_file import write_whole
 from codegen.axis_sizes import Shapes, largest_shapes
 from codegen.options import read_options

@@ -15,14 +15,13 @@ from boards.board import Board
 from codegen.isa.table import lanes_of
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point
-from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.loops_op import over_rows
-from codegen.lang.misuse import misuse
+from codegen.lang.misuse import checks_arguments, misuse
 from codegen.lang.schedule import Schedule
 from codegen.lang.template import Template, applied, require_template, template_space
 from codegen.loops.ir import Proc, Role
-from codegen.loops.lanes import Lanes
 from codegen.loops.sketches import is_sound, nest_of
+from codegen.loops.tensorize import Lanes
 from codegen.loops.text import print_proc
 from deploy.cli.console import OnProgress, reports_progress
 from deploy.compiler.board_or_target import board_or_target_of

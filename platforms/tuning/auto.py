@@ -14,8 +14,8 @@ from codegen.kernels.knobs import NOT_TUNED, Point, Space, point_text
 from codegen.kernels.nests import with_sketches
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Buffer, Proc, Role
-from codegen.loops.lanes import Lanes
 from codegen.loops.sketches import as_python, nest_of
+from codegen.loops.tensorize import Lanes
 from codegen.lower.stages import LoweredStage, Result
 from platforms.tuning.tasks import Experiment, Operand, Task
 

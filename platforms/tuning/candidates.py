@@ -8,11 +8,9 @@ from typing import Any
 
 from codegen.c.constants import collect_constants, definition
 from codegen.c.dialect import C99
-from codegen.c.kernel_library import SharedKernel, Sharing, kernel_library
-from codegen.c.layer_call import Operands, layer_call
+from codegen.c.kernel_library import Operands, SharedKernel, Sharing, kernel_library, layer_call
 from codegen.c.printer import Printer
-from codegen.c.row_pointers import ROW
-from codegen.c.tensor_rows import ROW_PARAMETER, pointer_to
+from codegen.c.tensor_rows import ROW, ROW_PARAMETER, pointer_to
 from codegen.c.tree import (
     CastTo,
     Define,

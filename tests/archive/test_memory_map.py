@@ -10,9 +10,8 @@ import pytest
 from aot.plan.check import check_plan
 from aot.plan.model import NO_ROWS, Kind, Plan, PlannedBuffer, PlanRequest, PlanTensor, Rows, Stage, Step
 from artifact.facts import facts_of
-from artifact.memory_map import BufferLife, MemoryMap, Span, map_memory
+from artifact.memory_map import BufferLife, MemoryMap, Span, draw_memory, map_memory, rows_text, shortened
 from artifact.memory_svg import draw_memory_svg
-from artifact.memory_text import draw_memory, rows_text, shortened
 
 
 def row(n: int) -> tuple[Rows, ...]:

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from aot.ir.types import DType, Quant, TensorType
 from aot.target import Feature, MemoryRegion, Target
-from artifact.fact_json import decode, encode, print_json, schema_of
+from artifact.facts import decode, encode, print_json, schema_of
 from artifact.metadata import FORMAT, archive_schema
 
 SOLDER: Any = archive_schema()["properties"]["solder"]

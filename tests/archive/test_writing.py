@@ -14,8 +14,7 @@ from tiny_models import TINY
 from aot.errors import OutputError
 from aot.ir.types import Array
 from artifact.archive import read_archive, write_archive
-from artifact.artifact import artifact_of
-from artifact.parameters import ParametersError, pack_parameters, unpack_parameters
+from artifact.artifact import ParametersError, artifact_of, pack_parameters, unpack_parameters
 from codegen.compile import CompiledModel
 
 COMPILE = """

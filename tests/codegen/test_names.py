@@ -17,7 +17,7 @@ from aot.errors import InputError
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.target import Feature, Target
-from codegen.c.helper_library import collect_helpers, plain_names
+from codegen.c.kernel_library import collect_helpers, plain_names
 from codegen.c.names import (
     c_identifier,
     model_identifier,

@@ -49,8 +49,25 @@ MODELS: dict[str, dict[str, Any]] = {
     "symbols": {"user_defined_symbols": SYMBOLS},
     "symbols, fewer spaces": {"user_defined_symbols": SYMBOLS, "remove_extra_whitespaces": True},
     "symbols, unknown": {"user_defined_symbols": SYMBOLS, "byte_fallback": False, "vocab_size": 140},
+    "nmt_nfkc": {"normalization_rule_name": "nmt_nfkc"},
+    "nfkc, fewer spaces": {"normalization_rule_name": "nfkc", "remove_extra_whitespaces": True},
+    "defaults": {
+        "normalization_rule_name": "nmt_nfkc",
+        "remove_extra_whitespaces": True,
+        "byte_fallback": False,
+    },
+    "case folded": {"normalization_rule_name": "nmt_nfkc_cf", "add_dummy_prefix": False},
     "other controls": {"bos_id": 5, "eos_id": 3, "unk_id": 4, "bos_piece": "<begin>", "eos_piece": "<end>"},
 }
+CHANGED = (  # by rules: into one character, into several, into spaces, into none
+    "e\u0301 \u1100\u1161 \uff34\uff49\uff4d",
+    "\ufb01 \u2460 \ufdfa\ufdfa",
+    "\u3000\u00a0 a\u3000 b\t",
+    "\x01\x01 a\u200b\u00adb\ufffd",
+    "\x01",
+    " \u3000",
+    "\u0301e",
+)
 TEXTS = (
     *("", " ", "   ", "a", "Once upon a time", " Once  upon   a ", "Lily  ", "Caf\xe9", *OTHER_TEXTS),
     *(
@@ -64,6 +81,7 @@ TEXTS = (
         "<s>Once</s>",
         "<sep>Once<sep><sep> upon<se>",
         "nc nce once up  up uponce",
+        *CHANGED,
         "<unk>",
         "<0x41>",
         "tab\tend\n",
@@ -99,7 +117,9 @@ int main(void)
                 return 1;
             }
             made = tokenizer_encode(line, (uint32_t)count, tokens, &unknown);
-            if (made < 0) {
+            if (made == -2) {
+                printf("too long");
+            } else if (made < 0) {
                 printf("not at %u", (unsigned)unknown);
             }
             for (int32_t i = 0; i < made; i++) {
@@ -167,7 +187,17 @@ def in_c(program: Path, texts: list[bytes]) -> list[str]:
 
 def random_texts(count: int) -> list[str]:
     random = Random(3)
-    parts = [*" ".join(stories(5, 9)).split(" "), *TEXTS[:24], *"\u2581 .Ze\u20ac\xdf", " ", " ", "  "]
+    parts = [
+        *CHANGED,
+        *CHANGED[0],
+        *CHANGED[2],
+        *" ".join(stories(5, 9)).split(" "),
+        *TEXTS[:24],
+        *"\u2581 .Ze\u20ac\xdf",
+        " ",
+        " ",
+        "  ",
+    ]
     made = ["".join(random.choices(parts, k=random.randrange(1, 12))) for _ in range(count)]
     return [text for text in made if len(text.encode()) <= MOST_BYTES]
 
@@ -195,6 +225,17 @@ def test_tokens_and_texts_are_those_of_sentencepiece(name, kind, tmp_path, requi
     requests = [struct.pack(f"<i{len(each)}H", -len(each), *each) for each in sequences]
     written = [bytes.fromhex(line).decode() for line in lines_of(program, requests)]
     assert written == [model.decode(each) for each in sequences]
+
+
+@pytest.mark.cc
+def test_prompts_that_rules_make_too_long_are_refused(tmp_path, require_package):
+    require_package("sentencepiece")
+    learned(tmp_path / "tokenizer.model", normalization_rule_name="nmt_nfkc")
+    program = program_of(tmp_path / "tokenizer.model", tmp_path)
+    long, most = ("\ufdfa".encode() * count for count in (40, 25))  # 33 bytes of each three
+    (refused, _), found = in_c(program, [long, b"a"]), in_c(program, [most])
+    assert refused == "too long"
+    assert found[0] != "too long"
 
 
 @pytest.mark.cc
@@ -262,6 +303,22 @@ BAD_FILES = {
         file_of([*PLAIN, with_bytes(1, with_bytes(1, b"\xff"))]),
         "the text at byte .* is not UTF-8",
     ),
+    "rules without results": (
+        file_of(normalizer=with_bytes(2, struct.pack("<II", 4, 0))),
+        "its rules have 8 bytes, an array of 4 ",
+    ),
+    "a result in a character": (
+        file_of(normalizer=with_bytes(2, struct.pack("<II", 4, 1 << 31 | 1) + b"\xc3\xa9\0")),
+        "no result of its rules begins at 1",
+    ),
+    "a result of no character": (
+        file_of(normalizer=with_bytes(2, struct.pack("<II", 4, 0) + b"\xc3\0")),
+        "results of its rules are not UTF-8",
+    ),
+    "rules and symbols": (
+        file_of([*PLAIN, piece("b", kind=4)], normalizer=with_bytes(2, struct.pack("<II", 4, 0) + b"\0")),
+        "not supported: rules that change characters, and 1 user-defined pieces",
+    ),
     "a piece without text": (file_of([*PLAIN, piece("")]), "piece 6 has text ''"),
     "a score that is no number": (file_of([*PLAIN, piece("b", float("nan"))]), "piece 6 has .* score nan"),
     "a score of two bytes": (
@@ -279,7 +336,7 @@ BAD_FILES = {
         "more than 65,535 pieces",
     ),
     "words": (file_of(model_type=3), "not supported: model type word"),
-    "rules": (file_of(normalizer=with_bytes(2, b"rules")), "not supported: rules that change characters"),
+    "rules": (file_of(normalizer=with_bytes(2, b"rules")), "its rules have 5 bytes"),
     "rules of decoding": (file_of() + with_bytes(5, with_bytes(2, b"r")), "rules that change characters"),
     "several": (
         file_of([*PLAIN, piece("b", kind=4), piece("c", kind=5)], trainer=with_number(24, 1)),
@@ -363,13 +420,17 @@ def chat_of(folder: Path, board: str, place: Path) -> Path:
 
 
 @pytest.mark.cc
-@pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_the_program_answers_as_onnx_runtime_and_sentencepiece(trained, kind, tmp_path, require_package):
+@pytest.mark.parametrize(("kind", "rules"), [("bpe", "identity"), ("unigram", "nmt_nfkc")])
+def test_the_program_answers_as_onnx_runtime_and_sentencepiece(
+    trained, kind, rules, tmp_path, require_package
+):
     require_package("sentencepiece")
-    model = learned(trained / "tokenizer.model", model_type=kind, **OF_STORIES)
+    model = learned(trained / "tokenizer.model", model_type=kind, normalization_rule_name=rules, **OF_STORIES)
     project = chat_of(trained, "host", tmp_path / "chat")
-    *found, refused = answers(project, *PROMPTS, b"Once \xc3(")
+    *found, too_long, refused = answers(project, *PROMPTS, "\ufdfa".encode() * 40, b"Once \xc3(")
     assert found == [wanted_answer(trained, model, prompt) for prompt in PROMPTS]
+    is_replaced = "too long after the tokenizer has replaced its characters" in too_long
+    assert is_replaced == (rules == "nmt_nfkc")
     assert refused == "error: the prompt is not UTF-8: byte 195 at place 6 of the prompt\n"
 
 

@@ -19,13 +19,12 @@ from aot.ops.combine import Combination, Combine
 from aot.ops.conv2d import Conv2d
 from aot.ops.gather import Gather
 from aot.ops.l2_norm import L2Norm
-from aot.ops.lookup import Lookup
+from aot.ops.lookup import Lookup, table_of
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
 from aot.ops.reduce import Reduce, Reduction
 from aot.ops.resize import Resize
-from aot.ops.table import table_of
 from aot.ops.unary import HardSwish, Logistic, Tanh
 from aot.ops.unary_math import MathFunction, UnaryMath
 from aot.passes.pipeline import run_meaning

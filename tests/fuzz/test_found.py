@@ -14,8 +14,7 @@ from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import FileTensor
 from aot.ir.text import GraphTextError, parse_graph
 from aot.target import Target
-from artifact.artifact import Artifact, artifact_of
-from artifact.parameters import ParametersError, pack_parameters, unpack_parameters
+from artifact.artifact import Artifact, ParametersError, artifact_of, pack_parameters, unpack_parameters
 from boards.files import read_toml
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job

@@ -15,7 +15,7 @@ from tiny_models import TINY
 import deploy
 from aot.frontend.load import parse_model
 from aot.target import Target
-from artifact.fact_json import decode, encode
+from artifact.facts import decode, encode
 from artifact.metadata import options_schema
 from codegen.c.provenance import made_by
 from codegen.job import ImportedModel, Job

@@ -15,7 +15,7 @@ from aot.ops.mean import MeanParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import PARITY, RequantRounding
 from aot.ops.softmax import softmax_parameters
-from codegen.c.helper_library import collect_helpers
+from codegen.c.kernel_library import collect_helpers
 from codegen.c.printer import Printer
 from codegen.isa.dsp.isa import with_dsp
 from codegen.isa.plain import arithmetic, scalar, softmax

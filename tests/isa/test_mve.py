@@ -18,7 +18,6 @@ from proc_checks import around_results, proc_check
 from aot.ir.types import Array, DType
 from aot.ops.binary_rescale import AddParameters
 from aot.ops.rounding import PARITY, RequantRounding
-from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.depthwise import CHUNK, PIXEL, InterleavedRows, depthwise_rows, interleave
 from codegen.isa.helium.depthwise_fours import depthwise_fours
 from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
@@ -29,7 +28,8 @@ from codegen.isa.helium.elements import sum_row
 from codegen.isa.helium.four_bits import WeightForm
 from codegen.isa.helium.requantise import RequantTile, load_channels, requantise_tile
 from codegen.isa.helium.strategies.average_pool2d import add_pixels
-from codegen.isa.helium.window import copy_windows
+from codegen.isa.helium.strategies.depthwise_channels import DepthwiseChannels, depthwise_channels
+from codegen.isa.helium.strategies.dot_product import copy_windows
 from codegen.isa.plain.arithmetic import StoredResult, sum_int8
 from codegen.isa.plain.requantise import Requant
 from codegen.loops.affine import variable

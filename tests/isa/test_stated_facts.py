@@ -11,7 +11,7 @@ from test_references import CASES
 
 from aot.errors import ModelError
 from aot.target import Feature, Target
-from codegen.c.helper_library import collect_helpers
+from codegen.c.kernel_library import collect_helpers
 from codegen.c.tree import AnyHelper
 from codegen.fit.plan_job import plan_job
 from codegen.isa.dsp.depthwise import DepthwiseRow

@@ -6,8 +6,8 @@ import pytest
 
 from aot.ir.types import DType
 from codegen.isa.dsp.channels import ChannelsTile, window
-from codegen.isa.dsp.four_bit_tile import widened
 from codegen.isa.dsp.isa import LANES
+from codegen.isa.dsp.strategies.four_bits import widened
 from codegen.kernels.four_bit_weights import WindowOfPairs
 
 

@@ -22,6 +22,7 @@ from codegen.loops.ir import (
 )
 from codegen.loops.schedule import (
     ScheduleError,
+    expand_unrolled,
     fuse,
     pad_reduction,
     partition,
@@ -30,7 +31,6 @@ from codegen.loops.schedule import (
     split,
     unroll,
 )
-from codegen.loops.unrolled import expand_unrolled
 
 EXTENTS = st.integers(1, 7)
 FACTORS = st.integers(1, 5)

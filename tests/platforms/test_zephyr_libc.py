@@ -14,8 +14,7 @@ from aot.ops.unary import Logistic, Tanh
 from aot.ops.unary_math import FLOAT_FUNCTIONS, MathFunction, UnaryMath
 from artifact.archive import read_archive, write_archive
 from artifact.artifact import Artifact, artifact_of
-from artifact.fact_json import decode, encode
-from artifact.facts import ModelFacts
+from artifact.facts import ModelFacts, decode, encode
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job, read_job
 from codegen.options import CompileOptions

@@ -16,13 +16,13 @@ from codegen.isa.dsp.paired_tile import paired_row
 from codegen.isa.dsp.strategies.depthwise_blocks import BlockRow, block_row
 from codegen.isa.helium import depthwise as mve_depthwise
 from codegen.isa.helium import dots as mve
-from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dot_row_fours import DotRowFours, dot_row_fours
 from codegen.isa.helium.f32 import FloatResults
 from codegen.isa.helium.f32_sums import FloatDepthwise, FloatTile, float_dots, float_taps
 from codegen.isa.helium.requantise import RequantTile, requantise_tile
+from codegen.isa.helium.strategies.depthwise_channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.plain.fitted_scale import store_fitted
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE

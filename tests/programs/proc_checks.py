@@ -7,8 +7,8 @@ from c_checks import Check, c_array
 from nests import random_rows, result
 
 from aot.ir.types import Array
-from codegen.c.helper_library import Helpers, collect_helpers
 from codegen.c.kernel_function import kernel_function
+from codegen.c.kernel_library import Helpers, collect_helpers
 from codegen.c.printer import Printer
 from codegen.c.tree_walk import helpers_of
 from codegen.loops.ir import Buffer, Proc, Role

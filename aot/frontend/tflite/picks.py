@@ -13,10 +13,10 @@ from aot.ir.graph import Node
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.constraints import violations
 from aot.ops.gather import Gather
+from aot.ops.lookup import table_of
 from aot.ops.op import Op
 from aot.ops.quantize import Quantize
 from aot.ops.rearrange import Loops, Rearrange
-from aot.ops.table import table_of
 from aot.ops.unary import HardSwish, Logistic, Tanh
 
 # Operators on one element: code in TFLite's schema, and version.

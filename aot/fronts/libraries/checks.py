@@ -8,7 +8,7 @@ import numpy as np
 
 from aot.errors import did_you_mean
 from aot.frontend.declared import DeclarationError
-from aot.fronts.any_length import LONGEST
+from aot.fronts.audio_nodes import LONGEST
 from aot.fronts.picture import Crop, PixelForm
 from aot.fronts.spectrum import Frames, Matrix, hann
 from aot.ops.demosaic import LEAST_SIDE

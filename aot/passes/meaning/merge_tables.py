@@ -8,8 +8,7 @@ import numpy as np
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, TensorType
-from aot.ops.lookup import Lookup
-from aot.ops.table import table_of
+from aot.ops.lookup import Lookup, table_of
 from aot.passes.outcome import Miss, Outcome
 from aot.passes.rewrite import rewrite
 from aot.passes.values import fresh_name, needed_elsewhere

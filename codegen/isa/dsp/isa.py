@@ -31,7 +31,7 @@ from codegen.loops.ir import (
     map_places,
     walk,
 )
-from codegen.loops.lanes import Lanes
+from codegen.loops.tensorize import Lanes
 
 _NEEDS = tuple(sorted(ANY_WORDS))
 _BYTES = "local(i8[4], vector_type='uint32_t')"

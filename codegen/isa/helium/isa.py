@@ -8,7 +8,7 @@ from codegen.isa.helium.strategies import STRATEGIES
 from codegen.isa.isa import Isa, listed_strategies
 from codegen.lang.instruction import instruction
 from codegen.loops.ir import Instruction
-from codegen.loops.lanes import Lanes
+from codegen.loops.tensorize import Lanes
 
 _VECTOR = "local(i8[16], vector_type='int8x16_t')"
 _NEEDS = tuple(sorted(NEEDS))

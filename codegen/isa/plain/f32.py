@@ -1,6 +1,6 @@
 """Functions of floats, and conversions between floats and stored integers: C code and meaning.
 
-Functions of dynamic quantization (aot.ops.dynamic_range) have a single product or quotient each, so that no
+Functions of dynamic quantization (aot.ops.own_steps) have a single product or quotient each, so that no
 compiler fuses a product with a sum.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, Quant
 from aot.ops.activation import Activation
-from aot.ops.dynamic_range import DynamicRange, steps_from_zero
+from aot.ops.own_steps import DynamicRange, steps_from_zero
 from codegen.isa.names import mangle
 from codegen.isa.plain.scalar_math import expression_function, parenthesised
 from codegen.loops.ir import ScalarFunction

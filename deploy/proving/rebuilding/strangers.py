@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aot.errors import DeployError
 from artifact.artifact import Artifact, artifact_of
-from artifact.fact_json import encode
+from artifact.facts import encode
 from codegen.compile import compile_job
 from codegen.job import ImportedModel
 from codegen.options import CompileOptions
