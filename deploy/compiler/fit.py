@@ -47,7 +47,7 @@ def _does_not_fit(report: Report, board: Board, use: MemoryUse, job: Job | None)
         hints = [*_recompiled(report.facts, board), with_room]
     else:
         hints = [
-            *memory_hints(job, use.region.role),
+            *memory_hints(job, use.region.role, use.needed_bytes - region.bytes),
             *(["--force continues: the linker then decides whether it fits"] if is_estimate else []),
             f"deploy inspect {name} {board.option} --memory   shows each buffer",
             f"deploy boards list --fits {name}   lists boards with enough memory",

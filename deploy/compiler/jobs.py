@@ -83,8 +83,11 @@ def compile_or_explain(job: Job) -> CompiledModel:
         raise FitError(error.what, error.where, "\n".join(hint for hint in hints if hint)) from None
 
 
-def memory_hints(job: Job, role: str) -> list[str]:
+def memory_hints(job: Job, role: str, missing_bytes: int = 0) -> list[str]:
     """Returns options that make the model fit if memory of this role is exceeded; each has been tried."""
+    graph = job.model.graph
+    if role == "ram" and missing_bytes > sum(graph.types[value].bytes for value in graph.inputs):
+        return []  # --stream keeps inputs out of the arena and saves nothing else
     return [
         f"{flags} makes it fit"
         for flags, values in _OTHER_OPTIONS[role].items()

@@ -256,6 +256,14 @@ def test_a_goal_is_named_where_it_makes_the_code_fit():
         assert memory_hints(replace(job, target=target), "flash") == hints
 
 
+def test_no_option_is_tried_that_cannot_save_enough(monkeypatch):
+    """A search of a large model takes many seconds; streams keep only inputs out of the arena."""
+    monkeypatch.setattr("deploy.compiler.jobs.compile_job", lambda _: pytest.fail("a search began"))
+    graph = GRAPHS["layers_alike"]()
+    inputs = sum(graph.types[value].bytes for value in graph.inputs)
+    assert memory_hints(Job(ImportedModel(graph, "m", "", "m"), DSP, OPTIONS), "ram", inputs + 1) == []
+
+
 @pytest.mark.slow
 def test_boards_for_a_shared_model_are_those_that_inspect_finds_room_on(shared_dir):
     path = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
