@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,8 @@ from aot.errors import FitError
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.passes.pipeline import run_meaning
-from aot.target import Optimize, Target
+from aot.target import MemoryRegion, Optimize, Target
+from codegen.compile_kinds import RegionLimit
 from codegen.fit.budgets import archive_of, flash_bytes, offers_for
 from codegen.fit.layer_cycles import cycle_table
 from codegen.fit.merged_kernels import predicted_cycles
@@ -134,6 +136,30 @@ def test_each_step_of_flash_is_met_and_makes_resnet_no_slower(asked):
         cycles.append(predicted_cycles(plan, asked.table))
     assert len(cycles) > 5
     assert cycles == sorted(cycles, reverse=True)
+
+
+@pytest.mark.parametrize("asked", ["residual", "transformed"], indirect=True)
+def test_more_of_one_memory_of_two_never_means_more_cycles(asked):
+    """Nor is a model refused that less of it was enough for; the other memory stays as it is."""
+    memories = [MemoryRegion(name, at << 20, 1 << 20, "ram", at) for at, name in enumerate(("FAST", "SLOW"))]
+    job = replace(asked.job, target=replace(asked.job.target, regions=tuple(memories)))
+    least, *_, most = asked.arenas()
+
+    def cycles(fast: int, slow: int) -> float:
+        limits = RegionLimit("FAST", fast), RegionLimit("SLOW", slow)
+        try:
+            plan = plan_job(replace(job, options=CompileOptions(ram=limits)))
+        except FitError:
+            return inf
+        assert plan.plan.pool_bytes.get("FAST", 0) <= fast
+        assert plan.plan.pool_bytes.get("SLOW", 0) <= slow
+        return predicted_cycles(plan, asked.table)
+
+    sizes = 0, least * 3 // 4, least, most
+    found = np.array([[cycles(fast, slow) for slow in sizes] for fast in sizes])
+    assert found[0, 0] == inf > found[-1, -1]
+    assert (found[1:] <= found[:-1]).all()
+    assert (found[:, 1:] <= found[:, :-1]).all()
 
 
 def test_kernels_that_differ_in_integers_are_merged_for_less_flash():
