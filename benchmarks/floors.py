@@ -94,7 +94,7 @@ not widen. Other layers have no floor here. A star marks estimated cycles of ker
 def floor_rows(name: str) -> Iterator[str]:
     """Yields a table for each core: the model's layers that have a floor, and their sum."""
     for core in FLOORS:
-        plan = plan_job(read_job(model_file(name), load_board(BOARDS[core]).target, CompileOptions()))
+        plan = plan_job(read_job(model_file(name), load_board(BOARDS[core][0]).target, CompileOptions()))
         yield f"\n## {name} on {core}\n\n"
         yield "| layer | result | cycles | floor | times |\n| --- | --- | ---: | ---: | ---: |\n"
         all_cycles, all_floors = 0, 0.0

@@ -21,7 +21,7 @@ def measured() -> dict[str, Measured]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", BOARDS.values())
+@pytest.mark.parametrize("board", [board for boards in BOARDS.values() for board in boards])
 @pytest.mark.parametrize(
     "name", ["tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8", "tiny_ad_fc_int8"]
 )
