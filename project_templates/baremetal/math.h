@@ -21,4 +21,12 @@ float sqrtf(float x);
 float tanf(float x);
 float truncf(float x);
 
+/* Rounds halves to even. The library lacks this one. */
+static inline float rintf(float x)
+{
+    const float below = floorf(x), rest = x - below;
+    const int is_up = rest > 0.5f || (rest == 0.5f && fmodf(below, 2.0f) != 0.0f);
+    return __builtin_copysignf(is_up ? below + 1.0f : below, x);
+}
+
 #endif

@@ -1,8 +1,11 @@
 """Bare-metal projects: what is refused, makers' headers, programs that run without end."""
 
 import re
+import subprocess
 from dataclasses import replace
+from importlib.resources import files
 
+import numpy as np
 import pytest
 from error_facts import refused, require_facts
 
@@ -255,3 +258,32 @@ def test_a_fault_without_a_debugger_is_reported_and_the_board_starts_anew(bare_f
     assert found, told
     place = next(s for s in symbols(program.elf) if s.name == "app_inputs")
     assert (place.address & ~1) <= int(found[1], 16) < (place.address & ~1) + place.bytes
+
+
+_ROUND = """
+#include "math.h"
+#include <stdio.h>
+int main(void)
+{
+    float v;
+    while (fread(&v, sizeof v, 1, stdin) == 1) {
+        const float rounded = rintf(v);
+        fwrite(&rounded, sizeof rounded, 1, stdout);
+    }
+    return 0;
+}
+"""
+
+
+def test_halves_are_rounded_to_even_where_the_library_lacks_it(require_tool, tmp_path):
+    require_tool("cc")
+    (tmp_path / "round.c").write_text(_ROUND)
+    header, made = str(files("project_templates") / "baremetal"), tmp_path / "round"
+    subprocess.run(
+        ["cc", "-fno-builtin", "-iquote", header, "-o", made, tmp_path / "round.c", "-lm"], check=True
+    )
+    drawn = np.random.default_rng(1).normal(0, 1000, 1000)
+    ends = (0.0, -0.0, 0.25, -0.3, 1e30, 8388607.5, 4194303.5, np.inf, -np.inf, np.nan)
+    values = np.concatenate([np.arange(-40, 41) / 4, drawn, ends]).astype(np.float32)
+    found = subprocess.run([made], input=values.tobytes(), check=True, capture_output=True).stdout
+    assert found == np.rint(values).tobytes()
