@@ -5,7 +5,7 @@ Supports emulated boards (with a table [uart] and semihosting) and boards whose 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ SERVER_RAM_BYTES = (
 GUARD_BYTES = 0x1_0000  # below the stack of emulated boards
 FREESTANDING_HEADERS = ("math.h", "string.h")
 _ABILITIES = ("-DSOLDER_RATE",)
+_SLOTS, _KIB = "slots for cartridges", 1024
 _TELLS_ADDRESSES = ("-DSOLDER_INPUT_ADDRESS",)
 _TAKES_CODE = ("-DSOLDER_SLOT",)  # RAM is executable on all of these boards
 _WITHOUT_END = """\
@@ -235,7 +236,7 @@ def _arena_regions(source: ProjectSource, board: Board, models_stack: int) -> li
         "server": base.ram_bytes if base and base.platform == "baremetal" else SERVER_RAM_BYTES,
         "stack of the server": SERVER_STACK_BYTES,
         "stack of the model": models_stack,
-        "slots for cartridges": 2 * source.cartridges.slot_bytes if source.cartridges else 0,
+        _SLOTS: 2 * source.cartridges.slot_bytes if source.cartridges else 0,
     }
     taken = {name: {"constants of the model": size} for name, size in source.constants_in.items()}
     fastest = board.region("ram").name
@@ -264,8 +265,19 @@ def _arena_region(
     raise FitError(
         f"{arena.name} of {source.name} needs {arena.bytes:,} bytes, more than {board.name} has free",
         "\n".join(_taken_text(region, taken.get(region.name, {})) for region in offered),
-        "deploy boards list --fits MODEL   lists the boards with enough memory",
+        _room_text(arena, offered, taken),
     )
+
+
+def _room_text(arena: Arena, offered: Sequence[MemoryRegion], taken: Mapping[str, Mapping[str, int]]) -> str:
+    """Returns the hint: smaller slots, if the arena fits with these, otherwise another board."""
+    for region in offered:
+        takers = taken.get(region.name, {})
+        room = region.bytes - arena.bytes - sum(takers.values()) + takers.get(_SLOTS, 0)
+        most = room // 2 // _KIB
+        if _SLOTS in takers and most > 0:
+            return f"--slots {most}K or less: both slots are in RAM, and a .cart file must fit into one"
+    return "deploy boards list --fits MODEL   lists the boards with enough memory"
 
 
 def _taken_text(region: MemoryRegion, takers: Mapping[str, int]) -> str:

@@ -40,7 +40,7 @@ from deploy.sensors.sensor_apps import SensorChoices, with_pipeline
 from platforms.base import BuildChoices, Firmware, Platform
 from platforms.board_files import load_board
 from platforms.cartridge.header import identity
-from platforms.cartridge.in_firmware import OWN_VERIFIER
+from platforms.cartridge.in_firmware import MONOCYPHER, OWN_VERIFIER
 from platforms.elf import ProgramSizes, sizes
 from platforms.folder import read_project
 from platforms.layout import build_id_of
@@ -209,7 +209,14 @@ def _artifact(model: str | Path | Compiled, board: Board) -> Artifact:
 
 def _to_fill_in(source: ProjectSource) -> str:
     slots = source.cartridges
-    if slots is None or not slots.public_key or slots.verifier != OWN_VERIFIER:
+    if slots is None or not slots.public_key:
+        return ""
+    if slots.verifier == MONOCYPHER:
+        return (
+            "\n  signatures: first copy monocypher.c and .h, monocypher-ed25519.c and .h from "
+            "https://monocypher.org into src"
+        )
+    if slots.verifier != OWN_VERIFIER:
         return ""
     return (
         "\n  signatures: you must write src/verify.c, which rejects every cartridge until then; "

@@ -11,10 +11,10 @@ from platforms.templates import filled, template_text
 
 KERNELS_FILE = "kernels.json"
 # Implementations of solder_port_verify for projects, with the linker options for host programs.
-OWN_VERIFIER, PSA = "own", "psa"
+OWN_VERIFIER, PSA, MONOCYPHER = "own", "psa", "monocypher"
 VERIFIERS = {
     "libsodium": ("-lsodium",),
-    "monocypher": (),
+    MONOCYPHER: (),
     PSA: ("-lmbedcrypto",),
     OWN_VERIFIER: (),
 }

@@ -328,6 +328,8 @@ def test_firmware_that_cannot_verify_refuses_all(ask_for, require_package, tmp_p
     compiled = deploy.compile(DIGITS, board="mps2-an386")
     made = deploy.new(compiled, tmp_path / "project", slots=24 * 1024, public_key=key)
     assert "signatures: you must write src/verify.c, which rejects every cartridge" in str(made)
+    made = deploy.new(compiled, tmp_path / "m", slots=8192, public_key=key, verify="monocypher")
+    assert "signatures: first copy monocypher.c and .h, monocypher-ed25519.c and .h" in str(made)
     compiled.save_cartridge(tmp_path / "signed.cart", key)
     with deploy.connect(tmp_path / "project") as device:
         with pytest.raises(

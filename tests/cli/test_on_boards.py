@@ -390,6 +390,15 @@ def test_slots_of_a_project_are_not_emulated(model, tmp_path, run_deploy):
     assert "deploy new ARCHIVE DIR --slots BYTES --board mps2-an386 or " in " ".join(outcome.err.split())
 
 
+def test_slots_that_take_all_ram_are_answered_with_smaller_ones(model, tmp_path, run_deploy):
+    words = ("new", model, tmp_path / "p", "--board", "nucleo-f446re", "--platform", "baremetal", "--slots")
+    refused = run_deploy(*words, "64K")
+    assert (refused.status, refused.code) == (1, "E301")
+    (most,) = re.findall(r"hint: --slots (\d+)K or less: both slots are in RAM", refused.err)
+    assert run_deploy(*words, f"{int(most) + 1}K").status == 1
+    assert run_deploy(*words, f"{most}K").status == 0
+
+
 @pytest.mark.arm
 @pytest.mark.parametrize("own_board", ["model", "archive"], indirect=True)
 def test_a_model_is_flashed_without_a_project(own_board, run_deploy, monkeypatch):
