@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from aot.errors import InputError, ModelError, OutputError
+from aot.errors import InputError, MissingToolError, ModelError, OutputError
 from aot.frontend.load import is_tflite
-from aot.interpret import run_graph
-from aot.ir.graph import State
+from aot.interpret import run_graph, run_series
+from aot.ir.graph import Graph, State
 from aot.ir.tensor_spec import graph_specs
-from aot.ir.types import Array
+from aot.ir.types import Array, DType
 from aot.wording import counted
 from artifact.whole_file import write_whole
 from boards.board import Board
@@ -57,8 +58,11 @@ class Conversion(Paged):
     quantized: Quantized | None  # if there were calibration samples
     narrow: NarrowSaving | None  # if four-bit weights were requested
     framework_right: float | None  # fraction of the samples, if there are labels
-    verdict: Verdict | None  # of the emulated board, if there are labels
+    verdict: Verdict | None  # of the emulated board, if there are labels and it can be built here
     warnings: tuple[str, ...] = ()  # about the samples
+    reference_right: float | None = None  # fraction of the samples, if there are labels but no verdict
+    not_on_board: str = ""  # why there is no verdict, if there are labels
+    macs_in_floats: Mapping[str, float] = field(default_factory=dict)  # by op, as fractions of all; if int8
 
     @property
     def distance(self) -> float:
@@ -84,6 +88,9 @@ class Conversion(Paged):
         )
         if self.quantized is not None:
             yield f"quantized     int8, {self.quantized.float_bytes:,} -> {len(self.quantized.data):,} bytes"
+            if self.macs_in_floats:
+                share, ops = sum(self.macs_in_floats.values()), ", ".join(self.macs_in_floats)
+                yield f"floats        {share:.1%} of the multiplications stay in floats: {ops}"
             yield from _refined(self.quantized)
             if self.quantized.sequence_db is not None:
                 names = ", ".join(f"{name} {kind}" for name, kind in self.quantized.states.items())
@@ -104,6 +111,9 @@ class Conversion(Paged):
             bits = "the same bits" if self.verdict.equal else "OTHER BITS"
             yield f"              {accuracy.board:.1%} on {self.verdict.board}, {bits}"
             yield "              (for other samples: deploy.verify with inputs and labels)"
+        elif self.not_on_board:
+            yield f"              {self.reference_right or 0:.1%} by the reference here"
+            yield f"              not run on a board: {self.not_on_board}"
         yield from (f"warning: {each}" for each in self.warnings)
         if self.quantized is not None and self.quantized.layers:
             worst = sorted(self.quantized.layers, key=lambda layer: layer.signal_to_noise_db)[:_WORST]
@@ -181,14 +191,18 @@ def compile_module(
             made, narrow = _quantized(opened, (path, board, options), samples, words, as_float.graph.states)
     imported = import_data(as_float.file if made is None else made.data, path, options)
     compiled = compile_for(imported, board, options)
+    verdict, lack = (None, "") if samples.labels is None else _on_emulator(compiled, samples)
     conversion = Conversion(
         framework.name,
         judgement,
         made,
         narrow,
         _share_right(outputs, samples.labels),
-        None if samples.labels is None else _on_emulator(compiled, samples),
+        verdict,
         _doubts(opened, framework, words, samples, outputs),
+        _reference_right(imported, samples) if lack else None,
+        lack,
+        {} if made is None else _macs_in_floats(compiled.model.graph),
     )
     known = {each.name: getattr(compiled, each.name) for each in fields(compiled)}
     return CompiledModule(**known, conversion=conversion)
@@ -389,12 +403,32 @@ def _share_right(outputs: Sequence[Sequence[Array]], labels: Array | None) -> fl
     return float(np.mean([int(np.argmax(output)) for output in first] == labels))
 
 
-def _on_emulator(compiled: Compiled, samples: Calibration) -> Verdict:
-    """Compares this machine or an emulated board with the reference."""
+def _macs_in_floats(graph: Graph) -> dict[str, float]:
+    """Returns the fractions of multiplications that a quantized model computes in floats, by op."""
+    floats: Counter[str] = Counter()
+    total = 0
+    for node in graph.nodes:
+        outputs = graph.output_types(node)
+        macs = node.op.cost(graph.input_types(node), outputs).macs
+        total += macs
+        floats[node.op.name] += macs if outputs[0].dtype is DType.F32 else 0
+    return {name: macs / total for name, macs in floats.most_common() if macs}
+
+
+def _reference_right(model: ImportedModel, samples: Calibration) -> float | None:
+    outputs = [[*each.values()] for each in run_series(model.graph, samples.samples)]
+    return _share_right(outputs, samples.labels)
+
+
+def _on_emulator(compiled: Compiled, samples: Calibration) -> tuple[Verdict | None, str]:
+    """Compares this machine or an emulated board with the reference, or returns the program it lacks."""
     is_here = compiled.board.core.machine == "host"
     here = compiled if is_here else replace(compiled, board=emulated_board(compiled.board))
     arrays = {name: np.stack([sample[name] for sample in samples.samples]) for name in samples.samples[0]}
     given = make_samples(arrays, compiled.artifact.facts.inputs, "calibration")
-    return verify_model(
-        prepare_compiled(here), given, False, BuildChoices(), LineOptions(), Truth(samples.labels), NO_ORACLE
-    )
+    try:
+        ready = prepare_compiled(here)
+        truth = Truth(samples.labels)
+        return verify_model(ready, given, False, BuildChoices(), LineOptions(), truth, NO_ORACLE), ""
+    except MissingToolError as error:  # the model is compiled all the same
+        return None, "; ".join(filter(None, f"{error.what}\n{error.where}\n{error.hint}".splitlines()))

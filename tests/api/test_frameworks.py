@@ -9,7 +9,7 @@ import pytest
 from error_facts import refused, require_facts
 
 import deploy
-from aot.errors import InputError
+from aot.errors import InputError, MissingToolError
 from deploy.frameworks.compile_framework_model import CompiledModule
 from deploy.frameworks.table import framework_of
 
@@ -115,6 +115,26 @@ def test_a_network_of_scikit_learns_becomes_int8(require_package, tmp_path):
     again = deploy.compile(tmp_path / "net.onnx", "host")
     assert again.artifact.facts.layers == compiled.artifact.facts.layers
     refused(lambda: compiled.save(tmp_path / "net.tflite"), "format .onnx .tflite net.onnx")
+
+
+def test_a_model_with_labels_compiles_where_no_emulator_is(require_package, monkeypatch):
+    """The accuracy of the reference is known all the same, and what the board's lacks."""
+    require_package("sklearn", "skl2onnx", "onnxruntime")
+
+    def no_tool(*_: object) -> None:
+        raise MissingToolError("no program on this machine runs it", "unicorn", "pip install unicorn")
+
+    monkeypatch.setattr("deploy.frameworks.compile_framework_model.verify_model", no_tool)
+    network = fitted(estimators()["a network of numbers"], np.eye(3)[CLASSES])
+    compiled = deploy.compile(
+        network, "nucleo-f446re", example=SAMPLES[:1], calibration=SAMPLES[:50], labels=CLASSES[:50]
+    )
+    assert isinstance(compiled, CompiledModule)
+    assert compiled.conversion is not None
+    assert compiled.conversion.verdict is None
+    told = str(compiled.conversion)
+    assert "not run on a board: no program on this machine runs it; unicorn; pip install unicorn" in told
+    assert "% by the reference here" in told
 
 
 @pytest.mark.slow

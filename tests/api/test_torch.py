@@ -103,6 +103,22 @@ def test_a_float_conversion_is_reported_in_a_line():
     )
 
 
+def test_what_stays_in_floats_is_reported(require_package):
+    """A recurrent layer does: the page does not call its network int8 without saying so."""
+    torch = pytest.importorskip("torch")
+    require_package("onnxruntime")
+    torch.manual_seed(0)
+    network, _ = networks(torch)["a GRU"]
+    samples = torch.randn(12, 9, 6)
+    compiled = deploy.compile(network, "host", example=samples[:1], calibration=samples)
+    assert isinstance(compiled, CompiledModule)
+    assert compiled.conversion is not None
+    shares = compiled.conversion.macs_in_floats
+    assert {*shares} == {"recurrent", "conv2d"}
+    assert 0.9 < sum(shares.values()) < 1
+    assert "% of the multiplications stay in floats: recurrent, conv2d" in str(compiled)
+
+
 def digits() -> tuple[Any, Any]:
     images = np.load(DEMO / "digits_test.npz")["image"].reshape(-1, *EXAMPLE[1:])
     return (images.astype(np.float32) + 128) / 255, np.load(DEMO / "digits_labels.npy").astype(np.int64)
