@@ -163,8 +163,9 @@ def code_flags(target: Target) -> tuple[str, ...]:
 
 
 def cmake_flags(c_flags: Sequence[str], target: Target) -> str:
-    """Returns options for CMake; options that only gcc supports are conditional."""
-    return " ".join((*c_flags, *(f"$<$<C_COMPILER_ID:GNU>:{option}>" for option in code_flags(target))))
+    """Returns options for CMake: those that only gcc supports for gcc, the level for all builds but Debug."""
+    flags = (f"$<$<NOT:$<CONFIG:Debug>>:{flag}>" if flag.startswith("-O") else flag for flag in c_flags)
+    return " ".join((*flags, *(f"$<$<C_COMPILER_ID:GNU>:{option}>" for option in code_flags(target))))
 
 
 def library_flags(target: Target, family: str) -> tuple[str, ...]:
