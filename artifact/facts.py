@@ -171,6 +171,7 @@ def _macs(graph: Graph) -> int:
 _MISSING = object()
 T = TypeVar("T")
 _LINE = 110
+_LARGEST = 2**63 - 1  # integer; larger ones are no size, and cannot become floats
 _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}  # bool is an int, too
 Rules = Mapping[str, Mapping[str, Any]]
 
@@ -309,7 +310,8 @@ def _plain_schema(kind: Any, name: str, rules: Rules, never_required: Collection
     if issubclass(kind, Enum):
         return {"enum": [each.value for each in kind]}
     json_type = next(text for each, text in _JSON_TYPES.items() if issubclass(kind, each))
-    return {"type": json_type, **rules.get(name, {"minimum": 0} if json_type == "integer" else {})}
+    limits = {"minimum": -_LARGEST, "maximum": _LARGEST} if json_type == "integer" else {}
+    return {"type": json_type, **limits, **rules.get(name, {"minimum": 0} if limits else {})}
 
 
 def print_json(value: Any, indent: int = 0) -> str:

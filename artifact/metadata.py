@@ -90,6 +90,7 @@ _SIGNED = ("axis", "fill", "indices", "limits", "zero_points")
 _RULES: Mapping[str, Mapping[str, Any]] = {
     **{name: {"minimum": 1} for name in (*_SIZES, *_IF_ANY, *_NEVER_EMPTY)},
     **{name: {} for name in _SIGNED},
+    "board": {"pattern": r"^[^/\\]*$"},  # a name, not the path of a file
     "c_name": _IDENTIFIER,
     "features": _IDENTIFIER,
     "kernels": {"pattern": "^[0-9a-f]{16}$"},

@@ -86,7 +86,7 @@ def parse_toml(text: str, file: Path) -> dict[str, Any]:
     """Returns the parsed text as a new dict that the caller may change."""
     try:
         return deepcopy(_parsed(text))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError also of a number with thousands of digits
         raise _not_toml(error, file) from error
 
 

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
+from aot.wording import harmless
 from deploy.cli.command_result import Answer
 from deploy.cli.terminal_width import fitted, fitted_table, terminal_columns
 
@@ -20,14 +21,17 @@ R = TypeVar("R")
 
 
 def print_result(as_json: bool, facts: Any, text: str, is_code: bool = False) -> None:
-    """Prints a result as JSON or as text. Lines of code are not wrapped."""
+    """Prints a result as JSON or as text. Lines of code are not wrapped.
+
+    Names in files of others may hold control characters, which would reach the terminal.
+    """
     shown = text if is_code else fitted(text, terminal_columns())
-    print(json.dumps(facts, indent=2) if as_json else shown)
+    print(json.dumps(facts, indent=2) if as_json else harmless(shown))
 
 
 def print_error(text: str) -> None:
     """Prints an error and its hint on stderr."""
-    print(fitted(text, terminal_columns(sys.stderr)), file=sys.stderr)
+    print(harmless(fitted(text, terminal_columns(sys.stderr))), file=sys.stderr)
 
 
 def print_answer(as_json: bool, answer: Answer) -> None:

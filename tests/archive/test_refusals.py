@@ -90,6 +90,19 @@ def test_a_version_of_the_library_format_that_is_not_known(archive_path):
     require_facts(refusal(archive_path), f"Model Library Format 8, reads 7 residual.tar {AGAIN}")
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("stack_bytes_estimate", 10**4000),  # no float holds it, and pages divide by sizes
+        ("cycles", {"cycles": 10**400, "measured": 0, "source": "x", "is_of_core": True}),
+        ("board", "../elsewhere/board.toml"),  # a name, which must not become a path
+    ],
+)
+def test_a_value_that_no_archive_has(key, value, archive_path):
+    with_metadata(archive_path, lambda document: document["solder"].update({key: value}))
+    assert key in refusal(archive_path)
+
+
 def test_an_archive_of_an_older_format(archive_path, repo_root):
     with_metadata(archive_path, as_format_1_had_it)
     message = refusal(archive_path)

@@ -303,6 +303,12 @@ def test_a_file_that_is_not_toml_is_reported(folder):
         load_board("mine")
 
 
+def test_a_number_of_thousands_of_digits_is_reported(folder):
+    write(folder / "boards/mine.toml", f"clock = {'1' * 6000}\n")
+    with pytest.raises(BoardError, match="not a TOML file: Exceeds the limit"):
+        load_board("mine")
+
+
 def test_a_missing_board_file_is_reported(folder):
     with pytest.raises(BoardError, match="board file cannot be read: No such file"):
         load_board("nowhere/mine.toml")

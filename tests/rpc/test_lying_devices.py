@@ -11,7 +11,8 @@ from test_failure_texts import DEADLINES, NONCE, TOKEN, greeted, hello_payload, 
 
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
-from deploy.cli.commands.monitor import harmless
+from aot.wording import harmless
+from deploy.cli.console import print_error, print_result
 from platforms.rpc.exchange import LOG_BYTES, QUIET_S
 from platforms.rpc.failures import DeviceSilentError
 from platforms.rpc.frame import Decoder, Packet, encode_frame
@@ -223,6 +224,14 @@ def test_names_and_builds_and_logs_are_shown_without_commands_to_the_terminal():
 
 def test_on_a_terminal_a_monitored_program_gives_no_commands():
     assert harmless("größe\t1\r\n\x1b[2J\x9b31m") == "größe\t1\r\n\\x1b[2J\\x9b31m"
+
+
+def test_results_and_errors_give_a_terminal_no_commands(capsys):
+    """Names come from files of others, too."""
+    print_result(False, {}, "kws \x1b[2J\nnext\tcell")
+    print_error("error: \x9b31m")
+    out, err = capsys.readouterr()
+    assert (out, err) == ("kws \\x1b[2J\nnext\tcell\n", "error: \\x9b31m\n")
 
 
 def with_functions(texts: list[bytes], result: bytes = b"") -> Session:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from aot.errors import InputError
-from aot.wording import printable
+from aot.wording import harmless
 from artifact.archive import is_archive
 from deploy.benchmark.field_statistics import observed_text, read_observed
 from deploy.benchmark.meter import Meter
@@ -142,11 +142,6 @@ def _show_text() -> Callable[[bytes], None]:
             sys.stdout.buffer.flush()
 
     return show
-
-
-def harmless(text: str) -> str:
-    """Escapes control characters except line ends and tabs."""
-    return "".join(letter if letter in "\n\r\t" else printable(letter) for letter in text)
 
 
 def _show_packets() -> Callable[[bytes], None]:
