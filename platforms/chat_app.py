@@ -51,6 +51,7 @@ class BytePairs:
                 ("ranks", "uint16_t", [rank for _, rank, _ in ranked], "0xFFFFu"),
                 ("joined", "token_t", [joined for _, _, joined in ranked], "0"),
             ),
+            "has_rules": False,
         }
 
 
@@ -128,8 +129,7 @@ def chat_app_files(chat: ChatModel, words: Mapping[str, Any]) -> dict[str, str]:
         "main.c.jinja",
         **{
             **words,
-            "kind": chat.vocabulary.words()["kind"],
-            "has_rules": chat.vocabulary.words().get("has_rules", False),
+            **{name: chat.vocabulary.words()[name] for name in ("kind", "has_rules")},
             "tokens": len(chat.vocabulary.texts),
             "positions": chat.positions,
             "token": _c_words(chat.token),

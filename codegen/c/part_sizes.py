@@ -221,7 +221,7 @@ _LARGE_ANGLES_BYTES = (3400, 1356, 4576)
 _OF_BITS = frozenset({"ceilf", "floorf", "rintf"})  # computed with integers
 # The stack of a function: a share of the typical stack on that kind of core, and additional bytes.
 _STACK_SHARES = {**dict.fromkeys(_OF_BITS, 0.0), "expm1f": 0.5, "floor": 0.5, "sqrtf": 0.5}
-_MORE_STACK_BYTES = {"floor": 40, "powf": 24}
+_MORE_STACK_BYTES = {"floor": 40, "powf": 44}
 
 
 def library_calls(helpers: Iterable[AnyHelper]) -> frozenset[str]:

@@ -124,7 +124,8 @@ def products_of_channels(blocks: Blocks, depth: int, turn: int) -> Instruction:
         body=(products_nest(blocks, m, v, w, depth, 0),),
         call=f"{name}({{m}}, {{v}}, {{w}}, {{depth}});",
         definition="\n".join(_products(name, blocks, turn)) + "\n",
-        machine_instructions=_turn_instructions(blocks, turn) + 2 * blocks.sums + 12,
+        # Half of the function, since several layers usually share it.
+        machine_instructions=(_turn_instructions(blocks, turn) + 2 * blocks.sums + 12) // 2,
         numbers=(("depth", depth),),
     )
 

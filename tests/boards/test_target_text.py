@@ -118,12 +118,12 @@ def test_a_target_gets_the_code_of_a_board_with_the_same_core(model):
 
 
 def test_a_memory_that_is_too_small_is_reported(model, run_deploy):
-    outcome = run_deploy("inspect", model, "--target", "cortex-m4,flash=1K")
+    outcome = run_deploy("inspect", model, "--target", "cortex-m4,flash=256")
     assert outcome.status == 1
-    assert " of 1,024 bytes of FLASH (" in outcome.out
+    assert " of 256 bytes of FLASH (" in outcome.out
     with pytest.raises(FitError) as caught:
-        deploy.compile(model, target="cortex-m4,flash=1K")
-    assert "deploy inspect tiny.tflite --target cortex-m4,flash=1K --memory" in caught.value.hint
+        deploy.compile(model, target="cortex-m4,flash=256")
+    assert "deploy inspect tiny.tflite --target cortex-m4,flash=256 --memory" in caught.value.hint
 
 
 def test_plain_sources_and_archives_are_made_for_a_target(model, tmp_path, run_deploy):
