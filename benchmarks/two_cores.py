@@ -31,7 +31,8 @@ Printed by `python -m benchmarks two-cores`: the MLPerf Tiny models on one and o
 mps2-an521, in QEMU. *Instructions* on both cores count each step's longer half and the hand-over. They do
 not include waits because both cores read one flash and one RAM, which cost cycles on silicon. *A hand-over*
 is the average cost of a split step beyond half of its cost on one core; it includes the effect of an uneven
-cut. *Stack* is the reserved stack. *Same bits* shows whether both cores give the reference's outputs.
+cut, and for image classification that only one core uses Winograd's products. *Stack* is the reserved
+stack. *Same bits* shows whether both cores give the reference's outputs.
 
 | model | layers | in halves | one core | both | times | a hand-over | stack, one | both | same bits |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---|
